@@ -16,7 +16,8 @@ pub struct Attempt {
 /// An environment without a task.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "no engine started this process: neither STILLWELL_TASK nor SLURM_ARRAY_TASK_ID is set to a number"
+    "no engine started this process: none of STILLWELL_TASK, JOB_COMPLETION_INDEX and \
+     SLURM_ARRAY_TASK_ID is set to a number"
 )]
 pub struct AttemptError;
 
@@ -48,6 +49,15 @@ impl Attempt {
                 task,
                 name: format!("local-{}-{task}", text("STILLWELL_ATTEMPT")),
                 node: host.to_owned(),
+                boot,
+            });
+        }
+        if let (Some(task), Some(pod)) = (number("JOB_COMPLETION_INDEX"), variable("STILLWELL_POD"))
+        {
+            return Ok(Self {
+                task,
+                name: format!("kubernetes-{pod}"),
+                node: variable("STILLWELL_NODE").unwrap_or_else(|| host.to_owned()),
                 boot,
             });
         }
@@ -87,6 +97,16 @@ mod tests {
         assert_eq!((&*first.name, &*first.node), ("slurm-41-3-0", "n1"));
         let again = attempt(&[&slurm[..], &[("SLURM_RESTART_COUNT", "1")]].concat()).unwrap();
         assert_eq!(again.name, "slurm-41-3-1");
+        let pod = [
+            ("JOB_COMPLETION_INDEX", "1"),
+            ("STILLWELL_POD", "f00d"),
+            ("STILLWELL_NODE", "n1"),
+        ];
+        let pod = attempt(&pod).unwrap();
+        assert_eq!(
+            (pod.task, &*pod.name, &*pod.node),
+            (1, "kubernetes-f00d", "n1")
+        );
         assert_eq!(attempt(&[]), Err(AttemptError));
         assert_eq!(attempt(&[("STILLWELL_TASK", "x")]), Err(AttemptError));
     }

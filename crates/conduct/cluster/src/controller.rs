@@ -1,18 +1,20 @@
 //! The controller of a load of several generators.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stillwell_capture::{LoadCapture, LoadMerge, MergeError};
 use stillwell_plan::LoadPlan;
 use stillwell_run::{AddressFamily, Interrupt, LoadEnd};
-use stillwell_scope::clock;
-use stillwell_units::{Moment, Nanos};
+use stillwell_scope::{clock, explain};
+use stillwell_units::{Moment, Nanos, Secrets, human};
+
+use crate::clocks::{self, ClockOffset};
 
 use crate::engine::{Engine, EngineError, JobHandle, Submission, TaskState};
 use crate::generator::unpack;
 use crate::job::{
-    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, JOB_SCHEMA, START, Start, failed_name,
-    family_number, result_name,
+    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, JOB_SCHEMA, START, Start, beat_name,
+    failed_name, family_number, result_name, shared_plan,
 };
 use crate::pause::pause;
 use crate::status::latest_ready;
@@ -29,9 +31,14 @@ const POLL_EVERY: Nanos = Nanos::from_secs(1);
 const READY_MAX: Nanos = Nanos::from_secs(10 * 60);
 /// Time from the end of a task to the conclusion that no result comes: shared folders show
 /// a new file to others a little later.
-const RESULT_DELAY_MAX: Nanos = Nanos::from_secs(3);
+pub(crate) const RESULT_DELAY_MAX: Nanos = Nanos::from_secs(3);
 /// Time for writing results beside the length of a load and its grace.
 const COMMIT_MAX: Nanos = Nanos::from_secs(120);
+/// Time from the last sign of life of a task whose node does not answer to the conclusion
+/// that no result comes.
+const BEATS_MISSING_MAX: Nanos = Nanos::from_secs(30);
+/// Time between two questions why a task waits.
+const REASON_EVERY: Nanos = Nanos::from_secs(10);
 /// Answers of the engine that may be missing in a row.
 const POLL_FAILURES_MAX: u32 = 60;
 /// Time in which generators end after an abort, beside their grace.
@@ -51,12 +58,14 @@ pub struct FleetLoad<'a> {
     pub store: &'a JobStore,
     /// The engine.
     pub engine: &'a dyn Engine,
-    /// The program that each generator runs, and its arguments.
-    pub program: &'a Path,
+    /// The program that each generator runs.
+    pub program: PathBuf,
     /// Its arguments.
     pub arguments: &'a [String],
     /// Folder of logs.
     pub logs: PathBuf,
+    /// Handling of secrets in the store.
+    pub secrets: Secrets,
     /// Requests the early end.
     pub interrupt: &'a Interrupt,
     /// Receives progress for readers.
@@ -75,6 +84,15 @@ pub enum FleetError {
     /// Nothing to merge.
     #[error(transparent)]
     Merge(#[from] MergeError),
+    /// A plan that is no JSON.
+    #[error("write the plan")]
+    Plan(#[source] serde_json::Error),
+    /// No thread.
+    #[error("start a thread")]
+    Thread(#[source] std::io::Error),
+    /// Results that cannot be read.
+    #[error("pack the results")]
+    Pack(#[source] std::io::Error),
     /// The load did not start.
     #[error("the load did not start: {0}")]
     NoStart(String),
@@ -98,10 +116,10 @@ impl FleetLoad<'_> {
     /// [`FleetError`] if there is nothing to report.
     pub fn conduct(&self) -> Result<LoadCapture, FleetError> {
         let job = self.job()?;
-        let handle = self.handle()?;
+        let handle = self.handle(&job)?;
         let start = match self.store.get_json(self.interrupt, START)? {
             Some(start) => start,
-            None => match self.start(&handle)? {
+            None => match self.start_without_secrets(&job, &handle)? {
                 Ok(start) => start,
                 Err(why) => {
                     self.abort(&handle, &why)?;
@@ -113,10 +131,12 @@ impl FleetLoad<'_> {
     }
 
     fn job(&self) -> Result<ClusterJob, FleetError> {
+        let plan = shared_plan(self.plan, self.secrets).map_err(FleetError::Plan)?;
         let job = ClusterJob {
             schema: JOB_SCHEMA.to_owned(),
             version: self.version.to_owned(),
-            plan: self.plan.clone(),
+            is_masked: plan != *self.plan,
+            plan,
             generators: self.generators,
             family: family_number(self.family),
         };
@@ -133,17 +153,35 @@ impl FleetLoad<'_> {
         }
     }
 
-    fn handle(&self) -> Result<JobHandle, FleetError> {
+    /// Returns the text with which the engine would start the generators.
+    ///
+    /// # Errors
+    /// [`FleetError`] if it would refuse.
+    pub fn render(&self) -> Result<String, FleetError> {
+        let plan = shared_plan(self.plan, self.secrets).map_err(FleetError::Plan)?;
+        let secrets = (plan != *self.plan).then_some("");
+        Ok(self.engine.render(&self.submission(secrets))?)
+    }
+
+    fn submission<'b>(&'b self, secrets: Option<&'b str>) -> Submission<'b> {
+        Submission {
+            job: self.store.job(),
+            tasks: self.generators,
+            cpus: self.plan.workers / self.generators.max(1),
+            program: &self.program,
+            arguments: self.arguments,
+            folder: self.store.store().folder(),
+            logs: &self.logs,
+            secrets,
+        }
+    }
+
+    fn handle(&self, job: &ClusterJob) -> Result<JobHandle, FleetError> {
         if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
             return Ok(handle);
         }
-        let submission = Submission {
-            job: self.store.job(),
-            tasks: self.generators,
-            program: self.program,
-            arguments: self.arguments,
-            logs: &self.logs,
-        };
+        let typed = serde_json::to_string(self.plan).map_err(FleetError::Plan)?;
+        let submission = self.submission(job.is_masked.then_some(&*typed));
         let handle = self.engine.submit(&submission)?;
         if self.store.create_json(self.interrupt, ENGINE, &handle)? == Created::Before {
             self.engine.cancel(&handle)?;
@@ -152,13 +190,29 @@ impl FleetLoad<'_> {
         Ok(handle)
     }
 
+    /// The same as [`Self::start`]; afterwards no generator needs secrets.
+    fn start_without_secrets(
+        &self,
+        job: &ClusterJob,
+        handle: &JobHandle,
+    ) -> Result<Result<Start, String>, FleetError> {
+        let start = self.start(handle);
+        if job.is_masked
+            && let Err(error) = self.engine.forget_secrets(handle)
+        {
+            (self.say)(&format!("secrets were left: {}", explain(&error)));
+        }
+        start
+    }
+
     /// Waits until all are ready and agrees on a start, or returns the reason why not.
     fn start(&self, handle: &JobHandle) -> Result<Result<Start, String>, FleetError> {
         let until = clock::now() + READY_MAX;
         let tasks = usize::from(self.generators);
         let mut attempts: Vec<Option<String>> = vec![None; tasks];
-        let mut engine = EngineView::new(self.engine, handle);
+        let mut engine = EngineView::new(self.engine, self.store, handle);
         let mut shown = usize::MAX;
+        let mut reason = WaitReason::default();
         loop {
             for (task, attempt) in attempts.iter_mut().enumerate() {
                 let ready = latest_ready(self.store, self.interrupt, task)?;
@@ -185,7 +239,10 @@ impl FleetLoad<'_> {
             }
             if clock::now() >= until {
                 let why = format!("only {ready} of {tasks} generators were ready in {READY_MAX}");
-                return Ok(Err(why));
+                return Ok(Err(why + &reason.after()));
+            }
+            if let Some(why) = reason.look(self.engine, handle) {
+                (self.say)(&format!("a generator waits: {why}"));
             }
             pause(self.interrupt, LOOK_EVERY);
         }
@@ -193,14 +250,35 @@ impl FleetLoad<'_> {
 
     /// Writes the start; that of another controller counts if it was first.
     fn agree(&self, attempts: Vec<String>) -> Result<Start, FleetError> {
+        let clocks = clocks::measure(self.store, self.interrupt, &attempts, &clock::wall)?;
+        self.say_clocks(&clocks);
         let start = Start {
             at: clock::wall() + START_LEAD,
             attempts,
+            clocks,
         };
         if self.store.create_json(self.interrupt, START, &start)? == Created::Now {
             return Ok(start);
         }
         Ok(self.store.get_json(self.interrupt, START)?.unwrap_or(start))
+    }
+
+    /// Prints how far clocks are off.
+    fn say_clocks(&self, clocks: &[Option<ClockOffset>]) {
+        let known = || clocks.iter().flatten();
+        let wrong = known().filter(|clock| clock.is_certain());
+        if let Some(wrong) = wrong.max_by_key(|clock| clock.nanos.unsigned_abs()) {
+            let offset = human::nanos(Nanos::new(wrong.nanos.unsigned_abs()));
+            let error = human::nanos(wrong.error);
+            (self.say)(&format!(
+                "a clock differs from that of this machine by {offset} ± {error}; starts are corrected"
+            ));
+        } else if let Some(most) = known().map(|clock| clock.at_most()).max() {
+            let most = human::nanos(most);
+            (self.say)(&format!(
+                "clocks agree with that of this machine within {most}"
+            ));
+        }
     }
 
     fn failed(&self, task: usize) -> Result<Option<String>, StoreError> {
@@ -217,7 +295,7 @@ impl FleetLoad<'_> {
     ) -> Result<LoadCapture, FleetError> {
         let mut merge = LoadMerge::new(job.plan.clone(), self.engine.name(), job.generators);
         let mut open: Vec<usize> = (0..usize::from(job.generators)).collect();
-        let mut engine = EngineView::new(self.engine, handle);
+        let mut engine = EngineView::new(self.engine, self.store, handle);
         let mut deadline = self.deadline(job, start);
         let mut is_aborted = false;
         // After an interrupt the results so far are still read.
@@ -323,47 +401,122 @@ impl FleetLoad<'_> {
     }
 }
 
+/// The reason why a task does not begin.
+#[derive(Debug)]
+pub(crate) struct WaitReason {
+    next: Moment,
+    reason: Option<String>,
+}
+
+impl Default for WaitReason {
+    fn default() -> Self {
+        Self {
+            next: clock::now() + REASON_EVERY,
+            reason: None,
+        }
+    }
+}
+
+impl WaitReason {
+    /// Asks the engine now and then; returns a reason that is new.
+    pub(crate) fn look(&mut self, engine: &dyn Engine, handle: &JobHandle) -> Option<&str> {
+        if clock::now() < self.next {
+            return None;
+        }
+        self.next = clock::now() + REASON_EVERY;
+        // It is only for readers.
+        let reason = engine.waiting(handle).ok()?;
+        let is_new = reason != self.reason;
+        self.reason = reason;
+        self.reason.as_deref().filter(|_| is_new)
+    }
+
+    /// Returns the last reason as the end of a sentence.
+    fn after(&self) -> String {
+        let reason = self.reason.as_ref();
+        reason.map_or_else(String::new, |reason| format!(": {reason}"))
+    }
+}
+
 /// States of the tasks by their engine, which is polled rarely.
-struct EngineView<'a> {
+pub(crate) struct EngineView<'a> {
     engine: &'a dyn Engine,
+    store: &'a JobStore,
     handle: &'a JobHandle,
     next: Moment,
-    /// Missing answers in a row.
     failures: u32,
-    /// When each task was first seen to have ended.
-    ended: Vec<Option<Moment>>,
+    /// Since when each task has ended, or has given no sign of life.
+    ended: Vec<Option<(TaskState, Moment)>>,
+    /// Signs of life of each task, as far as they were read.
+    beats: Vec<u32>,
 }
 
 impl<'a> EngineView<'a> {
-    fn new(engine: &'a dyn Engine, handle: &'a JobHandle) -> Self {
+    pub(crate) fn new(engine: &'a dyn Engine, store: &'a JobStore, handle: &'a JobHandle) -> Self {
         Self {
             engine,
+            store,
             handle,
             next: clock::now(),
             failures: 0,
             ended: vec![None; handle.tasks.into()],
+            beats: vec![0; handle.tasks.into()],
         }
     }
 
     /// Returns the tasks that ended longer than `delay` ago.
-    fn ended_before(&mut self, delay: Nanos) -> Result<Vec<usize>, EngineError> {
+    pub(crate) fn ended_before(&mut self, delay: Nanos) -> Result<Vec<usize>, EngineError> {
         let now = clock::now();
         if now >= self.next {
             self.next = now + POLL_EVERY;
             match self.engine.poll(self.handle) {
                 Ok(states) => {
                     self.failures = 0;
-                    for (ended, state) in self.ended.iter_mut().zip(states) {
-                        *ended = (state == TaskState::Ended).then(|| ended.unwrap_or(now));
-                    }
+                    self.take(states, now);
                 }
                 Err(error) if self.failures >= POLL_FAILURES_MAX => return Err(error),
                 Err(_) => self.failures += 1,
             }
         }
+        let is_over = |(state, since): (TaskState, Moment)| {
+            let delay = match state {
+                TaskState::NodeLost => BEATS_MISSING_MAX,
+                _ => delay,
+            };
+            now.since(since) >= delay
+        };
         let ended = self.ended.iter().enumerate();
-        let ended = ended.filter(|(_, at)| at.is_some_and(|at| now.since(at) >= delay));
+        let ended = ended.filter(|(_, state)| state.is_some_and(is_over));
         Ok(ended.map(|(task, _)| task).collect())
+    }
+
+    fn take(&mut self, states: Vec<TaskState>, now: Moment) {
+        for (task, state) in states.into_iter().enumerate().take(self.ended.len()) {
+            let before = self.ended[task].filter(|(before, _)| *before == state);
+            let is_alive = match state {
+                TaskState::Waiting | TaskState::Running => true,
+                TaskState::Ended => false,
+                // Its generator may still reach the store.
+                TaskState::NodeLost => self.has_new_beat(task),
+            };
+            self.ended[task] = match state {
+                TaskState::Waiting | TaskState::Running => None,
+                _ if is_alive => Some((state, now)),
+                _ => before.or(Some((state, now))),
+            };
+        }
+    }
+
+    fn has_new_beat(&mut self, task: usize) -> bool {
+        let before = self.beats[task];
+        let has = |number: u32| {
+            let key = format!("{}/{}", self.store.job(), beat_name(task, number));
+            // A store that does not answer is asked again with the next poll.
+            matches!(self.store.store().get(&key), Ok(Some(_)))
+        };
+        let new = (before..).take_while(|number| has(*number)).count();
+        self.beats[task] = before.saturating_add(u32::try_from(new).unwrap_or(u32::MAX));
+        new > 0
     }
 }
 

@@ -3,13 +3,18 @@
 //! An engine decides what is started and not what is complete: it may start a task twice,
 //! or call one complete that wrote nothing.
 
+mod command;
+mod kubernetes;
 mod local;
+mod manifest;
 mod slurm;
+mod yaml;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use kubernetes::{KubernetesEngine, KubernetesOptions};
 pub use local::{LocalEngine, LocalTask};
 pub use slurm::SlurmEngine;
 
@@ -35,6 +40,61 @@ pub trait Engine {
     /// # Errors
     /// [`EngineError`] if it does not answer.
     fn cancel(&self, handle: &JobHandle) -> Result<(), EngineError>;
+
+    /// Returns the text with which it would start the tasks.
+    ///
+    /// # Errors
+    /// [`EngineError`] if it would refuse.
+    fn render(&self, submission: &Submission<'_>) -> Result<String, EngineError>;
+
+    /// Returns the reason why a task does not begin, if there is one.
+    ///
+    /// # Errors
+    /// [`EngineError`] if it does not answer.
+    fn waiting(&self, _handle: &JobHandle) -> Result<Option<String>, EngineError> {
+        Ok(None)
+    }
+
+    /// Brings the logs of the tasks to the folder of the logs, if they are not there.
+    ///
+    /// # Errors
+    /// [`EngineError`] if it does not answer.
+    fn save_logs(&self, _handle: &JobHandle) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Deletes the secrets that the tasks were given; every task has read them.
+    ///
+    /// # Errors
+    /// [`EngineError`] if it cannot.
+    fn forget_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
+        let file = handle.logs.join(SECRETS);
+        match std::fs::remove_file(&file) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(EngineError::File { file, source })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Name of the file of secrets.
+const SECRETS: &str = "secrets.json";
+
+/// Returns the engine that started the tasks of `handle`.
+///
+/// # Errors
+/// [`EngineError`] for options that it does not have.
+pub fn engine_of(handle: &JobHandle) -> Result<Box<dyn Engine>, EngineError> {
+    Ok(match handle.engine.as_str() {
+        "slurm" => Box::new(SlurmEngine {
+            options: handle.options.clone(),
+        }),
+        "kubernetes" => Box::new(KubernetesEngine {
+            options: KubernetesOptions::parse(&handle.options)?,
+        }),
+        _ => Box::new(LocalEngine),
+    })
 }
 
 /// Tasks to start.
@@ -44,12 +104,26 @@ pub struct Submission<'a> {
     pub job: &'a str,
     /// Number of tasks.
     pub tasks: u16,
+    /// CPUs that each task uses.
+    pub cpus: u16,
     /// The program, at this path on every node.
     pub program: &'a Path,
     /// Its arguments.
     pub arguments: &'a [String],
+    /// The folder of the store, if it is one.
+    pub folder: Option<&'a Path>,
     /// Folder of the logs.
     pub logs: &'a Path,
+    /// Secrets for the tasks, which get them as a file.
+    pub secrets: Option<&'a str>,
+}
+
+impl Submission<'_> {
+    /// Returns the arguments of a task whose secrets are in this file.
+    fn words(&self, secrets: Option<PathBuf>) -> Vec<String> {
+        let secrets = secrets.map(|file| format!("--secrets={}", file.display()));
+        self.arguments.iter().cloned().chain(secrets).collect()
+    }
 }
 
 /// The tasks of a job, as their engine knows them.
@@ -66,6 +140,9 @@ pub struct JobHandle {
     /// The processes, of the engine `local`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<LocalTask>,
+    /// Options of the engine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
 }
 
 impl JobHandle {
@@ -77,7 +154,7 @@ impl JobHandle {
 }
 
 /// State of a task, by its engine.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TaskState {
     /// It has not begun.
     Waiting,
@@ -85,6 +162,8 @@ pub enum TaskState {
     Running,
     /// It has ended, however.
     Ended,
+    /// Its node does not answer. The task may go on there.
+    NodeLost,
 }
 
 /// An engine that does not work.
@@ -95,6 +174,33 @@ pub enum EngineError {
     Start {
         /// The program.
         program: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A program that is not there.
+    #[error("{0} is not on the PATH; this engine needs it")]
+    NoProgram(String),
+    /// An option that is none.
+    #[error("--engine-option={word}: {why}")]
+    Option {
+        /// The option.
+        word: String,
+        /// The reason.
+        why: String,
+    },
+    /// An answer that is none.
+    #[error("read the answer of {command}")]
+    Answer {
+        /// The command.
+        command: &'static str,
+        /// The cause.
+        source: serde_json::Error,
+    },
+    /// A file beside the logs.
+    #[error("write or remove {file}")]
+    File {
+        /// The file.
+        file: PathBuf,
         /// The cause.
         source: std::io::Error,
     },
@@ -122,4 +228,16 @@ fn make_logs(folder: &Path) -> Result<(), EngineError> {
         folder: folder.to_owned(),
         source,
     })
+}
+
+/// Writes the secrets of tasks to a file that their user alone can read, and returns it.
+fn write_secrets(submission: &Submission<'_>) -> Result<Option<PathBuf>, EngineError> {
+    let Some(secrets) = submission.secrets else {
+        return Ok(None);
+    };
+    let file = submission.logs.join(SECRETS);
+    match stillwell_capture::write_private(&file, secrets.as_bytes()) {
+        Ok(()) => Ok(Some(file)),
+        Err(source) => Err(EngineError::File { file, source }),
+    }
 }

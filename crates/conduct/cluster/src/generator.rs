@@ -1,32 +1,32 @@
 //! A generator: one task of a load.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use stillwell_capture::{CaptureError, GeneratorResult, LoadCapture, make_private};
+use stillwell_capture::{CaptureError, GeneratorResult, LoadCapture};
+use stillwell_plan::LoadPlan;
 use stillwell_plan::load::LoadPlanError;
 use stillwell_run::{Interrupt, LoadBeside, LoadError, conduct_load_beside};
-use stillwell_scope::{Place, Scope, Token, clock, explain};
+use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos, Secrets};
 
 use crate::attempt::Attempt;
+use crate::beats;
+use crate::bundle::{self, TemporaryFolder};
+use crate::clocks::ClockAnswers;
 use crate::controller::START_LEAD;
 use crate::job::{
-    ABORT, Abort, ClusterJob, Failed, JOB, JOB_SCHEMA, Ready, ResultHead, START, Start,
-    failed_name, ready_name, result_name,
+    ABORT, Abort, ClusterJob, Failed, JOB, JOB_SCHEMA, Ready, START, Start, failed_name,
+    ready_name, result_name, shared_plan,
 };
 use crate::pause::pause;
 use crate::store::{Created, JobStore, StoreError};
 
 /// Time between two looks at the store before the start.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
-/// Time between two looks for an abort during the load.
-const ABORT_EVERY: Nanos = Nanos::from_millis(500);
 /// The longest wait for the start.
 const START_MAX: Nanos = Nanos::from_secs(15 * 60);
 /// Most attempts of one task.
 const ATTEMPTS_MAX: u32 = 64;
-/// Ends a load from inside, as SIGTERM does.
-const STOP_SIGNAL: i32 = 15;
 /// The deadline of the thread that looks for an abort.
 const CLOSE_MAX: Nanos = Nanos::from_secs(2);
 
@@ -75,7 +75,8 @@ pub enum GenerateError {
 }
 
 /// Makes the part of a load that is the task of `attempt`, for the job of `store`, as
-/// `version` of this program; ends early with `interrupt`.
+/// `version` of this program; ends early with `interrupt`. The file `typed` has the plan with
+/// its secrets, where the store has it without.
 ///
 /// # Errors
 /// [`GenerateError`]; the reason is in the store, too, if that can be reached.
@@ -83,12 +84,14 @@ pub fn generate(
     store: &JobStore,
     attempt: &Attempt,
     version: &str,
+    typed: Option<&Path>,
     secrets: Secrets,
     interrupt: &Interrupt,
 ) -> Result<GeneratorEnd, GenerateError> {
     let generator = Generator {
         store,
         attempt,
+        typed,
         interrupt,
         began: clock::wall(),
     };
@@ -107,6 +110,7 @@ pub fn generate(
 struct Generator<'a> {
     store: &'a JobStore,
     attempt: &'a Attempt,
+    typed: Option<&'a Path>,
     interrupt: &'a Interrupt,
     began: Nanos,
 }
@@ -115,13 +119,15 @@ impl Generator<'_> {
     fn run(&self, version: &str, secrets: Secrets) -> Result<GeneratorEnd, GenerateError> {
         let task = usize::from(self.attempt.task);
         let job = self.job(version)?;
-        if self
-            .store
-            .get(self.interrupt, &result_name(task))?
-            .is_some()
-        {
+        // A start that is agreed on without this attempt will not change, and its secrets
+        // are gone.
+        let start: Option<Start> = self.store.get_json(self.interrupt, START)?;
+        let counts = |start: &Start| start.attempts.get(task) == Some(&self.attempt.name);
+        if start.is_some_and(|start| !counts(&start)) {
+            self.register(task)?;
             return Ok(GeneratorEnd::NotNeeded);
         }
+        let job = self.with_secrets(job)?;
         self.register(task)?;
         let Some(start) = self.start()? else {
             return Ok(GeneratorEnd::GivenUp);
@@ -129,8 +135,9 @@ impl Generator<'_> {
         if start.attempts.get(task) != Some(&self.attempt.name) {
             return Ok(GeneratorEnd::NotNeeded);
         }
-        let capture = self.load(&job, task, start.at)?;
-        self.commit(task, start.at, &capture, secrets)
+        let at = start.at_of(task);
+        let capture = self.load(&job, task, at)?;
+        self.commit(task, at, &capture, secrets)
     }
 
     fn job(&self, version: &str) -> Result<ClusterJob, GenerateError> {
@@ -156,6 +163,30 @@ impl Generator<'_> {
         Ok(job)
     }
 
+    /// Puts the plan as it was typed into the job.
+    fn with_secrets(&self, job: ClusterJob) -> Result<ClusterJob, GenerateError> {
+        let failure = |why: String| GenerateError::Job {
+            job: self.store.job().to_owned(),
+            why,
+        };
+        if !job.is_masked {
+            return Ok(job);
+        }
+        let typed = self.typed.ok_or_else(|| {
+            failure("its secrets are masked, and the engine gave no file of them".to_owned())
+        })?;
+        let text = std::fs::read(typed).map_err(|source| GenerateError::System {
+            action: "read the secrets of the job",
+            source,
+        })?;
+        let unread = |error: serde_json::Error| failure(format!("its secrets: {error}"));
+        let plan: LoadPlan = serde_json::from_slice(&text).map_err(unread)?;
+        if shared_plan(&plan, Secrets::Masked).map_err(unread)? != job.plan {
+            return Err(failure("its secrets are those of another load".to_owned()));
+        }
+        Ok(ClusterJob { plan, ..job })
+    }
+
     /// Makes this attempt known; several of one task have numbers in turn.
     fn register(&self, task: usize) -> Result<(), GenerateError> {
         let ready = Ready {
@@ -178,7 +209,13 @@ impl Generator<'_> {
     /// Waits for the start; `None` if the load was given up.
     fn start(&self) -> Result<Option<Start>, GenerateError> {
         let until = clock::now() + START_MAX;
+        let mut clock_answers =
+            ClockAnswers::new(self.store, self.attempt.task.into(), &self.attempt.name);
         loop {
+            if let Some(soon) = clock_answers.look(self.interrupt, &clock::wall)? {
+                pause(self.interrupt, soon);
+                continue;
+            }
             if self.interrupt.signal().is_some() || self.is_aborted()? {
                 return Ok(None);
             }
@@ -205,7 +242,11 @@ impl Generator<'_> {
     /// Makes the load, which starts at the time `at`.
     fn load(&self, job: &ClusterJob, task: usize, at: Nanos) -> Result<LoadCapture, GenerateError> {
         let plan = job.plan.split(job.generators)?.swap_remove(task);
-        let watch = self.watch()?;
+        let watch = beats::start(self.store, task, self.interrupt);
+        let watch = watch.map_err(|source| GenerateError::System {
+            action: "start a thread",
+            source,
+        })?;
         let mut agree = |_: &Interrupt| -> Option<Moment> {
             let now = clock::wall();
             let rest = at.saturating_sub(now);
@@ -230,34 +271,6 @@ impl Generator<'_> {
         }
     }
 
-    /// Starts a thread that ends the load after an abort.
-    fn watch(&self) -> Result<Scope, GenerateError> {
-        let mut scope = Scope::new(&Token::new());
-        let (store, interrupt) = (self.store.clone(), self.interrupt.clone());
-        let started = scope.thread(Place::default(), "abort", move |token| {
-            while !token.is_cancelled() && interrupt.signal().is_none() {
-                // A store that does not answer is no reason to end.
-                if let Ok(Some(_)) = store.store().get(&format!("{}/{ABORT}", store.job())) {
-                    interrupt.raise(STOP_SIGNAL);
-                }
-                let mut rest = ABORT_EVERY;
-                while rest > Nanos::ZERO && !token.is_cancelled() {
-                    pause(&interrupt, LOOK_EVERY);
-                    rest = rest.saturating_sub(LOOK_EVERY);
-                    if interrupt.signal().is_some() {
-                        break;
-                    }
-                }
-            }
-            Ok(())
-        });
-        started.map_err(|source| GenerateError::System {
-            action: "start a thread",
-            source,
-        })?;
-        Ok(scope)
-    }
-
     /// Writes the result; the interrupt that ended the load does not end this.
     fn commit(
         &self,
@@ -279,7 +292,7 @@ impl Generator<'_> {
             workers: manifest.plan.workers,
             evidence: capture.evidence(),
         };
-        let bytes = pack(capture, result, secrets, &self.attempt.name)?;
+        let bytes = pack(capture, &result, secrets, &self.attempt.name)?;
         let quiet = Interrupt::new();
         match self.store.create(&quiet, &result_name(task), &bytes)? {
             Created::Now => Ok(GeneratorEnd::Committed),
@@ -288,80 +301,23 @@ impl Generator<'_> {
     }
 }
 
-/// A private folder for one capture, which is removed.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Result<Self, GenerateError> {
-        let folder = std::env::temp_dir().join(format!(
-            "stillwell-{name}-{}-{}",
-            std::process::id(),
-            clock::now().as_u64()
-        ));
-        make_private(&folder).map_err(|source| GenerateError::System {
-            action: "make a temporary folder",
-            source,
-        })?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // At worst it stays.
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
-
 /// Packs a capture into one object.
 pub(crate) fn pack(
     capture: &LoadCapture,
-    result: GeneratorResult,
+    result: &GeneratorResult,
     secrets: Secrets,
     name: &str,
 ) -> Result<Vec<u8>, GenerateError> {
-    let failure = |source| GenerateError::System {
-        action: "read the capture",
-        source,
-    };
-    let folder = Folder::new(name)?;
+    let failure = |action| move |source| GenerateError::System { action, source };
+    let folder = TemporaryFolder::new(name).map_err(failure("make a temporary folder"))?;
     capture.write(&folder.0, secrets)?;
-    let mut head = ResultHead {
-        result,
-        files: Vec::new(),
-    };
-    let mut content = Vec::new();
-    for entry in std::fs::read_dir(&folder.0).map_err(failure)? {
-        let entry = entry.map_err(failure)?;
-        let bytes = std::fs::read(entry.path()).map_err(failure)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        head.files.push((name, bytes.len() as u64));
-        content.extend(bytes);
-    }
-    let mut bytes = serde_json::to_vec(&head).map_err(|error| failure(error.into()))?;
-    bytes.push(b'\n');
-    bytes.extend(content);
-    Ok(bytes)
+    bundle::pack(&folder.0, result).map_err(failure("read the capture"))
 }
 
 /// Unpacks what [`pack`] made.
 pub(crate) fn unpack(bytes: &[u8]) -> Result<(GeneratorResult, LoadCapture), String> {
-    let end = bytes.iter().position(|byte| *byte == b'\n');
-    let end = end.ok_or("the result has no first line")?;
-    let head: ResultHead =
-        serde_json::from_slice(&bytes[..end]).map_err(|error| explain(&error))?;
-    let folder = Folder::new("merge").map_err(|error| explain(&error))?;
-    let mut rest = &bytes[end + 1..];
-    for (name, length) in &head.files {
-        let is_plain = !name.contains('/') && !name.starts_with('.');
-        let length = usize::try_from(*length).unwrap_or(usize::MAX);
-        let Some((content, left)) = rest.split_at_checked(length).filter(|_| is_plain) else {
-            return Err(format!("the result ends within {name}"));
-        };
-        let written = stillwell_capture::write_private(&folder.0.join(name), content);
-        written.map_err(|error| explain(&error))?;
-        rest = left;
-    }
+    let folder = TemporaryFolder::new("merge").map_err(|error| explain(&error))?;
+    let result = bundle::unpack(bytes, &folder.0)?;
     let capture = LoadCapture::open(&folder.0).map_err(|error| explain(&error))?;
-    Ok((head.result, capture))
+    Ok((result, capture))
 }

@@ -1,13 +1,17 @@
 //! The objects of a job.
 
 use serde::{Deserialize, Serialize};
-use stillwell_capture::GeneratorResult;
 use stillwell_plan::LoadPlan;
 use stillwell_run::AddressFamily;
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Secrets};
+
+use crate::clocks::ClockOffset;
 
 /// Names the shape of [`ClusterJob`].
 pub const JOB_SCHEMA: &str = "stillwell/cluster-job/v1";
+
+/// Names the shape of a job that is a suite.
+pub(crate) const SUITE_SCHEMA: &str = "stillwell/cluster-suite/v1";
 
 pub(crate) const JOB: &str = "job.json";
 pub(crate) const ENGINE: &str = "engine.json";
@@ -21,8 +25,12 @@ pub struct ClusterJob {
     pub schema: String,
     /// Version of the controller; generators of another one refuse.
     pub version: String,
-    /// The load of all generators together. It holds secrets as they were typed.
+    /// The load of all generators together. Secrets in it are masked, unless they are kept
+    /// in results, too.
     pub plan: LoadPlan,
+    /// True if secrets are masked: each generator gets the plan as typed from its engine.
+    #[serde(default)]
+    pub is_masked: bool,
     /// Number of generators.
     pub generators: u16,
     /// Address family: 4, 6, or 0 for any.
@@ -53,6 +61,14 @@ impl ClusterJob {
     }
 }
 
+/// Returns `plan` with its secrets handled as `secrets` says.
+pub(crate) fn shared_plan(
+    plan: &LoadPlan,
+    secrets: Secrets,
+) -> Result<LoadPlan, serde_json::Error> {
+    serde_json::from_value(secrets.json(serde_json::to_value(plan)?))
+}
+
 /// Number of [`AddressFamily`] in a job.
 pub(crate) const fn family_number(family: AddressFamily) -> u8 {
     match family {
@@ -78,6 +94,17 @@ pub(crate) struct Start {
     pub(crate) at: Nanos,
     /// The attempt of each task that counts.
     pub(crate) attempts: Vec<String>,
+    /// Offset of the clock of each of them, if it is known.
+    #[serde(default)]
+    pub(crate) clocks: Vec<Option<ClockOffset>>,
+}
+
+impl Start {
+    /// Returns the time of the start by the clock of a task.
+    pub(crate) fn at_of(&self, task: usize) -> Nanos {
+        let clock = self.clocks.get(task).copied().flatten();
+        clock.map_or(self.at, |clock| clock.apply(self.at))
+    }
 }
 
 /// The reason why there is no result.
@@ -93,14 +120,6 @@ pub(crate) struct Abort {
     pub(crate) why: String,
 }
 
-/// The first line of a result; the bytes of its files follow.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub(crate) struct ResultHead {
-    pub(crate) result: GeneratorResult,
-    /// Names and lengths of the files of the capture.
-    pub(crate) files: Vec<(String, u64)>,
-}
-
 /// Name of an object of a task.
 pub(crate) fn of_task(task: usize, name: &str) -> String {
     format!("tasks/{task:04}/{name}")
@@ -109,6 +128,11 @@ pub(crate) fn of_task(task: usize, name: &str) -> String {
 /// Name of the object of the attempt of a task with this number.
 pub(crate) fn ready_name(task: usize, number: u32) -> String {
     of_task(task, &format!("ready-{number}.json"))
+}
+
+/// Name of the sign of life with this number of a generator that sends.
+pub(crate) fn beat_name(task: usize, number: u32) -> String {
+    of_task(task, &format!("beat-{number}"))
 }
 
 pub(crate) fn result_name(task: usize) -> String {

@@ -7,10 +7,13 @@
 //!
 //! | object | made by | content |
 //! | --- | --- | --- |
-//! | `job.json` | controller | the load and the number of generators |
+//! | `job.json` | controller | the load without its secrets, and the number of generators |
 //! | `engine.json` | controller | the engine's name of the tasks |
 //! | `tasks/0000/ready-0.json` | generator | an attempt that is ready; the next one has the next number |
-//! | `start.json` | controller | the time of the start, and the attempt of each task that counts |
+//! | `ping-0.json` | controller | its time; the next one has the next number |
+//! | `tasks/0000/pong-A-0.json` | generator | the time at which attempt A read it |
+//! | `start.json` | controller | the time of the start, the offsets of clocks, and the attempt of each task that counts |
+//! | `tasks/0000/beat-0` | generator | a sign of life; the next one has the next number |
 //! | `tasks/0000/result` | generator | the capture |
 //! | `tasks/0000/failed.json` | generator | the reason why there will be none |
 //! | `abort.json` | controller | the reason why all end early |
@@ -18,6 +21,9 @@
 //! Only `result` says that a task is complete, also if the engine disagrees.
 
 mod attempt;
+mod beats;
+mod bundle;
+mod clocks;
 mod controller;
 mod engine;
 mod generator;
@@ -25,13 +31,17 @@ mod job;
 mod pause;
 mod status;
 mod store;
+mod suite;
 
 pub use attempt::{Attempt, AttemptError};
+pub use clocks::ClockOffset;
 pub use controller::{FleetError, FleetLoad, cancel_job};
 pub use engine::{
-    Engine, EngineError, JobHandle, LocalEngine, LocalTask, SlurmEngine, Submission, TaskState,
+    Engine, EngineError, JobHandle, KubernetesEngine, KubernetesOptions, LocalEngine, LocalTask,
+    SlurmEngine, Submission, TaskState, engine_of,
 };
 pub use generator::{GenerateError, GeneratorEnd, generate};
 pub use job::{ClusterJob, JOB_SCHEMA};
 pub use status::{GeneratorProgress, JobStatus, job_status};
 pub use store::{Created, JobStore, RetryBounds, Store, StoreError};
+pub use suite::{ExperimentNode, FleetSuite, SuiteJob, SuiteTask};

@@ -8,6 +8,7 @@ use crate::job::{
     result_name,
 };
 use crate::store::{JobStore, StoreError};
+use crate::suite::SuiteJob;
 
 /// State of a job.
 #[derive(Clone, Debug)]
@@ -43,13 +44,18 @@ pub fn job_status(
     store: &JobStore,
     interrupt: &Interrupt,
 ) -> Result<Option<JobStatus>, StoreError> {
-    let Some(job) = store.get_json::<ClusterJob>(interrupt, JOB)? else {
-        return Ok(None);
+    let (tasks, is_suite) = match SuiteJob::read(store, interrupt)? {
+        Some(suite) => (suite.experiments.len(), true),
+        None => match store.get_json::<ClusterJob>(interrupt, JOB)? {
+            Some(job) => (job.generators.into(), false),
+            None => return Ok(None),
+        },
     };
-    let generators = (0..usize::from(job.generators)).map(|task| progress(store, interrupt, task));
+    let generators = (0..tasks).map(|task| progress(store, interrupt, task));
     Ok(Some(JobStatus {
         handle: store.get_json(interrupt, ENGINE)?,
-        is_started: store.get_json::<Start>(interrupt, START)?.is_some(),
+        // Experiments of a suite do not wait for each other.
+        is_started: is_suite || store.get_json::<Start>(interrupt, START)?.is_some(),
         abort: store
             .get_json::<Abort>(interrupt, ABORT)?
             .map(|abort| abort.why),

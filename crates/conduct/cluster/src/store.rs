@@ -11,7 +11,7 @@ use folder::FolderStore;
 pub use retry::{JobStore, RetryBounds};
 
 /// Maximum size of an object.
-const OBJECT_MAX: u64 = 256 << 20;
+pub(crate) const OBJECT_MAX: u64 = 256 << 20;
 
 /// A folder that all nodes share, or a bucket.
 #[derive(Clone, Debug)]

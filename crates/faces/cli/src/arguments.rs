@@ -38,7 +38,8 @@ pub(crate) use self::bench::{
 pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
 pub(crate) use self::cluster::{
-    ClusterArguments, ClusterCommand, ClusterJobArguments, EngineName, LoadFleetArguments,
+    ClusterArguments, ClusterCommand, ClusterJobArguments, EngineName, GenerateArguments,
+    LoadFleetArguments, SuiteFleetArguments,
 };
 pub(crate) use self::comment::{CommentArguments, CommentHost};
 pub(crate) use self::compare::CompareArguments;
@@ -264,6 +265,8 @@ pub(crate) struct RunArguments {
     /// [default: $XDG_CACHE_HOME/stillwell or ~/.cache/stillwell]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fleet: SuiteFleetArguments,
 }
 
 /// Selection of experiments, and changes to their files.

@@ -143,9 +143,13 @@ fn read_arguments(typed: Vec<OsString>) -> Result<Arguments, ExitCode> {
         let printed = print_page(&page.to_string());
         return Err(finish(printed, &Paint::new(ColorWhen::Auto)));
     }
-    let typed = help::command().try_get_matches_from(typed);
-    let typed = typed.and_then(|matches| Arguments::from_arg_matches(&matches));
-    Ok(typed.unwrap_or_else(|error| refuse(&help::with_hint(error))))
+    Ok(read_words(typed).unwrap_or_else(|error| refuse(&help::with_hint(error))))
+}
+
+/// Reads the words of a command line.
+pub(crate) fn read_words(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let matches = help::command().try_get_matches_from(words)?;
+    Arguments::from_arg_matches(&matches)
 }
 
 /// Runs one of Nighthawk's tools, if this program was called by that name.

@@ -153,7 +153,7 @@ impl Simulated<'_> {
             workers: 1,
             evidence: capture.evidence(),
         };
-        let bytes = pack(&capture, result, Secrets::Masked, "simulated").unwrap();
+        let bytes = pack(&capture, &result, Secrets::Masked, "simulated").unwrap();
         let name = result_name(task);
         self.store.create(&Interrupt::new(), &name, &bytes).unwrap()
     }
@@ -183,6 +183,7 @@ impl Engine for Simulated<'_> {
             tasks: submission.tasks,
             logs: PathBuf::new(),
             processes: Vec::new(),
+            options: Vec::new(),
         })
     }
 
@@ -203,6 +204,10 @@ impl Engine for Simulated<'_> {
             }
         }
         Ok(vec![TaskState::Ended; handle.tasks.into()])
+    }
+
+    fn render(&self, _submission: &Submission<'_>) -> Result<String, EngineError> {
+        Ok(String::new())
     }
 
     fn cancel(&self, _handle: &JobHandle) -> Result<(), EngineError> {
@@ -236,9 +241,10 @@ fn conduct(
         version: "0",
         store: &store,
         engine: &engine,
-        program: Path::new("none"),
+        program: PathBuf::from("none"),
         arguments: &[],
         logs: PathBuf::new(),
+        secrets: Secrets::Masked,
         interrupt: &Interrupt::new(),
         say: &|text| println!("{:>9.3} s  {text}", clock::now().as_u64() as f64 / 1e9),
     };

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_capture::create_private_log;
 use stillwell_scope::clock;
 
-use super::{Engine, EngineError, JobHandle, Submission, TaskState, make_logs};
+use super::{Engine, EngineError, JobHandle, Submission, TaskState, make_logs, write_secrets};
 
 /// Processes on this machine. They outlive the controller.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,9 @@ impl Engine for LocalEngine {
             tasks: submission.tasks,
             logs: submission.logs.to_owned(),
             processes: Vec::new(),
+            options: Vec::new(),
         };
+        let words = submission.words(write_secrets(submission)?);
         for task in 0..submission.tasks {
             let failure = |source| EngineError::Start {
                 program: submission.program.display().to_string(),
@@ -46,7 +48,7 @@ impl Engine for LocalEngine {
             };
             let log = create_private_log(&handle.log(task.into())).map_err(failure)?;
             let child = Command::new(submission.program)
-                .args(submission.arguments)
+                .args(&words)
                 .env("STILLWELL_TASK", task.to_string())
                 .env("STILLWELL_ATTEMPT", &id)
                 .stdin(Stdio::null())
@@ -69,6 +71,18 @@ impl Engine for LocalEngine {
             false => TaskState::Ended,
         });
         Ok(states.collect())
+    }
+
+    fn render(&self, submission: &Submission<'_>) -> Result<String, EngineError> {
+        let secrets = submission
+            .secrets
+            .map(|_| submission.logs.join(super::SECRETS));
+        let program = submission.program.display();
+        let words = submission.words(secrets).join(" ");
+        let tasks = 0..submission.tasks;
+        Ok(tasks
+            .map(|task| format!("STILLWELL_TASK={task} {program} {words}\n"))
+            .collect())
     }
 
     fn cancel(&self, handle: &JobHandle) -> Result<(), EngineError> {

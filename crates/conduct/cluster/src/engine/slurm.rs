@@ -1,9 +1,10 @@
 //! The engine `slurm`: an array of jobs, by Slurm's own commands.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
-use super::{Engine, EngineError, JobHandle, Submission, TaskState, make_logs};
+use super::{
+    Engine, EngineError, JobHandle, Submission, TaskState, command, make_logs, write_secrets,
+};
 
 /// Slurm, by `sbatch`, `squeue` and `scancel`.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,79 @@ impl Engine for SlurmEngine {
 
     fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError> {
         make_logs(submission.logs)?;
+        let words = self.words(submission);
+        let script = script(submission, write_secrets(submission)?);
+        let output = command::run("sbatch", &words, &script)?;
+        // With several clusters the name of one follows.
+        let id = output.trim().split(';').next().unwrap_or_default();
+        Ok(JobHandle {
+            engine: self.name().to_owned(),
+            id: id.to_owned(),
+            tasks: submission.tasks,
+            logs: submission.logs.to_owned(),
+            processes: Vec::new(),
+            options: self.options.clone(),
+        })
+    }
+
+    fn render(&self, submission: &Submission<'_>) -> Result<String, EngineError> {
+        let words: Vec<String> = self
+            .words(submission)
+            .iter()
+            .map(|word| quoted(word))
+            .collect();
+        let secrets = submission
+            .secrets
+            .map(|_| submission.logs.join(super::SECRETS));
+        let script = script(submission, secrets);
+        Ok(format!("sbatch {} <<'END'\n{script}END\n", words.join(" ")))
+    }
+
+    fn poll(&self, handle: &JobHandle) -> Result<Vec<TaskState>, EngineError> {
+        let words = [
+            "--noheader",
+            "--array",
+            "--states=all",
+            "--format=%K %T",
+            "--jobs",
+        ];
+        let mut words = words.map(str::to_owned).to_vec();
+        words.push(handle.id.clone());
+        match command::run("squeue", &words, "") {
+            Ok(output) => Ok(states(&output, handle.tasks)),
+            // Slurm forgets jobs some minutes after their end.
+            Err(EngineError::Command { output, .. }) if output.contains("Invalid job id") => {
+                Ok(vec![TaskState::Ended; handle.tasks.into()])
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn cancel(&self, handle: &JobHandle) -> Result<(), EngineError> {
+        command::run("scancel", std::slice::from_ref(&handle.id), "").map(drop)
+    }
+
+    fn waiting(&self, handle: &JobHandle) -> Result<Option<String>, EngineError> {
+        let words = [
+            "--noheader",
+            "--array",
+            "--states=PENDING",
+            "--format=%r",
+            "--jobs",
+        ];
+        let mut words = words.map(str::to_owned).to_vec();
+        words.push(handle.id.clone());
+        let output = command::run("squeue", &words, "")?;
+        let reason = output.lines().next().map(str::trim);
+        Ok(reason
+            .filter(|reason| !reason.is_empty())
+            .map(str::to_owned))
+    }
+}
+
+impl SlurmEngine {
+    /// Returns the words of `sbatch`.
+    fn words(&self, submission: &Submission<'_>) -> Vec<String> {
         let logs = submission.logs.display();
         let words = [
             "--parsable".to_owned(),
@@ -32,46 +106,15 @@ impl Engine for SlurmEngine {
             "--open-mode=append".to_owned(),
             format!("--output={logs}/task-%a.log"),
         ];
-        let words: Vec<String> = words.into_iter().chain(self.options.clone()).collect();
-        let script = script(
-            &submission.program.display().to_string(),
-            submission.arguments,
-        );
-        let output = command("sbatch", &words, &script)?;
-        // With several clusters the name of one follows.
-        let id = output.trim().split(';').next().unwrap_or_default();
-        Ok(JobHandle {
-            engine: self.name().to_owned(),
-            id: id.to_owned(),
-            tasks: submission.tasks,
-            logs: submission.logs.to_owned(),
-            processes: Vec::new(),
-        })
-    }
-
-    fn poll(&self, handle: &JobHandle) -> Result<Vec<TaskState>, EngineError> {
-        let words = ["--noheader", "--array", "--format=%K %T", "--jobs"];
-        let mut words = words.map(str::to_owned).to_vec();
-        words.push(handle.id.clone());
-        match command("squeue", &words, "") {
-            Ok(output) => Ok(states(&output, handle.tasks)),
-            // Slurm forgets jobs some minutes after their end.
-            Err(EngineError::Command { output, .. }) if output.contains("Invalid job id") => {
-                Ok(vec![TaskState::Ended; handle.tasks.into()])
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn cancel(&self, handle: &JobHandle) -> Result<(), EngineError> {
-        command("scancel", std::slice::from_ref(&handle.id), "").map(drop)
+        words.into_iter().chain(self.options.clone()).collect()
     }
 }
 
 /// Returns the script of a task, which becomes the program.
-fn script(program: &str, arguments: &[String]) -> String {
-    let words = std::iter::once(program).chain(arguments.iter().map(String::as_str));
-    let words: Vec<String> = words.map(quoted).collect();
+fn script(submission: &Submission<'_>, secrets: Option<PathBuf>) -> String {
+    let program = submission.program.display().to_string();
+    let words = std::iter::once(program).chain(submission.words(secrets));
+    let words: Vec<String> = words.map(|word| quoted(&word)).collect();
     format!("#!/bin/sh\nexec {}\n", words.join(" "))
 }
 
@@ -93,6 +136,7 @@ fn states(output: &str, tasks: u16) -> Vec<TaskState> {
             Some("RUNNING" | "COMPLETING" | "SUSPENDED" | "STOPPED" | "RESIZING" | "SIGNALING") => {
                 TaskState::Running
             }
+            Some("NODE_FAIL") => TaskState::NodeLost,
             _ => continue,
         };
         if let Some(place) = index.and_then(|index| states.get_mut(index)) {
@@ -102,50 +146,35 @@ fn states(output: &str, tasks: u16) -> Vec<TaskState> {
     states
 }
 
-/// Runs a command of Slurm with `input`, and returns its output.
-fn command(program: &str, words: &[String], input: &str) -> Result<String, EngineError> {
-    let failure = |source| EngineError::Start {
-        program: program.to_owned(),
-        source,
-    };
-    let mut child = Command::new(program)
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(failure)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that reads nothing may have ended.
-        stdin.write_all(input.as_bytes()).unwrap_or_default();
-    }
-    let output = child.wait_with_output().map_err(failure)?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if output.status.success() {
-        return Ok(text(&output.stdout));
-    }
-    Err(EngineError::Command {
-        command: format!("{program} {}", words.join(" ")),
-        output: text(&output.stderr),
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn a_script_keeps_every_word() {
         let words = ["a b".to_owned(), "it's".to_owned(), "$HOME".to_owned()];
+        let submission = Submission {
+            job: "a",
+            tasks: 1,
+            cpus: 1,
+            program: Path::new("/bin/x"),
+            arguments: &words,
+            folder: None,
+            logs: Path::new("/l"),
+            secrets: None,
+        };
         assert_eq!(
-            script("/bin/x", &words),
+            script(&submission, None),
             "#!/bin/sh\nexec '/bin/x' 'a b' 'it'\\''s' '$HOME'\n"
         );
     }
 
     #[test]
     fn a_task_that_the_queue_does_not_have_has_ended() {
-        let output = "0 RUNNING\n2 PENDING\n3 COMPLETED\n9 RUNNING\nN/A x\n1 COMPLETING\n";
+        let output =
+            "0 RUNNING\n2 PENDING\n3 COMPLETED\n9 RUNNING\nN/A x\n1 COMPLETING\n4 NODE_FAIL\n";
         assert_eq!(
             states(output, 5),
             [
@@ -153,7 +182,7 @@ mod tests {
                 TaskState::Running,
                 TaskState::Waiting,
                 TaskState::Ended,
-                TaskState::Ended
+                TaskState::NodeLost
             ]
         );
     }

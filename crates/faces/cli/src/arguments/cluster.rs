@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::LoadArguments;
+
 /// Generators on several machines.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Several machines, see docs/cluster.md")]
@@ -31,7 +33,27 @@ pub(crate) struct LoadFleetArguments {
     /// [default: a random name]
     #[arg(long, value_name = "NAME", requires = "on")]
     pub(crate) job: Option<String>,
-    /// Option for the engine's command, such as --partition=bench; repeatable
+    /// Option of the engine: --partition=bench and others of sbatch, or --image=NAME and
+    /// others of docs/kubernetes-load.md; repeatable
+    #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
+    pub(crate) engine_option: Vec<String>,
+}
+
+/// Experiments on several machines.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Several machines, see docs/cluster.md")]
+pub(crate) struct SuiteFleetArguments {
+    /// Run each experiment whole on one node, which this engine gives it
+    #[arg(long, value_enum, value_name = "ENGINE", requires = "store")]
+    pub(crate) on: Option<EngineName>,
+    /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE", requires = "on")]
+    pub(crate) store: Option<PathBuf>,
+    /// Name of the job in the store; the same command with the same name goes on with it
+    /// [default: a random name]
+    #[arg(long, value_name = "NAME", requires = "on")]
+    pub(crate) job: Option<String>,
+    /// Option of the engine, as of `load`; repeatable
     #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
     pub(crate) engine_option: Vec<String>,
 }
@@ -43,6 +65,8 @@ pub(crate) enum EngineName {
     Local,
     /// An array of jobs in Slurm.
     Slurm,
+    /// An Indexed Job in Kubernetes.
+    Kubernetes,
 }
 
 /// `stillwell cluster`.
@@ -61,9 +85,22 @@ pub(crate) enum ClusterCommand {
     Logs(ClusterJobArguments),
     /// End all generators of a job early
     Cancel(ClusterJobArguments),
+    /// Print what `load` with the same options would give to the engine, such as a Job of
+    /// Kubernetes in YAML
+    Render(Box<LoadArguments>),
     /// Be a generator; engines start it
     #[command(hide = true)]
-    Generate(ClusterJobArguments),
+    Generate(GenerateArguments),
+}
+
+/// A generator.
+#[derive(Args, Debug)]
+pub(crate) struct GenerateArguments {
+    #[command(flatten)]
+    pub(crate) job: ClusterJobArguments,
+    /// File with the load and its secrets as typed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secrets: Option<PathBuf>,
 }
 
 /// A job in a store.

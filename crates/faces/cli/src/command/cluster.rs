@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use stillwell_cluster::{
     Attempt, Engine, GeneratorEnd, GeneratorProgress, JobStatus, JobStore, LocalEngine,
-    RetryBounds, SlurmEngine, Store, cancel_job, generate, job_status,
+    RetryBounds, Store, SuiteJob, cancel_job, engine_of, generate, job_status,
 };
 use stillwell_config::files::read_text;
 use stillwell_run::Interrupt;
+use stillwell_scope::explain;
 use stillwell_units::Nanos;
 
-use crate::arguments::{ClusterArguments, ClusterCommand, ClusterJobArguments};
+use crate::arguments::{ClusterArguments, ClusterCommand, ClusterJobArguments, GenerateArguments};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::{secrets, signals};
@@ -20,6 +21,7 @@ pub(crate) fn run(arguments: &ClusterArguments) -> Result<Exit, CommandError> {
         ClusterCommand::Status(job) => status(job),
         ClusterCommand::Logs(job) => logs(job),
         ClusterCommand::Cancel(job) => cancel(job),
+        ClusterCommand::Render(load) => super::load::render(load),
         ClusterCommand::Generate(job) => be_generator(job),
     }
 }
@@ -72,6 +74,10 @@ fn logs(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
     let Some(handle) = &status.handle else {
         return Err(could_not(anyhow::anyhow!("nothing was started yet")));
     };
+    if let Err(error) = engine_of(handle).and_then(|engine| engine.save_logs(handle)) {
+        // What was saved before can still be read.
+        Paint::say(&format!("warning: {}", explain(&error)));
+    }
     for index in 0..status.generators.len() {
         let file = handle.log(index);
         let log = read_text(&file);
@@ -85,25 +91,28 @@ fn logs(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
 
 fn cancel(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
     let (store, status) = open_job(arguments)?;
-    let local = LocalEngine;
-    let slurm = SlurmEngine::default();
-    let engine: &dyn Engine = match &status.handle {
-        Some(handle) if handle.engine == slurm.name() => &slurm,
-        _ => &local,
+    let engine: Box<dyn Engine> = match &status.handle {
+        Some(handle) => engine_of(handle).map_err(could_not)?,
+        None => Box::new(LocalEngine),
     };
-    cancel_job(&store, engine, status.handle.as_ref(), "cancelled").map_err(could_not)?;
+    cancel_job(&store, &*engine, status.handle.as_ref(), "cancelled").map_err(could_not)?;
     Ok(Exit::Held)
 }
 
 /// Is a generator.
-fn be_generator(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
+fn be_generator(arguments: &GenerateArguments) -> Result<Exit, CommandError> {
     let attempt = Attempt::from_env().map_err(|error| CommandError::new(Exit::Usage, error))?;
-    let store = open(arguments)?;
+    let store = open(&arguments.job)?;
     let interrupt = Interrupt::new();
+    if let Some(suite) = SuiteJob::read(&store, &interrupt).map_err(could_not)? {
+        return super::run::fleet::be_task(&suite, &store, &attempt);
+    }
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
     let version = env!("CARGO_PKG_VERSION");
-    let end = generate(&store, &attempt, version, secrets::handling(), &interrupt);
+    let typed = arguments.secrets.as_deref();
+    let handling = secrets::handling();
+    let end = generate(&store, &attempt, version, typed, handling, &interrupt);
     signals.close(Nanos::SECOND);
     Paint::say(match end.map_err(could_not)? {
         GeneratorEnd::Committed => "the result is in the store",

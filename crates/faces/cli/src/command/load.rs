@@ -1,7 +1,7 @@
 //! `stillwell load`.
 
 mod files;
-mod fleet;
+pub(crate) mod fleet;
 pub(crate) mod format;
 pub(crate) mod nighthawk;
 mod outcome;
@@ -78,6 +78,17 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         &arguments.threshold,
         arguments.strict,
     ))
+}
+
+/// Prints what the engine of a load of several generators would be given.
+pub(crate) fn render(arguments: &LoadArguments) -> Result<Exit, CommandError> {
+    match arguments.fleet.on {
+        Some(engine) => fleet::render(arguments, engine),
+        None => Err(CommandError::new(
+            Exit::Usage,
+            anyhow::anyhow!("give --on, and --store"),
+        )),
+    }
 }
 
 /// A load and its report.

@@ -1,5 +1,6 @@
 //! `stillwell run`.
 
+pub(super) mod fleet;
 pub(super) mod targets;
 
 use std::path::{Path, PathBuf};
@@ -25,7 +26,15 @@ pub(crate) fn run(
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     let has_targets = !arguments.targets.is_empty() || arguments.runs.is_some();
-    if has_targets || loader().has_targets(&arguments.paths) {
+    let has_targets = has_targets || loader().has_targets(&arguments.paths);
+    if let Some(engine) = arguments.fleet.on {
+        if has_targets {
+            let error = anyhow::anyhow!("experiments with several targets run on one machine");
+            return Err(CommandError::new(Exit::Usage, error));
+        }
+        return fleet::run(arguments, engine, paint);
+    }
+    if has_targets {
         return targets::run(arguments, paint, privileges);
     }
     if arguments

@@ -1,13 +1,16 @@
 //! Loads of several generators with the engine `local`, and what is left of them after faults.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use stillwell_testkit::{Finished, Process, signal_process, wait_until};
+use stillwell_testkit::{Finished, Process, free_port, signal_process, wait_until};
 
 use crate::load::{LONG, STILLWELL, serve};
+use crate::suite::Suite;
 
 /// A store, and a load with three generators of a job in it.
 struct Fleet {
@@ -200,4 +203,129 @@ fn a_cancelled_job_has_a_result_that_says_so() {
     assert!(cancel.unwrap().success());
     let ended = load.finish(LONG);
     assert_ne!(ended.code, 0, "{}", ended.stderr);
+}
+
+/// Answers requests, and returns the heads of all until `count` have come.
+fn heads(listener: &TcpListener, count: usize) -> Vec<String> {
+    let mut heads = Vec::new();
+    while heads.len() < count {
+        let (stream, _) = listener.accept().unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut head = String::new();
+        while stream.read_line(&mut head).unwrap_or(0) > 2 {}
+        if head.is_empty() {
+            continue;
+        }
+        heads.push(head);
+        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        stream.get_mut().write_all(answer.as_bytes()).unwrap();
+    }
+    heads
+}
+
+/// The store held headers as typed.
+#[test]
+fn a_secret_reaches_the_target_and_is_not_in_the_store() {
+    let fleet = Fleet::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let mut command = Command::new(STILLWELL);
+    command.args(["load", &url, "--on=local", "--generators=2", "--job=a"]);
+    command.args(["--header=authorization: Bearer hunter2", "--requests=4"]);
+    command.args(["--connections=2", "--validity=off", "--rate=20/s"]);
+    command.arg(format!("--store={}", fleet.store().display()));
+    let load = Process::start(&mut command);
+    let heads = heads(&listener, 4);
+    let ended = load.finish(LONG);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for head in &heads {
+        assert!(head.contains("Bearer hunter2"), "{head}");
+    }
+    assert!(!fleet.object("logs/secrets.json").exists());
+    let mut folders = vec![fleet.store()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(path),
+                false => {
+                    let bytes = fs::read(&path).unwrap();
+                    let text = String::from_utf8_lossy(&bytes);
+                    assert!(!text.contains("hunter2"), "{path:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_job_of_kubernetes_is_printed_without_secrets() {
+    let fleet = Fleet::new();
+    let mut command = Command::new(STILLWELL);
+    command.args([
+        "cluster",
+        "render",
+        &fleet.url,
+        "--on=kubernetes",
+        "--job=a",
+    ]);
+    command.args([
+        "--engine-option=--image=stillwell:1",
+        "--engine-option=--claim=disk",
+    ]);
+    command.args(["--threads=3", "--header=authorization: Bearer hunter2"]);
+    command.arg(format!("--store={}", fleet.store().display()));
+    let ended = Process::start(&mut command).finish(LONG);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for line in [
+        "kind: Job",
+        "completions: 2",
+        "cpu: \"4\"",
+        "claimName: disk",
+    ] {
+        assert!(ended.stdout.contains(line), "{}", ended.stdout);
+    }
+    assert!(!ended.stdout.contains("hunter2"), "{}", ended.stdout);
+    assert!(!fleet.store().exists(), "it starts nothing");
+}
+
+#[test]
+fn experiments_run_whole_on_nodes_and_are_judged_together() {
+    let suite = Suite::new()
+        .with("phases", "{warmup: 100ms, measure: 500ms, quiet: 50ms}")
+        .with("pairs", "2");
+    let text = fs::read_to_string(suite.write()).unwrap();
+    let other = text
+        .replace(&suite.listen, &format!("127.0.0.1:{}", free_port()))
+        .replace(&suite.sink, &format!("127.0.0.1:{}", free_port()));
+    suite.file("other/experiment.yaml", &other);
+    let words = [
+        "run",
+        "experiment",
+        "other",
+        "--on=local",
+        "--store=store",
+        "--job=s",
+    ];
+    let run = |results: &str| {
+        let mut command = suite.stillwell(&words);
+        Process::start(command.args(["--results", results])).finish(LONG * 2)
+    };
+    let ended = run("results");
+    // Short runs beside other tests need not come to anything.
+    assert!([0, 1, 4].contains(&ended.code), "{}", ended.stderr);
+    for name in ["experiment", "other"] {
+        let folder = suite.results().join(name);
+        assert!(folder.join("verdict.json").is_file(), "{}", ended.stderr);
+        assert!(read(&folder.join("node.json"))["node"].is_string());
+        let nothing_ran = format!("{name}: pair 1 of");
+        assert!(!ended.stderr.contains(&nothing_ran), "{}", ended.stderr);
+    }
+    let plan = &read(&suite.results().join("suite.json"))["plan"];
+    assert_eq!(plan["experiments"].as_array().unwrap().len(), 2);
+    // The same command again judges the same results.
+    let again = run("again");
+    assert_eq!(again.code, ended.code, "{}", again.stderr);
+    let verdict = |results: &str| read(&suite.path(results).join("other/verdict.json"));
+    assert_eq!(verdict("again")["verdict"], verdict("results")["verdict"]);
 }

@@ -1,11 +1,11 @@
 //! A load of several generators.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use stillwell_cluster::{
-    Engine, FleetError, FleetLoad, JobStore, LocalEngine, RetryBounds, SlurmEngine, Store,
-    StoreError,
+    Engine, EngineError, FleetError, FleetLoad, JobStore, KubernetesEngine, KubernetesOptions,
+    LocalEngine, RetryBounds, SlurmEngine, Store, StoreError,
 };
 use stillwell_config::requests::LoadSpecError;
 use stillwell_plan::LoadPlan;
@@ -30,20 +30,45 @@ fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
 
 pub(super) fn run(
     arguments: &LoadArguments,
-    engine: EngineName,
+    name: EngineName,
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
     output::check_writable_as(&arguments.output, |file| files::format_of(file).map(|_| ()))?;
     let plan = plan(arguments).map_err(not_planned)?;
-    let store = store(arguments)?;
-    let engine: Box<dyn Engine> = match engine {
-        EngineName::Local => Box::new(LocalEngine),
-        EngineName::Slurm => Box::new(SlurmEngine {
-            options: arguments.fleet.engine_option.clone(),
-        }),
-    };
+    let engine = engine_named(name, &arguments.fleet.engine_option)?;
+    let store = open(arguments, true)?;
     let capture = conduct(arguments, &plan, &store, &*engine)?;
     report(arguments, capture, paint)
+}
+
+/// Prints what the engine would be given.
+pub(super) fn render(arguments: &LoadArguments, name: EngineName) -> Result<Exit, CommandError> {
+    let plan = plan(arguments).map_err(not_planned)?;
+    let engine = engine_named(name, &arguments.fleet.engine_option)?;
+    let store = open(arguments, false)?;
+    let words = words(arguments, &store);
+    let interrupt = Interrupt::new();
+    let fleet = fleet(arguments, &plan, &store, &*engine, &words, &interrupt)?;
+    let text = fleet.render().map_err(refused)?;
+    Paint::data(&text).map_err(could_not)?;
+    Ok(Exit::Held)
+}
+
+/// Returns the engine with these options.
+pub(crate) fn engine_named(
+    name: EngineName,
+    options: &[String],
+) -> Result<Box<dyn Engine>, CommandError> {
+    Ok(match name {
+        EngineName::Local => Box::new(LocalEngine),
+        EngineName::Slurm => Box::new(SlurmEngine {
+            options: options.to_vec(),
+        }),
+        EngineName::Kubernetes => Box::new(KubernetesEngine {
+            options: KubernetesOptions::parse(options)
+                .map_err(|error| CommandError::new(Exit::Usage, error))?,
+        }),
+    })
 }
 
 /// The plan of one process with the threads of all generators.
@@ -60,24 +85,100 @@ fn plan(arguments: &LoadArguments) -> anyhow::Result<LoadPlan> {
     Ok(LoadPlan::try_new(parts).map_err(LoadSpecError::from)?)
 }
 
-fn store(arguments: &LoadArguments) -> Result<JobStore, CommandError> {
-    let place = arguments.fleet.store.clone().unwrap_or_default();
-    let is_remote = place.starts_with("s3:");
+fn open(arguments: &LoadArguments, is_made: bool) -> Result<JobStore, CommandError> {
+    let fleet = &arguments.fleet;
+    open_store(
+        fleet.store.as_deref(),
+        fleet.job.as_deref(),
+        "load",
+        is_made,
+    )
+}
+
+/// Returns the objects of a job; its name begins with `kind` if it is random.
+pub(crate) fn open_store(
+    place: Option<&Path>,
+    job: Option<&str>,
+    kind: &str,
+    is_made: bool,
+) -> Result<JobStore, CommandError> {
+    let place = place.unwrap_or(Path::new(""));
     // Generators may run in other folders.
-    let place = match is_remote {
-        true => Ok(place),
+    let place = match place.starts_with("s3:") {
+        true => Ok(place.to_owned()),
         false => std::path::absolute(place),
     };
-    let store = Store::open(&place.map_err(could_not)?, true).map_err(could_not)?;
-    let job = match &arguments.fleet.job {
-        Some(job) => job.clone(),
+    let store = Store::open(&place.map_err(could_not)?, is_made).map_err(could_not)?;
+    let job = match job {
+        Some(job) => job.to_owned(),
         None => {
             let number = u32::from_le_bytes(random().map_err(could_not)?);
-            format!("load-{number:08x}")
+            format!("{kind}-{number:08x}")
         }
     };
     JobStore::new(store, &job, RetryBounds::default())
         .map_err(|error| CommandError::new(Exit::Usage, error))
+}
+
+/// Returns the place of the store, as generators know it.
+pub(crate) fn place(typed: Option<&Path>, store: &JobStore) -> PathBuf {
+    let folder = store.store().folder().or(typed);
+    folder.unwrap_or(Path::new("")).to_owned()
+}
+
+/// Returns the folder of the logs of a job.
+pub(crate) fn logs(store: &JobStore) -> Result<PathBuf, CommandError> {
+    match store.store().folder() {
+        Some(folder) => Ok(folder.join(store.job()).join("logs")),
+        None => {
+            std::path::absolute(PathBuf::from(format!("{}-logs", store.job()))).map_err(could_not)
+        }
+    }
+}
+
+/// Returns the arguments of each generator.
+fn words(arguments: &LoadArguments, store: &JobStore) -> Vec<String> {
+    let mut words = vec![
+        "cluster".to_owned(),
+        "generate".to_owned(),
+        format!(
+            "--store={}",
+            place(arguments.fleet.store.as_deref(), store).display()
+        ),
+        format!("--job={}", store.job()),
+    ];
+    if secrets::handling() == stillwell_units::Secrets::Kept {
+        words.push("--keep-secrets".to_owned());
+    }
+    words
+}
+
+fn say(text: &str) {
+    Paint::say(text);
+}
+
+fn fleet<'a>(
+    arguments: &LoadArguments,
+    plan: &'a LoadPlan,
+    store: &'a JobStore,
+    engine: &'a dyn Engine,
+    words: &'a [String],
+    interrupt: &'a Interrupt,
+) -> Result<FleetLoad<'a>, CommandError> {
+    Ok(FleetLoad {
+        plan,
+        generators: arguments.fleet.generators,
+        family: arguments.connecting.address_family.into(),
+        version: env!("CARGO_PKG_VERSION"),
+        store,
+        engine,
+        program: std::env::current_exe().map_err(could_not)?,
+        arguments: words,
+        logs: logs(store)?,
+        secrets: secrets::handling(),
+        interrupt,
+        say: if arguments.quiet { &|_| {} } else { &say },
+    })
 }
 
 fn conduct(
@@ -87,61 +188,30 @@ fn conduct(
     engine: &dyn Engine,
 ) -> Result<LoadCapture, CommandError> {
     let interrupt = Interrupt::new();
+    let words = words(arguments, store);
+    let fleet = fleet(arguments, plan, store, engine, &words, &interrupt)?;
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
-    let program = std::env::current_exe().map_err(could_not)?;
-    let is_quiet = arguments.quiet;
-    let say = |text: &str| {
-        if !is_quiet {
-            Paint::say(text);
-        }
-    };
-    let place = match store.store().folder() {
-        Some(folder) => folder.to_owned(),
-        None => arguments.fleet.store.clone().unwrap_or_default(),
-    };
-    let logs = match store.store().folder() {
-        Some(folder) => folder.join(store.job()).join("logs"),
-        None => std::path::absolute(PathBuf::from(format!("{}-logs", store.job())))
-            .map_err(could_not)?,
-    };
-    let place = place.display();
-    let job = store.job();
-    say(&format!(
+    let (folder, job) = (place(arguments.fleet.store.as_deref(), store), store.job());
+    let place = folder.display();
+    (fleet.say)(&format!(
         "job {job} in {place}; watch it with: stillwell cluster status --store {place} --job {job}"
     ));
-    let mut words = vec![
-        "cluster".to_owned(),
-        "generate".to_owned(),
-        format!("--store={place}"),
-        format!("--job={job}"),
-    ];
-    if secrets::handling() == stillwell_units::Secrets::Kept {
-        words.push("--keep-secrets".to_owned());
-    }
-    let fleet = FleetLoad {
-        plan,
-        generators: arguments.fleet.generators,
-        family: arguments.connecting.address_family.into(),
-        version: env!("CARGO_PKG_VERSION"),
-        store,
-        engine,
-        program: &program,
-        arguments: &words,
-        logs,
-        interrupt: &interrupt,
-        say: &say,
-    };
     let capture = fleet.conduct();
     signals.close(Nanos::SECOND);
     if let (Some(signal), Err(_)) = (interrupt.signal(), &capture) {
         let why = anyhow::anyhow!("interrupted before the start");
         return Err(CommandError::new(Exit::Interrupted(signal), why));
     }
-    capture.map_err(|error| match error {
-        FleetError::Store(StoreError::Taken(_)) => CommandError::new(Exit::Usage, error),
+    capture.map_err(refused)
+}
+
+pub(crate) fn refused(error: FleetError) -> CommandError {
+    match error {
+        FleetError::Store(StoreError::Taken(_))
+        | FleetError::Engine(EngineError::Option { .. }) => CommandError::new(Exit::Usage, error),
         _ => could_not(error),
-    })
+    }
 }
 
 fn report(

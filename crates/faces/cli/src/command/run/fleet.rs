@@ -1,0 +1,266 @@
+//! `stillwell run --on`: each experiment whole on one node.
+
+use std::path::{Path, PathBuf};
+
+use stillwell_cluster::{
+    Attempt, Created, ExperimentNode, FleetSuite, JobStore, SuiteJob, SuiteTask,
+};
+use stillwell_experiment::{Results, SuiteRecord, fingerprint};
+use stillwell_plan::SuitePlan;
+use stillwell_run::Interrupt;
+use stillwell_target::{Privileges, prepare_privileges};
+use stillwell_units::Nanos;
+
+use super::{SuiteRun, labels, load, plan_title, results_folder, suite_error};
+use crate::arguments::{Command, EngineName, RunArguments};
+use crate::command::load::fleet::{engine_named, open_store, refused};
+use crate::command::{output, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::{secrets, signals};
+
+fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
+    CommandError::new(Exit::CouldNotRun, error)
+}
+
+fn usage(why: &'static str) -> CommandError {
+    CommandError::new(Exit::Usage, anyhow::anyhow!(why))
+}
+
+/// Has each experiment run on a node, and judges all of them here.
+pub(super) fn run(
+    arguments: &RunArguments,
+    name: EngineName,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    if arguments.resume {
+        return Err(usage(
+            "with --on, the same command with the same --job goes on",
+        ));
+    }
+    let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
+    output::check_writable(&arguments.output.output)?;
+    let results = results_folder(arguments)?;
+    let fleet = &arguments.fleet;
+    let engine = engine_named(name, &fleet.engine_option)?;
+    let store = open_store(fleet.store.as_deref(), fleet.job.as_deref(), "suite", true)?;
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
+    let is_quiet = arguments.output.quiet;
+    let say = |text: &str| {
+        if !is_quiet {
+            Paint::say(text);
+        }
+    };
+    let place = crate::command::load::fleet::place(fleet.store.as_deref(), &store);
+    let words = [
+        "cluster".to_owned(),
+        "generate".to_owned(),
+        format!("--store={}", place.display()),
+        format!("--job={}", store.job()),
+    ];
+    let suite = FleetSuite {
+        store: &store,
+        engine: &*engine,
+        program: std::env::current_exe().map_err(could_not)?,
+        arguments: &words,
+        logs: crate::command::load::fleet::logs(&store)?,
+        interrupt: &interrupt,
+        say: &say,
+    };
+    say(&format!("job {} in {}", store.job(), place.display()));
+    let job = suite.job(job_of(&plan)?).map_err(refused)?;
+    let unpacked = results.join(".tasks");
+    let ends = suite.conduct(&job, &unpacked).map_err(refused);
+    signals.close(Nanos::SECOND);
+    let ends = ends?;
+    let merged = merge(&job, &ends, &unpacked, &results, &say)?;
+    judge(arguments, plan, &job, merged, results, paint)
+}
+
+/// Returns the job of the command line of this process.
+fn job_of(plan: &SuitePlan) -> Result<SuiteJob, CommandError> {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if secrets::handling().words(&words) != words {
+        return Err(usage(
+            "a secret in the command line would be in the store: put it into a file",
+        )
+        .hint("--keep-secrets keeps it in the store, and in results"));
+    }
+    let names = plan
+        .experiments
+        .iter()
+        .map(|experiment| experiment.name.clone());
+    Ok(SuiteJob::new(
+        env!("CARGO_PKG_VERSION"),
+        std::env::current_dir().map_err(could_not)?,
+        words,
+        plan.seed.to_string(),
+        names.collect(),
+    ))
+}
+
+/// Puts the results of all experiments into one folder, and returns the names of those that have
+/// some.
+fn merge(
+    job: &SuiteJob,
+    ends: &[Result<ExperimentNode, String>],
+    unpacked: &Path,
+    results: &Path,
+    say: &dyn Fn(&str),
+) -> Result<Vec<String>, CommandError> {
+    let mut whole: Option<SuiteRecord> = None;
+    let mut names = Vec::new();
+    let all = Results::new(results.to_path_buf());
+    for (task, (name, end)) in job.experiments.iter().zip(ends).enumerate() {
+        let node = match end {
+            Ok(node) => node,
+            Err(why) => {
+                Paint::say(&format!("warning: {name} has no result: {why}"));
+                continue;
+            }
+        };
+        let minutes = Nanos::new(node.ended.saturating_sub(node.began).as_u64());
+        say(&format!(
+            "{name}: on {} for {}",
+            node.node,
+            stillwell_units::human::nanos(minutes)
+        ));
+        let part = Results::new(unpacked.join(task.to_string()));
+        let record = part.record().map_err(could_not)?;
+        std::fs::rename(part.experiment(name), all.experiment(name)).map_err(could_not)?;
+        let text = serde_json::to_vec_pretty(node).map_err(could_not)?;
+        let file = all.experiment(name).join("node.json");
+        stillwell_capture::write_private(&file, text).map_err(could_not)?;
+        names.push(name.clone());
+        match &mut whole {
+            None => whole = Some(record),
+            Some(whole) => {
+                whole.plan.experiments.extend(record.plan.experiments);
+                whole.binaries.extend(record.binaries);
+            }
+        }
+    }
+    let Some(mut whole) = whole else {
+        return Err(could_not(anyhow::anyhow!("no experiment has a result")));
+    };
+    whole.command = secrets::command_words();
+    whole.fingerprint = fingerprint(&whole.plan).map_err(could_not)?;
+    let text = serde_json::to_vec_pretty(&whole).map_err(could_not)?;
+    stillwell_capture::write_private(&all.suite(), text).map_err(could_not)?;
+    // Nothing is left in it that the results do not have.
+    drop(std::fs::remove_dir_all(unpacked));
+    Ok(names)
+}
+
+/// Judges what the nodes have measured, as a suite that is resumed when nothing is left to run.
+fn judge(
+    arguments: &RunArguments,
+    mut plan: SuitePlan,
+    job: &SuiteJob,
+    merged: Vec<String>,
+    results: PathBuf,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    if plan.seed.to_string() != job.seed {
+        let seed = job.seed.parse().map_err(|_| usage("the job has no seed"))?;
+        let mut overrides = select::overrides(&arguments.select);
+        overrides.seed = Some(seed);
+        plan = load(arguments, &overrides, paint)?;
+    }
+    let all = plan.experiments.len();
+    plan.experiments
+        .retain(|experiment| merged.contains(&experiment.name));
+    let is_whole = plan.experiments.len() == all;
+    let run = SuiteRun {
+        plan: &plan,
+        title: plan_title(arguments),
+        labels: labels(arguments, &plan),
+        results,
+        can_resume: false,
+        resume: true,
+        cache: arguments.cache.as_ref(),
+        gate: arguments.gate,
+        exit_zero: arguments.exit_zero,
+        output: &arguments.output,
+    };
+    let exit = run.carry_out(paint, None)?;
+    Ok(match exit {
+        Exit::Held if !is_whole && !arguments.exit_zero => Exit::Invalid,
+        exit => exit,
+    })
+}
+
+/// Is a task: one experiment of a suite.
+pub(crate) fn be_task(
+    job: &SuiteJob,
+    store: &JobStore,
+    attempt: &Attempt,
+) -> Result<Exit, CommandError> {
+    if job.version != env!("CARGO_PKG_VERSION") {
+        let error = anyhow::anyhow!(
+            "its controller is Stillwell {} and this is {}: use the same version",
+            job.version,
+            env!("CARGO_PKG_VERSION")
+        );
+        return Err(could_not(error));
+    }
+    let experiment = job.experiments.get(usize::from(attempt.task));
+    let experiment = experiment.ok_or_else(|| usage("the suite has no such task"))?;
+    // Namespaces of one's own are a matter for processes with one thread.
+    let privileges = prepare_privileges();
+    let Some(task) = SuiteTask::begin(store, attempt, &Interrupt::new()).map_err(could_not)? else {
+        Paint::say("this experiment has a result");
+        return Ok(Exit::Held);
+    };
+    let results = std::env::temp_dir().join(format!("stillwell-{}", attempt.name));
+    let exit = run_experiment(job, experiment, &results, &privileges);
+    let committed = match &exit {
+        Ok(Exit::Interrupted(signal)) => {
+            task.fail(format!("interrupted by signal {signal}"));
+            Ok(Created::Before)
+        }
+        Err(error) => {
+            task.fail(format!("{error}"));
+            Ok(Created::Before)
+        }
+        Ok(_) => task.commit(&results).map_err(could_not),
+    };
+    // What counts is in the store.
+    drop(std::fs::remove_dir_all(&results));
+    Paint::say(match committed? {
+        Created::Now => "the result is in the store",
+        Created::Before => "another attempt of this task counts, or this one failed",
+    });
+    exit
+}
+
+/// Runs one experiment as the command line of the job names it.
+fn run_experiment(
+    job: &SuiteJob,
+    experiment: &str,
+    results: &Path,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    std::env::set_current_dir(&job.folder).map_err(could_not)?;
+    let words = job.words.iter().map(std::ffi::OsString::from).collect();
+    let typed = crate::read_words(words).map_err(could_not)?;
+    let Command::Run(mut run) = typed.command else {
+        return Err(usage("the job is no suite"));
+    };
+    run.fleet.on = None;
+    run.results = Some(results.to_path_buf());
+    run.select.changes.only = vec![experiment.to_owned()];
+    let seed = job.seed.parse().map_err(|_| usage("the job has no seed"))?;
+    run.select.changes.seed = Some(seed);
+    run.output.output.clear();
+    run.output.assets = None;
+    super::run(
+        &run,
+        &Paint::new(crate::arguments::ColorWhen::Never),
+        privileges,
+    )
+}
