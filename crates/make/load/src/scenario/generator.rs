@@ -48,7 +48,7 @@ impl ScenarioUsers {
         Ok(Self {
             prepared: prepared
                 .map_err(|error| TransportError::new("prepare the scenario", error))?,
-            seed: plan.seed.clone(),
+            seed: plan.seed,
             workers: plan.concurrency.workers().into(),
             next_worker: AtomicU64::new(0),
             is_closed_loop: plan.rate.is_max(),

@@ -11,7 +11,7 @@ use stillwell_run::Interrupt;
 use stillwell_target::{Privileges, prepare_privileges};
 use stillwell_units::Nanos;
 
-use super::{SuiteRun, labels, load, plan_title, results_folder, suite_error};
+use super::{SuiteRun, labels, load, plan_title, results_folder};
 use crate::arguments::{Command, EngineName, RunArguments};
 use crate::command::load::fleet::{engine_named, open_store, refused};
 use crate::command::{output, select};
