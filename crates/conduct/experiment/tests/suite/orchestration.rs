@@ -305,8 +305,8 @@ fn a_probe_keeps_stated_rates() {
         assert_eq!(run.plan.generators[0], stated);
     }
     assert!(mock.requests[0].plan.generators[1].rate.is_max());
-    let found = RateShape::Constant { per_second: 6000.0 };
-    assert_eq!(mock.requests[1].plan.generators[1].rate.shape, found);
+    let probed = RateShape::Constant { per_second: 6000.0 };
+    assert_eq!(mock.requests[1].plan.generators[1].rate.shape, probed);
     let path = Results::new(folder.path().join("results")).operating_point("one");
     let point: OperatingPointFound = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     assert_eq!(point.generators.len(), 1);
