@@ -441,9 +441,8 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
     let reader = context.reader;
     let map = reader.map(node, &GENERATOR.keys())?;
     let kind = map.one_of(&KIND_NAMES);
-    let transport = kind.and_then(|(name, node)| read_transport(context, name, node));
-    let (transport, users) = transport.unzip();
-    let users = users.flatten();
+    let read = kind.and_then(|(name, node)| read_transport(context, name, node));
+    let (transport, users) = read.map_or((None, None), |(of, users)| (Some(of), users));
     let id = map.take("id").and_then(|node| context.filled(node));
     // Requests with a mistake need no payload either.
     let is_web = kind.is_some_and(|(name, _)| matches!(name, "requests" | "scenario"));
@@ -456,10 +455,8 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
         payload::read_payload(context, node)
     });
     let rate_node = map.take("rate");
-    let arrivals = users.and_then(|users| scenario::rate_of(reader, rate_node, users));
-    let rate = arrivals.or_else(|| read_rate(context, rate_node, is_web));
-    let places = users.map_or(1, scenario::users_max);
-    let (connections, concurrency) = read_threads(reader, &map, places);
+    let rate = read_rate(context, rate_node, users, is_web);
+    let (connections, concurrency) = read_threads(reader, &map, users);
     check_writers(reader, node, transport.as_ref(), connections);
     kubernetes::check_single(reader, &map, transport.as_ref());
     if let (false, Some(node), Some(rate)) = (sends_payload, rate_node, &rate) {
@@ -517,8 +514,13 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
 fn read_rate(
     context: &ReadContext<'_>,
     node: Option<&Node>,
+    users: Option<UsersPlan>,
     counts_requests: bool,
 ) -> Option<RatePlan> {
+    let arrivals = users.and_then(|users| scenario::rate_of(context.reader, node, users));
+    if arrivals.is_some() {
+        return arrivals;
+    }
     let rate = match node {
         Some(node) => rate::read_rate(context, node)?,
         None => RatePlan::MAX,
@@ -582,13 +584,13 @@ fn check_paced_rate(reader: &Reader, node: &Node, rate: &RatePlan) {
 fn read_threads(
     reader: &Reader,
     map: &MapReader<'_, '_>,
-    default_connections: u16,
+    users: Option<UsersPlan>,
 ) -> (Option<u16>, Option<Concurrency>) {
     let read = |key, default| match map.take(key) {
         Some(node) => reader.whole(node, 1, u16::MAX),
         None => Some(default),
     };
-    let connections = read("connections", default_connections);
+    let connections = read("connections", users.map_or(1, scenario::users_max));
     let workers = read("workers", 1);
     if let (Some(connections), Some(workers), Some(node)) =
         (connections, workers, map.take("workers"))
