@@ -78,7 +78,7 @@ pub fn load_scenario(
             warmup: flags.warmup,
             duration: flags.duration.or(duration)?,
             threads: flags.threads,
-            seed: flags.seed.clone(),
+            seed: flags.seed,
         })
     });
     Loaded::checked(plan, crate::load::NATIVE, diagnostics)

@@ -48,7 +48,10 @@ fn check_responses(
     spec: &AbSpec,
     plan: &SuitePlan,
 ) -> Result<(), CommandError> {
-    let goals = plan.experiments.iter().filter_map(|one| one.goals.first());
+    let goals = plan
+        .experiments
+        .iter()
+        .filter_map(|experiment| experiment.goals.first());
     if goals.clone().any(|goal| is_about_errors(&goal.metric)) {
         return Ok(());
     }

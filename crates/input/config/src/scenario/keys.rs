@@ -77,7 +77,7 @@ pub(super) const SCENARIO: Element = Element {
 
 /// A flow.
 pub(super) const FLOW: Element = Element {
-    name: "flow",
+    name: "scenario flow",
     about: "Steps that a share of the users follows.",
     fields: &[
         required("name", Shape::Text, "Name in the report."),
@@ -93,7 +93,7 @@ pub(super) const FLOW: Element = Element {
 
 /// A step.
 pub(super) const STEP: Element = Element {
-    name: "step",
+    name: "scenario step",
     about: "A request, checks of its response and values to take from it.",
     fields: &[
         required("name", Shape::Text, "Name in the report."),
@@ -126,7 +126,7 @@ pub(super) const STEP: Element = Element {
 
 /// A value of a response.
 pub(super) const TAKE: Element = Element {
-    name: "take",
+    name: "scenario take",
     about: "Place of a value in the response.",
     fields: &[
         optional(
@@ -146,7 +146,7 @@ pub(super) const TAKE: Element = Element {
 
 /// Checks of a response.
 pub(super) const CHECK: Element = Element {
-    name: "check",
+    name: "scenario check",
     about: "Checks of a response.",
     fields: &[
         optional(
