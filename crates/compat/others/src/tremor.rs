@@ -32,7 +32,7 @@ impl ForeignFormat for TremorPrograms {
         is_program(path, text.unwrap_or_default())
     }
 
-    fn read_bench(&self, file: &ForeignFile<'_>, found: &mut Diagnostics) -> Option<Node> {
+    fn read_bench(&self, file: &ForeignFile<'_>, diagnostics: &mut Diagnostics) -> Option<Node> {
         let mistake = |mistake: Mistake| {
             let place = Place::new(file.source, mistake.span);
             let error = Diagnostic::error(mistake.code, mistake.message).at(place);
@@ -45,11 +45,11 @@ impl ForeignFormat for TremorPrograms {
         match deployed {
             Ok(tree) => {
                 let message = "events pass `stillwell relay` in place of Tremor's pipeline";
-                found.push(Diagnostic::note(code::NOT_BUILT, message));
+                diagnostics.push(Diagnostic::note(code::NOT_BUILT, message));
                 Some(tree)
             }
             Err(error) => {
-                found.push(mistake(error));
+                diagnostics.push(mistake(error));
                 None
             }
         }

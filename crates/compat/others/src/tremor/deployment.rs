@@ -101,8 +101,8 @@ fn unknown(span: Span, message: String) -> Mistake {
 
 fn definition<'p>(program: &'p Program, instance: &Instance) -> Result<&'p Connector, Mistake> {
     let mut all = program.connectors.iter();
-    let found = all.find(|connector| connector.name.text == instance.of.text);
-    found.ok_or_else(|| not_defined("connector", &instance.of))
+    let definition = all.find(|connector| connector.name.text == instance.of.text);
+    definition.ok_or_else(|| not_defined("connector", &instance.of))
 }
 
 fn check_pipeline(program: &Program, instance: &Instance) -> Result<(), Mistake> {
@@ -182,7 +182,7 @@ fn setting_of(setting: &Entry) -> Result<Entry, Mistake> {
     Ok(setting)
 }
 
-/// The keys of the relay that stands in for the pipelines.
+/// The keys of the relay in place of the pipelines.
 fn pipeline(span: Span, is_json: bool) -> Vec<Entry> {
     let scalar = |text: &str| Node {
         span,

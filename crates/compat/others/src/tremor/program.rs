@@ -48,14 +48,14 @@ pub(super) struct End {
     pub(super) name: Name,
 }
 
-/// A program: one flow and what it defines.
+/// A program: one flow and its definitions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     /// Definitions of connectors.
     pub(super) connectors: Vec<Connector>,
     /// Definitions of pipelines, all of which pass events on.
     pub(super) pipelines: Vec<Name>,
-    /// What is created.
+    /// Created connectors and pipelines.
     pub(super) instances: Vec<Instance>,
     /// Connections.
     pub(super) connections: Vec<(End, End)>,
@@ -97,7 +97,10 @@ impl<'t> Parser<'t> {
                 let flow = self.name("the name of a flow")?;
                 self.program.deployed.push(flow);
             }
-            (other, _) => return Err(Mistake::unsupported(keyword.span, &format!("`{other}`"))),
+            _ => {
+                let statement = format!("`{}`", keyword.text);
+                return Err(Mistake::unsupported(keyword.span, &statement));
+            }
         }
         self.semicolon()
     }

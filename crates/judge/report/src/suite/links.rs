@@ -76,7 +76,7 @@ mod tests {
     use crate::ExperimentRuns;
     use crate::fixture::{regressed, report};
 
-    // compat: SMP and soaks | report_links, with the variables experiment, variant, replicate_type, job_id, start_time_ms, end_time_ms, filter_start, filter_end | differs | job_id is the name of the results folder
+    // compat: SMP and soaks | report_links and their variables | differs | job_id is the name of the results folder
     #[test]
     fn links_have_their_variables_filled_in_and_one_for_each_variant() {
         let mut experiment = regressed();
