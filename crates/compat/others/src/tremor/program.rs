@@ -170,7 +170,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn refuse_arguments(&mut self) -> Result<(), Mistake> {
+    fn refuse_arguments(&self) -> Result<(), Mistake> {
         match self.tokens.get(self.at) {
             Some(Token {
                 word: Word::Name(name),
