@@ -126,7 +126,6 @@ fn a_load_is_warned_of_a_slow_governor_deep_idle_states_and_workers_on_one_core(
         idle_states: vec![IdleState {
             name: "C6".to_owned(),
             exit_latency_micros: 170,
-            ..IdleState::default()
         }],
         ..HostFacts::default()
     };
