@@ -22,7 +22,7 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(2);
 /// Time after a ping in which the next one is expected.
 const NEXT_MAX: Nanos = Nanos::from_secs(1);
 
-/// How far a clock is ahead of that of the controller.
+/// Lead of a clock over that of the controller.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ClockOffset {
     /// Nanoseconds; negative for a clock that is behind.
@@ -267,13 +267,13 @@ mod tests {
             between in 0_u64..1_000_000,
             back in 0_u64..10_000_000_000,
         ) {
-            let other = |time: u64| Nanos::new(time.saturating_add_signed(offset));
+            let shifted = |time: u64| Nanos::new(time.saturating_add_signed(offset));
             let (seen, answered) = (sent + there, sent + there + between);
             let received = Nanos::new(answered + back);
-            let found = ClockOffset::of_exchange(Nanos::new(sent), other(seen), other(answered), received);
-            let found = found.unwrap();
-            prop_assert!(found.nanos.abs_diff(offset) <= found.error.as_u64());
-            prop_assert!(found.error.as_u64() <= (there + back) / 2 + 1);
+            let measured_offset = ClockOffset::of_exchange(Nanos::new(sent), shifted(seen), shifted(answered), received);
+            let measured_offset = measured_offset.unwrap();
+            prop_assert!(measured_offset.nanos.abs_diff(offset) <= measured_offset.error.as_u64());
+            prop_assert!(measured_offset.error.as_u64() <= (there + back) / 2 + 1);
         }
     }
 }

@@ -418,7 +418,7 @@ impl Default for WaitReason {
 }
 
 impl WaitReason {
-    /// Asks the engine now and then; returns a reason that is new.
+    /// Queries the engine now and then; returns a reason that is new.
     pub(crate) fn look(&mut self, engine: &dyn Engine, handle: &JobHandle) -> Option<&str> {
         if clock::now() < self.next {
             return None;
@@ -511,7 +511,7 @@ impl<'a> EngineView<'a> {
         let before = self.beats[task];
         let has = |number: u32| {
             let key = format!("{}/{}", self.store.job(), beat_name(task, number));
-            // A store that does not answer is asked again with the next poll.
+            // A store that does not answer is read again with the next poll.
             matches!(self.store.store().get(&key), Ok(Some(_)))
         };
         let new = (before..).take_while(|number| has(*number)).count();

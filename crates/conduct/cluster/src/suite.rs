@@ -88,7 +88,7 @@ impl SuiteJob {
     }
 }
 
-/// Where an experiment ran.
+/// The node of an experiment, and the time.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ExperimentNode {
     /// Name of the attempt.

@@ -132,7 +132,7 @@ pub(crate) enum Command {
     /// that can be run
     Init(Box<InitArguments>),
     /// Run experiments that compare variants of a program, and report the change
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Run a program once under generated load, and measure it
     #[command(visible_alias = "rig")]
     Observe(ObserveArguments),

@@ -202,6 +202,10 @@ impl Engine for Simulated<'_> {
                     assert_eq!(self.commit(task, plan, "late"), Created::Before);
                 }
             }
+            println!(
+                "{:>9.3} s  all have sent",
+                clock::now().as_u64() as f64 / 1e9
+            );
         }
         Ok(vec![TaskState::Ended; handle.tasks.into()])
     }

@@ -295,10 +295,10 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
         .with("phases", "{warmup: 100ms, measure: 500ms, quiet: 50ms}")
         .with("pairs", "2");
     let text = fs::read_to_string(suite.write()).unwrap();
-    let other = text
+    let second = text
         .replace(&suite.listen, &format!("127.0.0.1:{}", free_port()))
         .replace(&suite.sink, &format!("127.0.0.1:{}", free_port()));
-    suite.file("other/experiment.yaml", &other);
+    suite.file("other/experiment.yaml", &second);
     let words = [
         "run",
         "experiment",

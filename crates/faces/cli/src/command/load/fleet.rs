@@ -102,7 +102,7 @@ pub(crate) fn open_store(
     kind: &str,
     is_made: bool,
 ) -> Result<JobStore, CommandError> {
-    let place = place.unwrap_or(Path::new(""));
+    let place = place.unwrap_or_else(|| Path::new(""));
     // Generators may run in other folders.
     let place = match place.starts_with("s3:") {
         true => Ok(place.to_owned()),
@@ -123,7 +123,7 @@ pub(crate) fn open_store(
 /// Returns the place of the store, as generators know it.
 pub(crate) fn place(typed: Option<&Path>, store: &JobStore) -> PathBuf {
     let folder = store.store().folder().or(typed);
-    folder.unwrap_or(Path::new("")).to_owned()
+    folder.unwrap_or_else(|| Path::new("")).to_owned()
 }
 
 /// Returns the folder of the logs of a job.

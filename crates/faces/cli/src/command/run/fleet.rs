@@ -35,7 +35,7 @@ pub(super) fn run(
 ) -> Result<Exit, CommandError> {
     if arguments.resume {
         return Err(usage(
-            "with --on, the same command with the same --job goes on",
+            "with --on, the same command with the same --job continues",
         ));
     }
     let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
