@@ -8,14 +8,16 @@ use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::ring::{cipher_suite, kx_group};
-use rustls::crypto::{ActiveKeyExchange, CryptoProvider, SupportedKxGroup};
+use rustls::crypto::aws_lc_rs::{cipher_suite, kx_group};
+use rustls::crypto::{
+    ActiveKeyExchange, CompletedKeyExchange, CryptoProvider, SharedSecret, SupportedKxGroup,
+};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Suite};
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{
-    CipherSuite, DigitallySignedStruct, Error, NamedGroup, SignatureAlgorithm, SignatureScheme,
-    SupportedCipherSuite, Tls13CipherSuite,
+    CipherSuite, DigitallySignedStruct, Error, NamedGroup, ProtocolVersion, SignatureAlgorithm,
+    SignatureScheme, SupportedCipherSuite, Tls13CipherSuite,
 };
 
 /// Notes on one handshake.
@@ -23,7 +25,7 @@ use rustls::{
 pub(crate) struct Noted {
     /// The suite whose keys were made last.
     pub(super) suite: Option<CipherSuite>,
-    /// The group that was begun with last.
+    /// The group whose key exchange was completed last.
     pub(super) group: Option<NamedGroup>,
     /// The scheme of the server's signature.
     pub(crate) signature: Option<SignatureScheme>,
@@ -155,7 +157,8 @@ impl Algorithm for NotingAlgorithm {
     }
 }
 
-static GROUPS: [NotingGroup; 3] = [
+static GROUPS: [NotingGroup; 4] = [
+    NotingGroup(kx_group::X25519MLKEM768),
     NotingGroup(kx_group::X25519),
     NotingGroup(kx_group::SECP256R1),
     NotingGroup(kx_group::SECP384R1),
@@ -166,12 +169,52 @@ struct NotingGroup(&'static dyn SupportedKxGroup);
 
 impl SupportedKxGroup for NotingGroup {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        Ok(Box::new(NotingExchange(self.0.start()?)))
+    }
+
+    // A server encapsulates for the client's key: it does not start an exchange.
+    fn start_and_complete(&self, peer_pub_key: &[u8]) -> Result<CompletedKeyExchange, Error> {
         note(|noted| noted.group = Some(self.0.name()));
-        self.0.start()
+        self.0.start_and_complete(peer_pub_key)
     }
 
     fn name(&self) -> NamedGroup {
         self.0.name()
+    }
+
+    fn usable_for_version(&self, version: ProtocolVersion) -> bool {
+        self.0.usable_for_version(version)
+    }
+}
+
+/// An exchange of a client, which may end with one component of the offered hybrid.
+struct NotingExchange(Box<dyn ActiveKeyExchange>);
+
+impl ActiveKeyExchange for NotingExchange {
+    fn complete(self: Box<Self>, peer_pub_key: &[u8]) -> Result<SharedSecret, Error> {
+        note(|noted| noted.group = Some(self.0.group()));
+        self.0.complete(peer_pub_key)
+    }
+
+    fn hybrid_component(&self) -> Option<(NamedGroup, &[u8])> {
+        self.0.hybrid_component()
+    }
+
+    fn complete_hybrid_component(
+        self: Box<Self>,
+        peer_pub_key: &[u8],
+    ) -> Result<SharedSecret, Error> {
+        let component = self.0.hybrid_component().map(|(group, _)| group);
+        note(|noted| noted.group = component);
+        self.0.complete_hybrid_component(peer_pub_key)
+    }
+
+    fn pub_key(&self) -> &[u8] {
+        self.0.pub_key()
+    }
+
+    fn group(&self) -> NamedGroup {
+        self.0.group()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::ring::Ticketer;
+use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};

@@ -45,7 +45,7 @@ pub struct Handshake {
     pub version: &'static str,
     /// The cipher suite, by OpenSSL's name.
     pub suite: &'static str,
-    /// The group of the key exchange, as `X25519`; none where there was none.
+    /// The group of the key exchange, as `X25519MLKEM768`; none where there was none.
     pub group: Option<&'static str>,
     /// The scheme of the server's signature, as `rsa_pss_rsae_sha256`; for clients, and none
     /// where a session was resumed.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{CipherSuite, ProtocolVersion, SignatureScheme, SupportedProtocolVersion, version};
 use stillwell_plan::tls::{TlsSuites, TlsVersion};
 
@@ -53,7 +53,7 @@ const NAMES: &[(CipherSuite, &str)] = &[
 pub(super) fn provider(
     suites: &TlsSuites,
 ) -> Result<(Arc<CryptoProvider>, Vec<&'static SupportedProtocolVersion>), TlsError> {
-    let mut provider = ring::default_provider();
+    let mut provider = aws_lc_rs::default_provider();
     if !suites.names.is_empty() {
         let wanted = suites.names.iter().map(|name| suite(name));
         let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
@@ -83,6 +83,12 @@ pub(super) fn provider(
     if versions.is_empty() {
         return Err(TlsError::NothingLeft);
     }
+    // The first use seeds the generator, which takes some ten milliseconds: now, and not in
+    // the first handshake of a worker.
+    let seeded = provider.secure_random.fill(&mut [0; 8]);
+    seeded.map_err(|_| TlsError::Refused {
+        source: rustls::Error::FailedToGetRandomBytes,
+    })?;
     Ok((Arc::new(provider), versions))
 }
 
@@ -150,10 +156,10 @@ mod tests {
 
     #[test]
     fn every_suite_of_the_library_has_a_name() {
-        for suite in ring::ALL_CIPHER_SUITES {
+        for suite in aws_lc_rs::ALL_CIPHER_SUITES {
             assert_ne!(name_of(suite.suite()), "unknown", "{suite:?}");
         }
-        assert_eq!(ring::ALL_CIPHER_SUITES.len(), NAMES.len());
+        assert_eq!(aws_lc_rs::ALL_CIPHER_SUITES.len(), NAMES.len());
     }
 
     fn ask(names: &[&str], min: Option<TlsVersion>) -> Result<Vec<&'static str>, String> {

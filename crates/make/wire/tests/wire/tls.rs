@@ -206,6 +206,19 @@ fn versions_suites_and_protocols_are_those_that_both_want() {
     assert_eq!(failure(&near, &far, "a").0, HandshakeFailure::NoProtocol);
 }
 
+/// Clients offer it with a share, so the server needs no second hello to choose it.
+#[test]
+fn keys_are_exchanged_by_the_hybrid_group_where_both_ends_have_it() {
+    let authority = Authority::new();
+    let (near, far) = (
+        client(&authority),
+        server(authority.identity("a", 2000, 2999)),
+    );
+    let handshake = handshakes(&near, &far, "a", 1)[0];
+    assert_eq!(handshake.version, "TLSv1.3");
+    assert_eq!(handshake.group, Some("X25519MLKEM768"));
+}
+
 #[test]
 fn every_failure_says_what_it_is_and_what_may_help() {
     use HandshakeFailure::{Expired, NotYetValid, OtherName, UnknownAuthority};
