@@ -10,6 +10,8 @@
 //! Cells are separated by commas, semicolons or tabs, as in the first line. Empty lines and lines that begin
 //! with `#` are skipped.
 
+use csv::Trim;
+
 use super::FigureUnit;
 use super::number::{NumberError, parse_number};
 use super::seconds;
@@ -67,7 +69,10 @@ pub fn parse_columns(text: &str) -> Result<Columns, ColumnsError> {
     let separator = [b'\t', b';', b',']
         .into_iter()
         .find(|separator| head.as_bytes().contains(separator));
-    let cells = split(head, separator);
+    let mut rows = rows(text, separator.unwrap_or(b','));
+    let Some((_, cells)) = rows.next() else {
+        return Err(ColumnsError::Empty);
+    };
     let numbers = cells
         .iter()
         .filter(|cell| parse_number(cell).is_ok())
@@ -82,8 +87,8 @@ pub fn parse_columns(text: &str) -> Result<Columns, ColumnsError> {
         return Err(ColumnsError::TooLarge { line: first });
     }
     let mut table = Table::new(cells);
-    for (line, text) in lines {
-        table.push(line, split(text, separator))?;
+    for (line, cells) in rows {
+        table.push(line, cells)?;
     }
     table.finish()
 }
@@ -173,30 +178,32 @@ fn plain<'t>(lines: impl Iterator<Item = (u64, &'t str)>) -> Result<Columns, Col
     })
 }
 
-/// Splits a line into cells; double quotes protect a separator, and two of them are one quote.
-fn split(line: &str, separator: Option<u8>) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    let mut characters = line.trim_end_matches('\r').chars().peekable();
-    while let Some(character) = characters.next() {
-        let is_separator = separator.is_some_and(|separator| character == char::from(separator));
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                push(&mut cells, '"');
-            }
-            '"' => quoted = !quoted,
-            _ if is_separator && !quoted => cells.push(String::new()),
-            character => push(&mut cells, character),
-        }
-    }
-    cells.iter().map(|cell| cell.trim().to_owned()).collect()
+/// The rows of a table with the numbers of their lines, without comments and empty lines. A
+/// cell in double quotes may hold separators, line breaks and doubled quotes.
+fn rows(text: &str, separator: u8) -> impl Iterator<Item = (u64, Vec<String>)> {
+    let mut reader = csv::ReaderBuilder::new();
+    reader.delimiter(separator).comment(Some(b'#'));
+    reader.has_headers(false).flexible(true).trim(Trim::All);
+    let records = reader.from_reader(text.as_bytes()).into_records();
+    let rows = records.map(|record| {
+        let record = record.expect("a text in memory can be read, and is UTF-8");
+        let line = record.position().map_or(0, |place| line_of(text, place));
+        (line, record.iter().map(str::to_owned).collect::<Vec<_>>())
+    });
+    rows.filter(|(_, cells)| cells.len() > 1 || cells.iter().any(|cell| !cell.is_empty()))
 }
 
-fn push(cells: &mut [String], character: char) {
-    if let Some(cell) = cells.last_mut() {
-        cell.push(character);
-    }
+/// The line of a record that was read from `place`, where skipped lines may be.
+fn line_of(text: &str, place: &csv::Position) -> u64 {
+    let after = usize::try_from(place.byte())
+        .ok()
+        .and_then(|at| text.get(at..));
+    let lines = after.unwrap_or_default().lines();
+    let is_skipped = |line: &&str| line.is_empty() || line.starts_with('#');
+    (place.line()..)
+        .zip(lines.take_while(is_skipped))
+        .last()
+        .map_or_else(|| place.line(), |(line, _)| line + 1)
 }
 
 /// A table during parsing.

@@ -239,6 +239,16 @@ fn a_table_names_its_columns() {
 }
 
 #[test]
+fn a_cell_in_quotes_may_hold_line_breaks_and_quotes() {
+    let text = "commit,rate\n\"fix:\nsay \"\"hi\"\"\",5/s\nplain,6/s\n";
+    let columns = parse_columns(text).unwrap();
+    assert_eq!(columns.columns[0].values, [5.0, 6.0]);
+    let text = text.replace("6/s", "6/s,7");
+    let error = parse_columns(&text).unwrap_err().to_string();
+    assert!(error.starts_with("line 4: 3 cells"), "{error}");
+}
+
+#[test]
 fn mistakes_in_columns_have_their_line() {
     for (text, error) in [
         ("", "there is no number in it"),
