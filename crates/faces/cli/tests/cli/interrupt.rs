@@ -106,7 +106,7 @@ fn the_hint_after_an_interruption_can_be_typed_and_takes_over_what_is_finished()
     let resumed = suite.call(&words);
     assert_holds(
         &resumed.stderr,
-        &["pair 1 is finished already", "pair 2 done"],
+        &["pair 1 is finished already", "pair 2 of "],
     );
     assert!(!resumed.stderr.contains("pair 1 of "), "{}", resumed.stderr);
     suite.assert_nothing_left();
@@ -123,7 +123,7 @@ fn a_run_that_is_interrupted_reports_its_finished_pairs_and_how_to_go_on() {
         run.signal(name);
         let ended = run.finish(BESIDES);
         assert_code(&ended, 128 + signal);
-        assert_holds(&ended.stderr, &["pair 2 is lost: interrupted"]);
+        assert_holds(&ended.stderr, &["pair 2 discarded: interrupted"]);
         assert_holds(
             &ended.stdout,
             &[

@@ -156,7 +156,7 @@ fn a_live_view_is_drawn_and_every_end_restores_the_terminal() {
             "rate",
             "p50",
             "p99",
-            "ended",
+            "outcomes",
             " ok",
             "running",
             "q: end",

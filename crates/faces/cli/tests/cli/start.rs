@@ -106,7 +106,7 @@ fn a_target_that_never_listens_ends_the_run_and_is_reported_with_the_awaited_con
         let output = format!("{}{}", ended.stdout, ended.stderr);
         assert_holds(
             &output,
-            &["ready", "not within", &suite.listen, "I have other plans"],
+            &["ready", "waited ", &suite.listen, "I have other plans"],
         );
         if command == "observe" {
             let manifest = open(&suite, &suite.results());

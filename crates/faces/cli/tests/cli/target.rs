@@ -64,8 +64,8 @@ fn a_run_whose_target_was_killed_loses_that_pair_and_repeats_it() {
         &ended.stderr,
         &[
             "pair 1 done",
-            "pair 2 is lost: the target died",
-            "pair 3 done",
+            "pair 2 discarded: the target died",
+            "pair 3 of ",
         ],
     );
     assert_holds(&ended.stdout, &["my last words"]);

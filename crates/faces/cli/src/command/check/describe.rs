@@ -359,8 +359,8 @@ mod tests {
                 most: Nanos::from_secs(most),
             })
         };
-        assert_eq!(of(59, 599), "about 59s to 9m59s");
-        assert_eq!(of(601, 3_541), "about 11m to 1h");
-        assert_eq!(of(20, 20), "about 20s");
+        assert_eq!(of(59, 599), "about 59 s to 9 min 59 s");
+        assert_eq!(of(601, 3_541), "about 11 min to 1 h");
+        assert_eq!(of(20, 20), "about 20 s");
     }
 }
