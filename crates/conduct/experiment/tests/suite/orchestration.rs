@@ -302,7 +302,7 @@ fn a_probe_keeps_stated_rates() {
     run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 3);
     for run in &mock.requests {
-        assert_eq!(run.plan.generators[0], stated);
+        assert_eq!(run.plan.generators[0].rate, stated.rate);
     }
     assert!(mock.requests[0].plan.generators[1].rate.is_max());
     let probed = RateShape::Constant { per_second: 6000.0 };

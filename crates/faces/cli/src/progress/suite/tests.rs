@@ -114,10 +114,10 @@ fn a_pause_is_announced_and_stops_the_remaining_time() {
     view.waiting_since = Some(at(110));
     let paused = drawn(&view, at(500), look(80, 24));
     assert!(paused.contains("paused: p continues"), "{paused}");
-    assert!(paused.contains("46s to 8m46s left"), "{paused}");
+    assert!(paused.contains("46 s to 8 min 46 s left"), "{paused}");
     view.resume(at(500));
     let resumed = drawn(&view, at(501), look(80, 24));
-    assert!(resumed.contains("45s to 8m45s left"), "{resumed}");
+    assert!(resumed.contains("45 s to 8 min 45 s left"), "{resumed}");
 }
 
 #[test]

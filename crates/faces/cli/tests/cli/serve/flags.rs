@@ -194,8 +194,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("--error-rate=101%", "a percentage such as `1%`"),
     ("--response-size=5MiB", "at most 4 MiB"),
     ("--response-header=a", "write NAME:VALUE"),
-    ("--address=localhost:1", "invalid socket address"),
-    ("--address=127.0.0.1:99999", "invalid socket address"),
+    ("--address=localhost:1", "write IP:PORT"),
+    ("--address=127.0.0.1:99999", "write IP:PORT"),
     ("--workers=0", "not in 1.."),
     ("--connections-max=0", "not in 1.."),
 ];
