@@ -13,6 +13,8 @@ use stillwell_plan::tls::{PemSource, TlsIdentity};
 
 use stillwell_text::{Node, Source, Value, parse};
 
+use crate::kubernetes::ClusterLogin;
+
 /// Address and credentials of a cluster. Its `Debug` shows no secret.
 #[derive(Clone)]
 pub(crate) struct ClusterAccess {
@@ -28,6 +30,8 @@ pub(crate) struct ClusterAccess {
     pub(crate) identity: Option<TlsIdentity>,
     /// Bearer token for the cluster.
     pub(crate) token: ClusterToken,
+    /// Program that logs in, if there is one.
+    pub(crate) exec: Option<ExecLogin>,
     /// Namespace of objects that do not name one.
     pub(crate) namespace: Option<String>,
 }
@@ -40,8 +44,33 @@ impl fmt::Debug for ClusterAccess {
     }
 }
 
+/// A program that logs in to a cluster. Its `Debug` shows no argument: one may be a secret.
+#[derive(Clone, Eq, PartialEq)]
+pub(crate) struct ExecLogin {
+    /// The program; one without a slash is looked up in `PATH`.
+    pub(crate) program: PathBuf,
+    /// Its arguments.
+    pub(crate) arguments: Vec<String>,
+    /// Additional environment variables.
+    pub(crate) variables: Vec<(String, String)>,
+    /// Version of the protocol, as `apiVersion` names it.
+    pub(crate) version: String,
+    /// The cluster for the program, without its authority, if the program needs it.
+    pub(crate) cluster: Option<serde_json::Value>,
+    /// Advice of the kubeconfig if the program is not there.
+    pub(crate) hint: Option<String>,
+}
+
+impl fmt::Debug for ExecLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecLogin")
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A bearer token. Its `Debug` does not show it.
-#[derive(Clone, Default, Eq, PartialEq)]
+#[derive(Clone, Default)]
 pub(crate) enum ClusterToken {
     /// There is none.
     #[default]
@@ -50,6 +79,8 @@ pub(crate) enum ClusterToken {
     Text(String),
     /// The current content of this file; other programs renew it.
     File(PathBuf),
+    /// That of the login by a program.
+    Login(Arc<ClusterLogin>),
 }
 
 impl fmt::Debug for ClusterToken {
@@ -58,6 +89,7 @@ impl fmt::Debug for ClusterToken {
             Self::None => "None",
             Self::Text(_) => "Text(…)",
             Self::File(_) => "File(…)",
+            Self::Login(_) => "Login(…)",
         })
     }
 }
@@ -132,12 +164,20 @@ pub enum KubeconfigError {
     },
 }
 
+/// Versions of the protocol of logins.
+const LOGIN_VERSIONS: [&str; 2] = [
+    "client.authentication.k8s.io/v1",
+    "client.authentication.k8s.io/v1beta1",
+];
+
+/// Extension of a cluster with settings for the program that logs in to it.
+const LOGIN_EXTENSION: &str = "client.authentication.k8s.io/exec";
+
 const BY_TOKEN: &str = "use a token instead, such as one from `kubectl create token ACCOUNT`, \
                         under `token`, or a certificate under `client-certificate`";
 
 /// Unsupported keys of users and clusters, with remedies.
 const UNSUPPORTED: &[(&str, &str, &str)] = &[
-    ("user", "exec", BY_TOKEN),
     ("user", "auth-provider", BY_TOKEN),
     ("user", "username", BY_TOKEN),
     ("user", "password", BY_TOKEN),
@@ -225,6 +265,7 @@ impl Kubeconfig {
             server_name: owned(cluster.text("tls-server-name")?),
             identity,
             token,
+            exec: user.map(|user| user.exec(&cluster)).transpose()?.flatten(),
             namespace: owned(context.text("namespace")?),
         })
     }
@@ -404,16 +445,100 @@ impl<'f> Part<'f> {
         }))
     }
 
+    /// The program that logs in to `cluster`.
+    fn exec(&self, cluster: &Self) -> Result<Option<ExecLogin>, KubeconfigError> {
+        let Some(node) = self.entry("exec") else {
+            return Ok(None);
+        };
+        let exec = Self {
+            node,
+            ..self.clone()
+        };
+        let command = exec.required("command")?;
+        // A path counts from the folder of the file, a name is looked up.
+        let program = if command.contains('/') {
+            exec.path("command")?.unwrap_or_default()
+        } else {
+            command.into()
+        };
+        if !matches!(
+            exec.text("interactiveMode")?,
+            None | Some("" | "Never" | "IfAvailable")
+        ) {
+            return Err(exec.wrong("interactiveMode", "`Never` or `IfAvailable`"));
+        }
+        let version = exec.required("apiVersion")?;
+        if !LOGIN_VERSIONS.contains(&version) {
+            let expected = "`client.authentication.k8s.io/v1` or `…/v1beta1`";
+            return Err(exec.wrong("apiVersion", expected));
+        }
+        let is_informed = exec.is_set("provideClusterInfo")?;
+        let arguments = exec.list("args", "a list of texts", |item| {
+            text_of(item).map(str::to_owned)
+        });
+        let variables = exec.list("env", "a list of names and values", |item| {
+            let text = |key| item.entry(key).and_then(text_of).map(str::to_owned);
+            text("name").zip(text("value"))
+        });
+        Ok(Some(ExecLogin {
+            program,
+            arguments: arguments?,
+            variables: variables?,
+            version: version.to_owned(),
+            cluster: is_informed.then(|| cluster.information()).transpose()?,
+            hint: exec.text("installHint")?.map(str::to_owned),
+        }))
+    }
+
+    /// The cluster as a program that logs in to it expects it, without its authority.
+    fn information(&self) -> Result<serde_json::Value, KubeconfigError> {
+        let is_settings =
+            |item: &Node| item.entry("name").and_then(text_of) == Some(LOGIN_EXTENSION);
+        if let Some(Value::List(items)) = self.entry("extensions").map(|node| &node.value)
+            && items.iter().any(is_settings)
+        {
+            return Err(self.unsupported("extensions", BY_TOKEN));
+        }
+        let mut cluster = serde_json::json!({ "server": self.required("server")? });
+        let name = self.text("tls-server-name")?;
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            cluster["tls-server-name"] = name.into();
+        }
+        if self.is_set("insecure-skip-tls-verify")? {
+            cluster["insecure-skip-tls-verify"] = true.into();
+        }
+        Ok(cluster)
+    }
+
+    /// The items of the list `key`, each read by `read`; none if there is no list.
+    fn list<T>(
+        &self,
+        key: &'static str,
+        expected: &'static str,
+        read: impl Fn(&Node) -> Option<T>,
+    ) -> Result<Vec<T>, KubeconfigError> {
+        let items = match self.entry(key).map(|node| &node.value) {
+            None => Some(Vec::new()),
+            Some(Value::List(items)) => items.iter().map(read).collect(),
+            Some(_) => None,
+        };
+        items.ok_or_else(|| self.wrong(key, expected))
+    }
+
+    fn unsupported(&self, key: &'static str, advice: &'static str) -> KubeconfigError {
+        KubeconfigError::Unsupported {
+            path: self.file.path.clone(),
+            part: self.describe(),
+            key,
+            advice,
+        }
+    }
+
     fn refuse_unsupported(&self) -> Result<(), KubeconfigError> {
         let mut unsupported = UNSUPPORTED.iter().filter(|(kind, ..)| *kind == self.kind);
         match unsupported.find(|(_, key, _)| self.entry(key).is_some()) {
             None => Ok(()),
-            Some((_, key, advice)) => Err(KubeconfigError::Unsupported {
-                path: self.file.path.clone(),
-                part: self.describe(),
-                key,
-                advice,
-            }),
+            Some((_, key, advice)) => Err(self.unsupported(key, advice)),
         }
     }
 }

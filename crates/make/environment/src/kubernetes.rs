@@ -9,6 +9,7 @@
 
 mod access;
 mod api;
+mod login;
 mod object;
 
 use std::cell::Cell;
@@ -23,6 +24,9 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 pub use access::ClusterError;
+pub(crate) use login::ClusterLogin;
+pub use login::ClusterLoginError;
+
 use api::{Api, ApiResponse, RequestFailed};
 use object::Object;
 

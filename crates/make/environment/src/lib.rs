@@ -19,7 +19,7 @@ mod proc_fs;
 mod process_tree;
 
 pub use kubeconfig::KubeconfigError;
-pub use kubernetes::ClusterError;
+pub use kubernetes::{ClusterError, ClusterLoginError};
 pub use prepare::prepare;
 pub use proc_fs::LayOutError;
 pub use process_tree::{PROCESS_TREE_WORD, ProcessError, ProgramMissing, be_process};

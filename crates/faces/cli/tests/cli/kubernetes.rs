@@ -25,16 +25,21 @@ blackhole: []
 ";
 
 /// A run whose KUBECONFIG leads to `cluster`.
+fn observe(suite: &Suite, cluster: &Cluster, words: &[&str]) -> Command {
+    observe_as(suite, cluster, words, "{token: secret-token}")
+}
+
+/// The same for the entry `user` of the kubeconfig.
 #[expect(
     clippy::disallowed_methods,
     reason = "a peer of the test, which ends with its process"
 )]
-fn observe(suite: &Suite, cluster: &Cluster, words: &[&str]) -> Command {
+fn observe_as(suite: &Suite, cluster: &Cluster, words: &[&str], user: &str) -> Command {
     let (url, serve) = cluster.listen();
     std::thread::spawn(serve);
     let text = format!(
         "current-context: suite\nclusters: [{{name: suite, cluster: {{server: '{url}'}}}}]\n\
-         users: [{{name: suite, user: {{token: secret-token}}}}]\n\
+         users: [{{name: suite, user: {user}}}]\n\
          contexts: [{{name: suite, context: {{cluster: suite, user: suite, namespace: suite}}}}]\n"
     );
     let path = suite.file("kubeconfig", &text);
@@ -133,6 +138,53 @@ workload:
         [format!("POST {services}"), format!("DELETE {services}/web")]
     );
     assert!(cluster.requests()[0].body.contains("\"port\":80"));
+}
+
+/// As the kubeconfigs of EKS, GKE and AKS do it.
+#[test]
+fn a_program_of_the_kubeconfig_logs_in() {
+    let suite = Suite::new();
+    let cluster = Cluster::default();
+    suite.file("lading.yaml", LADING);
+    suite.file(
+        "login",
+        "echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\
+         \"status\":{\"token\":\"'$PREFIX-token'\"}}'\n",
+    );
+    let user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: [login], \
+                env: [{name: PREFIX, value: secret}], interactiveMode: Never}}";
+    let mut command = observe_as(&suite, &cluster, &words("lading.yaml", "1s"), user);
+    let ended = Process::start(&mut command).finish(LONG);
+    let manifest = open(&suite, &suite.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    let requests = cluster.requests();
+    assert!(!requests.is_empty());
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.authorization == "Bearer secret-token")
+    );
+    // Readers of the results do not need the credentials.
+    for file in ["manifest.json", "summary.json", "events.jsonl"] {
+        let text = std::fs::read_to_string(suite.results().join(file)).unwrap();
+        assert!(!text.contains("secret-token"), "{file}");
+    }
+    suite.assert_nothing_left();
+}
+
+#[test]
+fn a_login_that_fails_is_reported_before_the_run_in_the_words_of_its_program() {
+    let suite = Suite::new();
+    let cluster = Cluster::default();
+    suite.file("lading.yaml", LADING);
+    let user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, \
+                args: [-c, 'echo no session >&2; exit 3'], interactiveMode: Never}}";
+    let mut command = observe_as(&suite, &cluster, &words("lading.yaml", "1s"), user);
+    let ended = Process::start(&mut command).finish(LONG);
+    assert_code(&ended, 3);
+    let said = "log in to the cluster: `sh` ended with exit status: 3: no session";
+    assert_holds(&ended.stdout, &[said]);
+    assert!(cluster.requests().is_empty());
 }
 
 #[test]

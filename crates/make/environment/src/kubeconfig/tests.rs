@@ -69,7 +69,7 @@ fn the_current_context_of_the_first_file_says_where_the_cluster_is() {
         (identity.certificates, identity.key),
         (text("CERT"), text("KEY"))
     );
-    assert_eq!(access.token, ClusterToken::None);
+    assert!(matches!(access.token, ClusterToken::None));
     assert_eq!(access.namespace.as_deref(), Some("lab"));
     assert!(!access.is_unverified);
     assert_eq!(
@@ -91,11 +91,13 @@ fn a_context_may_be_named_and_stand_in_another_file() {
     let identity = access.identity.unwrap();
     assert_eq!(identity.certificates, PemSource::File("/etc/a.crt".into()));
     assert_eq!(identity.key, PemSource::File("/etc/a.key".into()));
-    assert_eq!(access.token, ClusterToken::File("/etc/../token".into()));
+    assert!(
+        matches!(&access.token, ClusterToken::File(path) if path == Path::new("/etc/../token"))
+    );
     assert_eq!(access.server_name.as_deref(), Some("kubernetes"));
     let access = both().access(Some("blind")).unwrap();
     assert!(access.is_unverified);
-    assert_eq!(access.token, ClusterToken::Text("12".to_owned()));
+    assert!(matches!(&access.token, ClusterToken::Text(text) if text == "12"));
     assert_eq!(format!("{:?}", access.token), "Text(…)");
 }
 
@@ -139,7 +141,7 @@ const SERVER: &str = "{server: 'https://a'}";
 
 #[test]
 fn what_is_not_followed_is_refused_by_name_with_what_to_do() {
-    for key in ["exec", "auth-provider", "username", "password"] {
+    for key in ["auth-provider", "username", "password"] {
         let error = with(SERVER, &format!("{{{key}: {{command: aws}}}}")).unwrap_err();
         let message = error.to_string();
         assert!(
@@ -153,6 +155,49 @@ fn what_is_not_followed_is_refused_by_name_with_what_to_do() {
     let error = with("{server: 'https://a', proxy-url: 'http://b'}", "{}").unwrap_err();
     assert!(error.to_string().contains("`proxy-url`"), "{error}");
     assert!(with(SERVER, "{exec: ~}").is_ok());
+}
+
+#[test]
+fn a_program_that_logs_in_is_read_with_the_cluster_that_it_requests() {
+    let user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./aws, args: [eks, get-token], \
+                env: [{name: AWS_PROFILE, value: a}], provideClusterInfo: true, installHint: see b}}";
+    let exec = with(SERVER, user).unwrap().exec.unwrap();
+    assert_eq!(exec.program, Path::new("./aws"));
+    assert_eq!(exec.arguments, ["eks", "get-token"]);
+    assert_eq!(exec.variables, [("AWS_PROFILE".to_owned(), "a".to_owned())]);
+    assert_eq!(exec.version, "client.authentication.k8s.io/v1");
+    assert_eq!(
+        exec.cluster,
+        Some(serde_json::json!({"server": "https://a"}))
+    );
+    assert_eq!(exec.hint.as_deref(), Some("see b"));
+    for (user, message) in [
+        ("{exec: {apiVersion: a}}", "has no `command`"),
+        ("{exec: {command: a}}", "has no `apiVersion`"),
+        (
+            "{exec: {command: a, apiVersion: client.authentication.k8s.io/v1alpha1}}",
+            "`apiVersion` of the user `c` in k is not `client.authentication.k8s.io/v1` or",
+        ),
+        (
+            "{exec: {command: a, interactiveMode: Always}}",
+            "`interactiveMode` of the user `c` in k is not `Never`",
+        ),
+        (
+            "{exec: {command: a, apiVersion: client.authentication.k8s.io/v1, env: [{name: b}]}}",
+            "is not a list of names and values",
+        ),
+        (
+            "{exec: {command: a, apiVersion: client.authentication.k8s.io/v1, args: b}}",
+            "is not a list of texts",
+        ),
+    ] {
+        let error = with(SERVER, user).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    // Its settings would be missing where the program looks for them.
+    let cluster = "{server: 'https://a', extensions: [{name: client.authentication.k8s.io/exec}]}";
+    let error = with(cluster, user).unwrap_err().to_string();
+    assert!(error.contains("`extensions`"), "{error}");
 }
 
 #[test]

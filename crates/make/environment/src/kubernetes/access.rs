@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::login::{ClusterLogin, ClusterLoginError};
 use crate::kubeconfig::{ClusterAccess, ClusterToken, Kubeconfig, KubeconfigError};
 use stillwell_http::{HeadError, TargetError};
 use stillwell_plan::generator::KubernetesPlan;
@@ -36,6 +37,9 @@ pub enum ClusterError {
     /// The kubeconfig has an error.
     #[error(transparent)]
     Kubeconfig(#[from] KubeconfigError),
+    /// The login by a program failed.
+    #[error(transparent)]
+    Login(#[from] ClusterLoginError),
     /// The cluster's URL is none.
     #[error("read the URL of the cluster")]
     Server(#[from] TargetError),
@@ -112,7 +116,14 @@ fn read(paths: &[PathBuf], context: Option<&str>) -> Result<ClusterAccess, Clust
         let (path, source) = missing.ok_or(ClusterError::NotConfigured)?;
         return Err(ClusterError::Read { path, source });
     }
-    Ok(Kubeconfig::read(&texts)?.access(context)?)
+    let mut access = Kubeconfig::read(&texts)?.access(context)?;
+    // A token in the file takes precedence, as in `kubectl`.
+    if let (Some(exec), ClusterToken::None) = (access.exec.take(), &access.token) {
+        let (login, identity) = ClusterLogin::new(exec, access.authority.as_ref())?;
+        access.identity = access.identity.or(identity);
+        access.token = ClusterToken::Login(login);
+    }
+    Ok(access)
 }
 
 /// The cluster that this runs in.
@@ -146,6 +157,7 @@ fn of_pod(
         server_name: None,
         identity: None,
         token: ClusterToken::File(token),
+        exec: None,
         namespace: namespace.filter(|text| !text.is_empty()),
     })
 }
@@ -227,7 +239,7 @@ mod tests {
         let access = access_of(&plan(), &[empty, pod[0], pod[1]]).unwrap();
         assert_eq!(access.server, "https://10.0.0.1:443");
         assert_eq!(access.namespace.as_deref(), Some("lab"));
-        assert_eq!(access.token, ClusterToken::File(at("mounted/token")));
+        assert!(matches!(access.token, ClusterToken::File(path) if path == at("mounted/token")));
         assert_eq!(
             access.authority,
             Some(PemSource::File(at("mounted/ca.crt")))

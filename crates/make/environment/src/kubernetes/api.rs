@@ -94,7 +94,7 @@ impl Api {
         path: &str,
         body: &[u8],
     ) -> Result<ApiResponse, RequestFailed> {
-        let token = self.token().map_err(|(outcome, why)| RequestFailed {
+        let token = self.token().await.map_err(|(outcome, why)| RequestFailed {
             outcome,
             why,
             may_have_arrived: false,
@@ -139,10 +139,14 @@ impl Api {
     }
 
     /// Returns the current token; empty if there is none.
-    fn token(&self) -> Result<String, (Outcome, String)> {
+    async fn token(&self) -> Result<String, (Outcome, String)> {
         match &self.token {
             ClusterToken::None => Ok(String::new()),
             ClusterToken::Text(token) => Ok(token.clone()),
+            ClusterToken::Login(login) => {
+                let token = login.token().await;
+                token.map_err(|error| (Outcome::SendFailed, explain(&error)))
+            }
             ClusterToken::File(path) => match fs::read_to_string(path) {
                 Ok(text) => Ok(text.trim().to_owned()),
                 Err(error) => {
@@ -290,6 +294,7 @@ mod tests {
             server_name: None,
             identity: None,
             token: ClusterToken::Text(token.to_owned()),
+            exec: None,
             namespace: None,
         };
         let api = Api::new(&access("https://a.test/k8s/c-1/", "t")).unwrap();

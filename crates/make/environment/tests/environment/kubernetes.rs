@@ -277,7 +277,7 @@ fn what_is_no_cluster_is_named() {
         reported.contains("answers 200, which is not a Kubernetes response"),
         "{reported}"
     );
-    let (_folder, path) = kubeconfig("http://127.0.0.1:1", "", "exec: {command: aws}");
+    let (_folder, path) = kubeconfig("http://127.0.0.1:1", "", "auth-provider: {name: gcp}");
     let error = prepare(&pods(&path, 1, None), None).unwrap_err();
     let reported = stillwell_scope::explain(&error);
     assert!(
@@ -285,7 +285,7 @@ fn what_is_no_cluster_is_named() {
         "{reported}"
     );
     assert!(
-        reported.contains("`exec`") && reported.contains("kubectl create token"),
+        reported.contains("`auth-provider`") && reported.contains("kubectl create token"),
         "{reported}"
     );
 }
