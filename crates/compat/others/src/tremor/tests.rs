@@ -121,7 +121,7 @@ fn the_rest_of_the_language_is_refused_by_name_and_place() {
         ),
         (
             changed("select event", "select event.a"),
-            "18: expected a query, diagnostics `.`",
+            "18: expected a query, found `.`",
         ),
         (
             changed("from bench\n", "from file\n"),
