@@ -18,7 +18,7 @@ pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Option<Arc<dyn Opener>>, Tr
         TransportPlan::ProcessTree(tree) => Arc::new(ProcessTree::new(tree, &plan.seed)?),
         TransportPlan::ProcFs(folder) => Arc::new(ProcFs::new(folder, &plan.seed)?),
         TransportPlan::Container(containers) => {
-            Arc::new(ContainersSetup::new(containers, &plan.id))
+            Arc::new(ContainersSetup::new(containers, &plan.id)?)
         }
         TransportPlan::Kubernetes(objects) => Arc::new(ObjectsSetup::new(objects, &plan.id)?),
         _ => return Ok(None),

@@ -1,8 +1,11 @@
 //! Containers that an engine starts, keeps for a while and removes, repeatedly.
 //!
 //! Requests use Docker's API over the engine's Unix socket: create, start, and remove. Images are pulled once,
-//! before the first container. Each container has a label, by which leftovers can be found.
+//! before the first container. Each container has a label, by which leftovers can be found. An engine that is
+//! missing before the run is an error; one that ends during the run is counted.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
@@ -12,15 +15,50 @@ use stillwell_scope::{Tasks, clock};
 use stillwell_units::ByteSize;
 use stillwell_wire::client::Response;
 use stillwell_wire::client::docker::{Docker, id_of};
-use stillwell_worker::{Backoff, Opener, Wait, Worker};
+use stillwell_worker::{Backoff, Opener, TransportError, Wait, Worker};
+use tokio::net::UnixStream;
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
+
+use crate::wait::wait_for;
 
 /// The longest response of an engine is its progress while it pulls an image.
 const ANSWER_MAX: ByteSize = ByteSize::mib(16);
 
 /// The label of every container.
 const LABEL: &str = "stillwell.generator";
+
+/// An engine that accepts no connection.
+#[derive(Debug, thiserror::Error)]
+#[error("connect to the container engine at {}: {reason}; {advice}", socket.display())]
+pub struct EngineMissing {
+    /// Its socket.
+    socket: PathBuf,
+    /// The operating system's error.
+    reason: String,
+    /// The remedy.
+    advice: &'static str,
+}
+
+impl EngineMissing {
+    fn new(socket: &Path, error: &io::Error) -> Self {
+        let advice = match error.kind() {
+            io::ErrorKind::PermissionDenied => "run as a user who may write to the socket",
+            _ => "start the engine, or name its socket under `socket` of the generator",
+        };
+        Self {
+            socket: socket.to_owned(),
+            reason: error.to_string(),
+            advice,
+        }
+    }
+}
+
+impl From<EngineMissing> for TransportError {
+    fn from(source: EngineMissing) -> Self {
+        Self::new("find the container engine", source)
+    }
+}
 
 /// State that all containers of a generator share.
 #[derive(Clone, Debug)]
@@ -41,11 +79,18 @@ pub(crate) struct ContainersSetup {
 }
 
 impl ContainersSetup {
-    pub(crate) fn new(plan: &ContainerPlan, id: &str) -> Self {
-        Self {
+    /// Connects to the engine once, and sends nothing.
+    pub(crate) fn new(plan: &ContainerPlan, id: &str) -> Result<Self, EngineMissing> {
+        match wait_for(UnixStream::connect(&plan.socket)).flatten() {
+            Ok(_) => {}
+            // The engine has as many connections waiting as the system allows.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(EngineMissing::new(&plan.socket, &error)),
+        }
+        Ok(Self {
             plan: plan.clone(),
             id: id.to_owned(),
-        }
+        })
     }
 
     fn on_worker(&self) -> Containers {

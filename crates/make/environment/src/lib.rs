@@ -17,7 +17,9 @@ mod numbers;
 mod prepare;
 mod proc_fs;
 mod process_tree;
+mod wait;
 
+pub use container::EngineMissing;
 pub use kubeconfig::KubeconfigError;
 pub use kubernetes::{ClusterError, ClusterLoginError};
 pub use prepare::prepare;

@@ -8,8 +8,11 @@ use crate::catalogue;
 use crate::log_fs::LogFs;
 
 /// Builds the simulation of `plan` with the blocks that pace it or fill its files. `sources` holds the files
-/// whose lines are payloads. Returns `None` if `plan` simulates nothing: crate `generator` prepares it. Opens
-/// nothing. Only a folder that looks like `/proc` is created here, because a target reads it from its start.
+/// whose lines are payloads. Returns `None` if `plan` simulates nothing: crate `generator` prepares it.
+///
+/// A container engine must accept a connection, and a program that logs in to a cluster runs: call it on a
+/// thread without a runtime. A folder that looks like `/proc` is created, because a target reads it from its
+/// start.
 ///
 /// # Errors
 /// [`PrepareError`] if the plan is not possible.

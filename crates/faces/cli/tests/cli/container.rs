@@ -118,3 +118,31 @@ fn an_engine_that_is_not_there_is_named() {
     assert_code(&ended, 2);
     assert_holds(&ended.stderr, &["is not a container name"]);
 }
+
+/// It counted refused connections until its end, and exited with 0.
+#[test]
+fn a_generator_of_containers_without_an_engine_names_the_socket_before_the_run() {
+    let suite = Suite::new();
+    let socket = suite.path("engine.sock");
+    let text = format!(
+        "phases: {{warmup: 100ms, measure: 700ms, drain: 1s, quiet: 50ms}}
+workload:
+  generators:
+    - container: {{repository: busybox, socket: '{}'}}
+      rate: max
+",
+        socket.display()
+    );
+    suite.file("run.yaml", &text);
+    let named = format!("connect to the container engine at {}", socket.display());
+    let observe = |results: &str| {
+        let words = ["observe", "run.yaml", "--results", results];
+        let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+        assert_code(&ended, 3);
+        assert_holds(&ended.stdout, &[&named, "start the engine", "`socket`"]);
+    };
+    observe("missing");
+    // The file of an engine that has ended remains.
+    drop(UnixListener::bind(&socket).unwrap());
+    observe("ended");
+}

@@ -24,6 +24,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::kubeconfig::ExecLogin;
+use crate::wait::wait_for;
 
 /// Maximum length of a login.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -129,12 +130,9 @@ impl ClusterLogin {
         exec: ExecLogin,
         authority: Option<&PemSource>,
     ) -> Result<(Arc<Self>, Option<TlsIdentity>), ClusterLoginError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|error| exec.not_started(&error))?;
         let information = exec.information(authority)?;
-        let current = runtime.block_on(exec.credential(&information))?;
+        let current = wait_for(exec.credential(&information));
+        let current = current.map_err(|error| exec.not_started(&error))??;
         let identity = current.identity.clone();
         let login = Self {
             exec,

@@ -11,7 +11,7 @@ use stillwell_plan::generator::ContainerPlan;
 use stillwell_plan::{PayloadPlan, TransportPlan};
 use stillwell_units::Nanos;
 
-use crate::{Fixture, plan, wait_until};
+use crate::{Fixture, plan, prepare, wait_until};
 
 const ID: &str = "4fa6e0f0c678";
 
@@ -70,16 +70,19 @@ fn containers(socket: &std::path::Path, count: u32) -> TransportPlan {
 }
 
 /// Answers one question, once `hold` returns; gives its first line's method and path,
-/// and its body.
+/// and its body. `None` if the peer only connected.
 fn answer(
     mut peer: UnixStream,
     failing: &str,
     hold: &dyn Fn(&str),
-) -> std::io::Result<(String, String)> {
+) -> std::io::Result<Option<(String, String)>> {
     let mut read = Vec::new();
     let mut room = [0; 4096];
     let (head, body) = loop {
         let length = peer.read(&mut room)?;
+        if length == 0 {
+            return Ok(None);
+        }
         read.extend_from_slice(&room[..length]);
         let text = String::from_utf8_lossy(&read).into_owned();
         let Some((head, body)) = text.split_once("\r\n\r\n") else {
@@ -105,7 +108,7 @@ fn answer(
         None => framed("400 Bad Request", "{}"),
     };
     peer.write_all(said.as_bytes())?;
-    Ok((requested, body))
+    Ok(Some((requested, body)))
 }
 
 type Requests = Arc<Mutex<Vec<(String, String)>>>;
@@ -137,7 +140,7 @@ fn held(
                     peer.set_nonblocking(false)?;
                     let hold = |requested: &str| hold(requested, &|| stop.is_cancelled());
                     let answered = answer(peer, failing, &hold)?;
-                    kept.lock().unwrap().push(answered);
+                    kept.lock().unwrap().extend(answered);
                 }
                 // The last question comes after the stop.
                 Err(_)
@@ -245,11 +248,15 @@ fn a_container_that_is_being_created_at_the_end_is_removed() {
 }
 
 #[test]
-fn where_no_engine_listens_that_is_counted() {
+fn an_engine_that_ends_during_the_run_is_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let mut plan = plan(containers(&folder.path().join("none"), 2));
+    let socket = folder.path().join("docker.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut plan = plan(containers(&socket, 2));
     plan.payload = PayloadPlan::PACE;
-    let fixture = Fixture::start(&plan);
+    let prepared = prepare(&plan, None).unwrap();
+    drop(listener);
+    let fixture = Fixture::start_prepared(prepared, false);
     wait_until(|| fixture.outcomes(Outcome::ConnectRefused) >= 2);
     fixture.finish();
 }

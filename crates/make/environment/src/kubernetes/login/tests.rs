@@ -18,11 +18,7 @@ fn login(script: &str) -> Result<Arc<ClusterLogin>, ClusterLoginError> {
 }
 
 fn token(login: &ClusterLogin) -> Result<String, ClusterLoginError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(login.token())
+    wait_for(login.token()).unwrap()
 }
 
 fn credential(status: &str) -> String {
