@@ -117,7 +117,7 @@ def run(commands, shown, settings, files, stillwell, root):
         for path, text in files.items():
             (work / path).parent.mkdir(parents=True, exist_ok=True)
             (work / path).write_text(text)
-        if any("examples/" in command for command in commands):
+        if any("examples/" in command for command in [*commands, settings.get("before", "")]):
             shutil.copytree(root / "examples", work / "examples")
         environment = {**os.environ, "PATH": f"{bin}:{os.environ['PATH']}", "NO_COLOR": "1"}
         with open(home / "output", "w+") as output:
