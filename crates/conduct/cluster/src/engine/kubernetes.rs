@@ -319,7 +319,7 @@ impl Object {
     }
 }
 
-/// Returns the state of each task. One without a pod waits for it while its Job goes on.
+/// Returns the state of each task. One without a pod waits for it until its Job has ended.
 fn states(objects: &Objects, tasks: u16) -> Vec<TaskState> {
     let mut jobs = objects.items.iter().filter(|object| object.kind == "Job");
     let is_over = |job: &Object| {

@@ -29,7 +29,7 @@ pub(crate) struct LoadFleetArguments {
     /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "PLACE", requires = "on")]
     pub(crate) store: Option<PathBuf>,
-    /// Name of the job in the store; the same command with the same name goes on with it
+    /// Name of the job in the store; the same command with the same name resumes it
     /// [default: a random name]
     #[arg(long, value_name = "NAME", requires = "on")]
     pub(crate) job: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) struct SuiteFleetArguments {
     /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "PLACE", requires = "on")]
     pub(crate) store: Option<PathBuf>,
-    /// Name of the job in the store; the same command with the same name goes on with it
+    /// Name of the job in the store; the same command with the same name resumes it
     /// [default: a random name]
     #[arg(long, value_name = "NAME", requires = "on")]
     pub(crate) job: Option<String>,

@@ -61,6 +61,21 @@ fn words<'w>(file: &'w str, measure: &'w str) -> [&'w str; 8] {
     ]
 }
 
+/// Every request has the token, and readers of the results do not need it.
+fn assert_token_is_sent_and_not_kept(suite: &Suite, cluster: &Cluster) {
+    let requests = cluster.requests();
+    assert!(!requests.is_empty());
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.authorization == "Bearer secret-token")
+    );
+    for file in ["manifest.json", "summary.json", "events.jsonl"] {
+        let text = std::fs::read_to_string(suite.results().join(file)).unwrap();
+        assert!(!text.contains("secret-token"), "{file}");
+    }
+}
+
 #[test]
 fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
     let suite = Suite::new();
@@ -76,17 +91,7 @@ fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
         // Once for its lifetime at least, and once at the end.
         assert!(cluster.count(&format!("DELETE {PODS}/web-0000{index}")) >= 2);
     }
-    let requests = cluster.requests();
-    assert!(
-        requests
-            .iter()
-            .all(|request| request.authorization == "Bearer secret-token")
-    );
-    // Readers of the results do not need the credentials.
-    for file in ["manifest.json", "summary.json", "events.jsonl"] {
-        let text = std::fs::read_to_string(suite.results().join(file)).unwrap();
-        assert!(!text.contains("secret-token"), "{file}");
-    }
+    assert_token_is_sent_and_not_kept(&suite, &cluster);
     suite.assert_nothing_left();
 }
 
@@ -157,18 +162,7 @@ fn a_program_of_the_kubeconfig_logs_in() {
     let ended = Process::start(&mut command).finish(LONG);
     let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
-    let requests = cluster.requests();
-    assert!(!requests.is_empty());
-    assert!(
-        requests
-            .iter()
-            .all(|request| request.authorization == "Bearer secret-token")
-    );
-    // Readers of the results do not need the credentials.
-    for file in ["manifest.json", "summary.json", "events.jsonl"] {
-        let text = std::fs::read_to_string(suite.results().join(file)).unwrap();
-        assert!(!text.contains("secret-token"), "{file}");
-    }
+    assert_token_is_sent_and_not_kept(&suite, &cluster);
     suite.assert_nothing_left();
 }
 
