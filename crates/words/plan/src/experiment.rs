@@ -212,9 +212,12 @@ pub struct ReportLink {
 
 /// A set of experiments.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(remote = "Self")]
 pub struct SuitePlan {
     /// The experiments in the order in which they run.
     pub experiments: Vec<ExperimentPlan>,
     /// From which the order within pairs follows.
     pub seed: Seed,
 }
+
+crate::json::by_json_value!(SuitePlan);

@@ -22,6 +22,7 @@ mod estimate;
 pub mod experiment;
 pub mod generator;
 pub mod goal;
+mod json;
 pub mod link;
 pub mod load;
 mod measurable;

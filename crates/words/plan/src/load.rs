@@ -38,8 +38,10 @@ pub use tunnel::{TunnelPlan, TunnelProtocol};
 /// Every plan keeps the rules of [`LoadPlanError`]: [`LoadPlan::try_new`] checks them, and
 /// the parts are read only.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(try_from = "LoadPlanParts", into = "LoadPlanParts")]
+#[serde(remote = "Self", try_from = "LoadPlanParts", into = "LoadPlanParts")]
 pub struct LoadPlan(LoadPlanParts);
+
+crate::json::by_json_value!(LoadPlan);
 
 /// The parts of a [`LoadPlan`], which may still contradict each other.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -16,6 +16,7 @@ use crate::{
 
 /// Generators, sinks and observers around one target.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(remote = "Self")]
 pub struct RunPlan {
     /// From which all that is random in the run follows.
     pub seed: Seed,
@@ -41,6 +42,8 @@ pub struct RunPlan {
     /// Bounds that the run must keep.
     pub checks: Vec<CheckPlan>,
 }
+
+crate::json::by_json_value!(RunPlan);
 
 impl RunPlan {
     /// The same plan around `target`. Generators that send to the URL of the target send to the
