@@ -108,9 +108,15 @@ impl<'r> Ink<'r> {
     #[inline(always)]
     pub(crate) fn piece(&mut self, piece: Piece<'_>) {
         let whole = piece.len.next_multiple_of(CHUNK);
-        let room = self.room[self.at..][..whole].chunks_exact_mut(CHUNK);
-        for (to, from) in room.zip(piece.bytes[..whole].chunks_exact(CHUNK)) {
-            to.copy_from_slice(from);
+        let mut room = &mut self.room[self.at..][..whole];
+        let mut bytes = &piece.bytes[..whole];
+        // Not `zip`: without LTO, its constructor became a call for each piece.
+        while let (Some((to, room_rest)), Some((from, bytes_rest))) = (
+            room.split_first_chunk_mut::<CHUNK>(),
+            bytes.split_first_chunk::<CHUNK>(),
+        ) {
+            *to = *from;
+            (room, bytes) = (room_rest, bytes_rest);
         }
         self.at += piece.len;
     }
