@@ -44,6 +44,7 @@ use stillwell_units::Nanos;
 
 pub use brief::{
     BRIEF_LOAD_JSON_SCHEMA, BRIEF_LOAD_SCHEMA, BriefLoad, BriefRoute, BriefTimes, BriefWarning,
+    LoadPointError,
 };
 pub use fill::{LoadReportInput, load_report, span_counters, url_of};
 pub use format::{NativeLoadFormat, NoDistribution, distribution, render_load};

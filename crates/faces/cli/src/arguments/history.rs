@@ -22,7 +22,7 @@ Exit codes:
 #[derive(Args, Debug)]
 #[command(after_help = NOTES)]
 pub(crate) struct HistoryArguments {
-    /// Results folders of `run`, or folders that contain them
+    /// Results folders of `run`, folders that contain them, or JSON files and captures of `load`
     /// [default: .stillwell/results]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,

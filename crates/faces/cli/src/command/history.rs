@@ -1,6 +1,7 @@
 //! `stillwell history`.
 
 mod export;
+mod loads;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -101,19 +102,26 @@ fn options(arguments: &HistoryArguments) -> Result<TrendOptions, CommandError> {
 
 /// The points of all results that are meant; at least one.
 fn read(arguments: &HistoryArguments) -> Result<SavedHistory, CommandError> {
-    let folders = folders(&arguments.paths)?;
+    let (loads, paths): (Vec<_>, Vec<_>) =
+        (arguments.paths.iter().cloned()).partition(|path| loads::is_load(path));
+    let folders = match paths.is_empty() && !loads.is_empty() {
+        true => Vec::new(),
+        false => folders(&paths)?,
+    };
     let now = clock::wall().as_u64() / 1_000_000;
     let since = arguments.since.map_or(0, |when| when.millis(now));
     let until = arguments.until.map_or(u64::MAX, |when| when.millis(now));
     let mut history = read_history(&folders, &(since..until));
+    loads::read(&loads, &(since..until), &mut history);
     if history.points.is_empty() {
-        let error = anyhow::anyhow!("there are no results to show in {}", counted(folders.len()));
+        let places = counted(folders.len(), loads.len());
+        let error = anyhow::anyhow!("there are no results to show in {places}");
         let error = CommandError::new(Exit::Usage, error);
         return Err(match history.skipped.first() {
             Some((folder, reason)) => {
                 error.hint(format!("{}: {reason}", output::show_path(folder)))
             }
-            None => error.hint("no suite started between --since and --until"),
+            None => error.hint("no suite or load started between --since and --until"),
         });
     }
     let known = history.experiments().into_iter().collect::<Vec<_>>();
@@ -136,16 +144,26 @@ fn folders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     } else {
         (
             paths,
-            "give results folders of `stillwell run`, or a folder that contains them",
+            "give results folders of `stillwell run`, a folder that contains them, or JSON files \
+             and captures of `stillwell load`",
         )
     };
     results_at(paths).map_err(|error| CommandError::new(Exit::Usage, error).hint(hint.to_owned()))
 }
 
-fn counted(folders: usize) -> String {
-    match folders {
-        1 => "1 results folder".to_owned(),
-        many => format!("{many} results folders"),
+fn counted(folders: usize, loads: usize) -> String {
+    let name = |count: usize, singular: &str| match count {
+        1 => format!("1 {singular}"),
+        _ => format!("{count} {singular}s"),
+    };
+    match (folders, loads) {
+        (_, 0) => name(folders, "results folder"),
+        (0, _) => name(loads, "saved load"),
+        _ => format!(
+            "{} and {}",
+            name(folders, "results folder"),
+            name(loads, "saved load")
+        ),
     }
 }
 

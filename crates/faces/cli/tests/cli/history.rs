@@ -180,3 +180,62 @@ fn what_no_saved_suite_has_is_reported_with_what_there_is() {
         assert_holds(&ended.stderr, &[output]);
     }
 }
+
+/// The summary of a load at day `day` with this median latency in seconds.
+fn saved_load(day: u64, p50: f64) -> serde_json::Value {
+    let times = serde_json::json!({
+        "count": 1000, "min": 0.0001, "mean": p50, "p50": p50, "p75": p50, "p90": p50, "p95": p50,
+        "p99": 0.004, "p99.9": 0.005, "max": 0.006,
+    });
+    serde_json::json!({
+        "schema": "stillwell/load-summary/v1", "version": "0.1.0", "command": "stillwell load",
+        "seed": "01", "targets": ["http://127.0.0.1:8080/"], "protocol": "HTTP/1.1",
+        "open_loop": true, "workers": 1, "connections": 50,
+        "started_wall_millis": 1_795_000_000_000_u64 + day * 86_400_000,
+        "duration": 1.0, "requests": 1000, "requests_per_second": 1000.0,
+        "requested_per_second": 1000.0, "requests_not_sent": 0, "error_share": 0.0,
+        "outcomes": {"ok": 1000}, "status_codes": {"200": 1000},
+        "bytes_received": 1, "bytes_sent": 1,
+        "latency": times, "service_time": times, "first_byte": times, "connect": null,
+        "tls_handshake": null, "validity": "normal", "reliable": true, "warnings": [],
+        "ended_because": "duration",
+    })
+}
+
+#[test]
+fn saved_loads_are_a_history_and_a_slower_median_is_an_alarm() {
+    let suite = Suite::new();
+    let noise = |day: u64| 1e-6 * [0.0, 3.0, 1.0, 4.0, 2.0][usize::try_from(day % 5).unwrap()];
+    for day in 0..14 {
+        let median = if day < 7 { 0.001 } else { 0.0012 };
+        let load = saved_load(day, median + noise(day));
+        suite.file(&format!("loads/{day:02}.json"), &load.to_string());
+    }
+    let mut unreliable = saved_load(14, 0.01);
+    unreliable["reliable"] = false.into();
+    unreliable["warnings"] =
+        serde_json::json!([{"code": "cpu_starvation", "text": "late", "unreliable": true}]);
+    suite.file("loads/14.json", &unreliable.to_string());
+    let files: Vec<_> = (0..15).map(|day| format!("loads/{day:02}.json")).collect();
+    let mut words = vec!["history"];
+    words.extend(files.iter().map(String::as_str));
+    let ended = suite.call(&words);
+    assert_code(&ended, 1);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "http://127.0.0.1:8080/",
+            "latency p50",
+            "✗ worse",
+            "latency p99",
+            "= steady",
+            "cpu_starvation",
+        ],
+    );
+    let ended = suite.call(&["history", "loads/14.json"]);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &["there are no results to show in 1 saved load"],
+    );
+}

@@ -1,6 +1,7 @@
 //! The result of a load as a small document with stable names: JSON, and CSV of the same names.
 
 mod document;
+mod point;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 use stillwell_metric::Outcome;
 use stillwell_units::{Nanos, float_from_u64};
 
+pub use self::point::LoadPointError;
 use super::{LoadReport, LoadStatistic, OutcomeCount, RequestClass, id};
 
 /// Names the shape of [`BriefLoad`]; keys are added within a version and never removed.
@@ -41,6 +43,9 @@ pub struct BriefLoad {
     pub workers: u32,
     /// Connections over all threads.
     pub connections: u32,
+    /// Wall clock at the start: milliseconds since 1970; `None` in files of earlier versions.
+    #[serde(default)]
+    pub started_wall_millis: Option<u64>,
     /// Length of the measured time, in seconds.
     pub duration: f64,
     /// Requests that ended.
@@ -178,6 +183,7 @@ impl BriefLoad {
             open_loop: options.open_loop,
             workers: options.workers,
             connections: options.connections,
+            started_wall_millis: Some(global.execution_start.as_u64() / 1_000_000),
             duration: global.execution_duration.as_secs_f64(),
             requests,
             requests_per_second: report.health.sent_per_second,

@@ -1,0 +1,42 @@
+//! Saved loads as points of a history.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use stillwell_capture::LoadCapture;
+use stillwell_config::files::read_text;
+use stillwell_experiment::history::SavedHistory;
+use stillwell_report::load::BriefLoad;
+use stillwell_verdict::history::HistoryPoint;
+
+use crate::command::report::report_of_load;
+
+/// Returns true if `path` is a file, or the capture of a load.
+pub(super) fn is_load(path: &Path) -> bool {
+    path.is_file() || (path.join("manifest.json").exists() && LoadCapture::open(path).is_ok())
+}
+
+/// Adds the loads that began in `span`, in milliseconds since 1970, or the reason why one is left
+/// out.
+pub(super) fn read(paths: &[PathBuf], span: &Range<u64>, history: &mut SavedHistory) {
+    for path in paths {
+        match point(path) {
+            Ok(point) if span.contains(&point.origin.time_millis) => history.points.push(point),
+            Ok(_) => {}
+            Err(reason) => history.skipped.push((path.clone(), reason)),
+        }
+    }
+}
+
+fn point(path: &Path) -> Result<HistoryPoint, String> {
+    let load = if path.is_dir() {
+        let capture = LoadCapture::open(path).map_err(|error| format!("{error:#}"))?;
+        BriefLoad::of(&report_of_load(&capture))
+    } else {
+        let text = read_text(path).map_err(|error| format!("{error:#}"))?;
+        serde_json::from_str(&text)
+            .map_err(|error| format!("it is no JSON summary of `stillwell load`: {error}"))?
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    load.history_point(&name).map_err(|error| error.to_string())
+}
