@@ -31,6 +31,7 @@ import time
 LIMIT_SECONDS = 120
 TOTAL_SECONDS = 900
 FENCE = re.compile(r"^```(\w*)$")
+UNITS = {"ns", "µs", "ms", "min", "kib", "mib", "gib"}
 KEYS = {"file", "before", "add", "exit", "needs", "skip"}
 
 
@@ -91,9 +92,9 @@ def script(commands, settings):
 
 
 def first_word(line):
-    """Returns the first word of a line without numbers, or nothing."""
-    words = re.findall(r"[^\W\d_]{2,}", line)
-    return words[0].lower() if words else None
+    """Returns the first word of a line that is no unit of a number, or nothing."""
+    words = [word.lower() for word in re.findall(r"[^\W\d_]{2,}", line)]
+    return next((word for word in words if word not in UNITS), None)
 
 
 def check_output(shown, real):

@@ -12,7 +12,7 @@ use stillwell_config::foreign::{ForeignFile, ForeignFormat};
 use stillwell_text::{Diagnostic, Diagnostics, Node, Place, Span, code};
 
 /// Help for a part of the language that is not run.
-const SUPPORTED: &str = "supported are: `define connector NAME from bench with … end`, \
+const SUPPORTED: &str = "supported: `define connector NAME from bench with … end`, \
      `define pipeline NAME pipeline select event from in into out; end`, `create`, `connect … to …` and `deploy flow`";
 
 /// Programs of Tremor's.

@@ -146,7 +146,7 @@ impl FleetLoad<'_> {
         let before: Option<ClusterJob> = self.store.get_json(self.interrupt, JOB)?;
         match before {
             Some(before) if before.is_alike(&job) => {
-                (self.say)(&format!("job {}: going on", self.store.job()));
+                (self.say)(&format!("job {}: continuing", self.store.job()));
                 Ok(before)
             }
             _ => Err(StoreError::Taken(format!("job {}", self.store.job())).into()),
@@ -200,7 +200,10 @@ impl FleetLoad<'_> {
         if job.is_masked
             && let Err(error) = self.engine.forget_secrets(handle)
         {
-            (self.say)(&format!("secrets were left: {}", explain(&error)));
+            (self.say)(&format!(
+                "secrets could not be removed: {}",
+                explain(&error)
+            ));
         }
         start
     }
@@ -306,7 +309,7 @@ impl FleetLoad<'_> {
             if shown != open.len() {
                 let of = usize::from(job.generators);
                 let results = of - open.len() - lost_count;
-                (self.say)(&format!("{results} of {of} results are there"));
+                (self.say)(&format!("{results} of {of} results have arrived"));
                 shown = open.len();
             }
             let ended = engine.ended_before(RESULT_DELAY_MAX)?;

@@ -189,7 +189,7 @@ pub enum EngineError {
         why: String,
     },
     /// An answer that is none.
-    #[error("read the answer of {command}")]
+    #[error("read the output of {command}")]
     Answer {
         /// The command.
         command: &'static str,

@@ -36,7 +36,7 @@ pub enum Created {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The folder is not there, or is no store.
-    #[error("the store {0} is not there: its folder or its mark `.stillwell-store` is missing")]
+    #[error("the store {0} does not exist: its folder or its mark `.stillwell-store` is missing")]
     Missing(String),
     /// The kernel's answer.
     #[error("{action} {place}")]
@@ -60,7 +60,7 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// The name of a job that is none.
-    #[error("`{0}` is no name of a job: write letters, digits, dots and dashes")]
+    #[error("`{0}` is not a job name: write letters, digits, dots and dashes")]
     JobName(String),
     /// A name that is taken.
     #[error("the store has another {0} already: choose another name for the job")]

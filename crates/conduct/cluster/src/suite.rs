@@ -140,7 +140,7 @@ impl FleetSuite<'_> {
         }
         match SuiteJob::read(self.store, self.interrupt)? {
             Some(before) if before.is_alike(&job) => {
-                (self.say)(&format!("job {}: going on", self.store.job()));
+                (self.say)(&format!("job {}: continuing", self.store.job()));
                 Ok(before)
             }
             _ => Err(StoreError::Taken(format!("job {}", self.store.job())).into()),

@@ -92,7 +92,7 @@ pub enum SuiteError {
         source: io::Error,
     },
     /// Git could not do what a build needs.
-    #[error("take revision `{revision}` of {}: {reason}", repository.display())]
+    #[error("check out revision `{revision}` of {}: {reason}", repository.display())]
     Revision {
         /// The repository.
         repository: PathBuf,

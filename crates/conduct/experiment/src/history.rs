@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stillwell_capture::RunStage;
 use stillwell_plan::experiment::{BinarySource, GitSource};
-use stillwell_plan::{ExperimentPlan, VariantPlan};
+use stillwell_plan::{ExperimentPlan, VariantPlan, WorkUnit};
 use stillwell_verdict::across::fits;
 use stillwell_verdict::history::{HistoryPoint, Origin, Role, condense};
 
@@ -177,6 +177,7 @@ fn read_suite(folder: &Path, span: &Range<u64>) -> Result<SuitePoints, String> {
             suite.points.push(HistoryPoint {
                 experiment: experiment.name.clone(),
                 comparison: variant.name.clone(),
+                work: WorkUnit::of(&experiment.run_plan.generators),
                 origin: origin(&results, &record, experiment, variant),
                 measurements,
             });

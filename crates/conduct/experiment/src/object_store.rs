@@ -91,7 +91,7 @@ pub enum ObjectStoreError {
         body: String,
     },
     /// The response to a request for a list is none.
-    #[error("list {0}: the response is no list of objects")]
+    #[error("list {0}: the response is not a list of objects")]
     NoList(String),
 }
 

@@ -5,10 +5,10 @@
 //! not saturated.
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{ExperimentPlan, GeneratorPlan, RatePlan, RateShape, RateUnit};
+use stillwell_plan::{ExperimentPlan, GeneratorPlan, RatePlan, RateShape, RateUnit, WorkUnit};
 use stillwell_units::Nanos;
-use stillwell_verdict::RunSummary;
 use stillwell_verdict::limits::LIGHT_LOAD_SHARE;
+use stillwell_verdict::{GeneratorFigures, RunSummary};
 
 /// Names the shape of [`OperatingPointFound`].
 pub const OPERATING_POINT_SCHEMA: &str = "stillwell/operating-point/v1";
@@ -25,8 +25,10 @@ const PROBE_WARMUP: Nanos = Nanos::SECOND;
 /// Figures of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// Id of each generator without a stated rate, and the events that it sent each second.
+    /// Id of each generator without a stated rate, and the units that it sent each second.
     pub generators: Vec<(String, f64)>,
+    /// Unit of their work.
+    pub work: WorkUnit,
     /// CPU seconds of the target for each second, if it was watched.
     pub target_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use, if these are known.
@@ -67,7 +69,7 @@ pub struct GeneratorPoint {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum OperatingPointError {
     /// A generator sent nothing.
-    #[error("generator `{id}` sent no events in the probe")]
+    #[error("generator `{id}` sent nothing in the probe")]
     NothingSent {
         /// The generator.
         id: String,
@@ -78,21 +80,20 @@ impl Reading {
     /// Returns the figures of a probe of `experiment`, from its summary.
     #[must_use]
     pub fn of(probe: &RunSummary, experiment: &ExperimentPlan) -> Self {
-        let generators = probe.figures.generators.iter();
         let has_no_rate = |id: &str| {
             let mut plans = experiment.run_plan.generators.iter();
             plans.any(|plan| plan.id == id && plan.rate.is_max())
         };
+        let generators = probe.figures.generators.iter();
+        let generators = generators.filter(|generator| has_no_rate(&generator.id));
+        let units = generators.clone().map(|generator| generator.unit);
+        let sent = |generator: &GeneratorFigures| {
+            let per_second = generator.achieved_per_second.unwrap_or(0.0);
+            (generator.id.clone(), per_second)
+        };
         Self {
-            generators: generators
-                .filter(|generator| has_no_rate(&generator.id))
-                .map(|generator| {
-                    (
-                        generator.id.clone(),
-                        generator.achieved_per_second.unwrap_or(0.0),
-                    )
-                })
-                .collect(),
+            work: WorkUnit::common(units),
+            generators: generators.map(sent).collect(),
             target_cpu_share: probe.figures.target_cpu_share,
             target_core_share: probe.figures.target_core_share,
         }
@@ -135,8 +136,10 @@ pub fn choose_rate(
         .map(|generator| generator.events_per_second)
         .sum();
     let reason = format!(
-        "{rate:.0} events/s: {percent:.0} % of the {achieved:.0} events/s that the probe reached, {reason}",
-        percent = factor * 100.0,
+        "{}: {:.0} % of the {} that the probe reached, {reason}",
+        reading.work.rate(rate),
+        factor * 100.0,
+        reading.work.rate(achieved),
     );
     Ok(OperatingPointFound {
         schema: OPERATING_POINT_SCHEMA.to_owned(),
@@ -236,6 +239,7 @@ mod tests {
 
     fn reading(cpu: Option<f64>, core: Option<f64>) -> Reading {
         Reading {
+            work: WorkUnit::Events,
             generators: vec![("a".to_owned(), 3000.0), ("b".to_owned(), 1000.0)],
             target_cpu_share: cpu,
             target_core_share: core,
@@ -282,7 +286,7 @@ mod tests {
         let point = choose_rate(0.6, &reading(Some(0.97), Some(0.97))).unwrap();
         assert_eq!(
             point.reason,
-            "2400 events/s: 60 % of the 4000 events/s that the probe reached, where the target, \
+            "2,400 events/s: 60 % of the 4,000 events/s that the probe reached, where the target, \
              busy for 97 % of its CPUs, was the limit"
         );
     }

@@ -59,7 +59,7 @@ pub enum LoadError {
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
     /// The generators did not agree on a start.
-    #[error("the load was given up before its start")]
+    #[error("the load was cancelled before its start")]
     NoStart,
     /// The kernel starts no more threads.
     #[error("start the workers")]

@@ -160,7 +160,7 @@ pub(crate) enum Command {
     Ui(UiArguments),
     /// Manage saved results: list, show, remove and copy them
     Runs(RunsArguments),
-    /// Query saved series with SQL: print or run a command of duckdb
+    /// Query saved series with SQL: print or run a duckdb command
     Sql(SqlArguments),
     /// Find the commit that caused a regression
     Bisect(Box<BisectArguments>),
@@ -191,22 +191,22 @@ pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     /// Run loads for remote clients over gRPC, like Nighthawk's service
     Service(Box<ServiceArguments>),
-    /// Show, read or cancel a load that runs on several machines
+    /// Manage a load that runs on several machines: show its state, print its logs, cancel it
     Cluster(ClusterArguments),
     /// Convert a load result to another format
     Transform(TransformArguments),
-    /// Print completions of a shell
+    /// Print shell completions
     Completions {
         /// Shell to print completions for
         shell: clap_complete::Shell,
     },
     /// Write man pages of all commands to a folder
     Man {
-        /// Folder; it is made if it does not exist
+        /// Folder, created if it does not exist
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Relay events: a built-in test target that can use more CPU or memory by a known
+    /// Run a built-in test target: it relays events, and can use more CPU or memory by a known
     /// amount
     Relay(RelayArguments),
 }
@@ -340,23 +340,24 @@ pub(crate) struct CourseArguments {
         conflicts_with = "no_max"
     )]
     pub(crate) fixed_pairs: Option<u32>,
-    /// Run pairs until the verdict is certain, 200 at most
+    /// Run pairs until the verdict is certain, up to 200
     #[arg(long)]
     pub(crate) no_max: bool,
-    /// Replace discarded pairs until the runs of an experiment have taken this long;
-    /// 10m by default
+    /// Replace discarded pairs until the runs of an experiment have taken this long
+    /// [default: 10m]
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<Nanos>,
     /// Builds of each git: variant, each with another STILLWELL_BUILD_SEED in the environment of
     /// the build command; half of them are used for confirmation [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) builds: Option<u32>,
-    /// Answer within about two minutes: at most 6 pairs of runs with 500 ms of
+    /// Finish within about two minutes: at most 6 pairs of runs with 500 ms of
     /// warm-up and 2 s of measurement, discarded pairs replaced for 2 minutes. Smaller
     /// changes stay inconclusive
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Sharing of the machine by the variants of a pair
+    /// Sharing of the machine by the two runs of a pair: one after the other (paired), at the same
+    /// time on separate CPUs (duet), or both alive with the load switched between them (sliced)
     #[arg(long, value_enum)]
     pub(crate) design: Option<Design>,
     /// Report a regression without confirming it on new runs

@@ -61,7 +61,7 @@ impl Reason {
     pub const fn message(self) -> &'static str {
         match self {
             Self::Host => {
-                "This server answers to its own address only. Open the address that `stillwell ui` printed."
+                "This server accepts requests only at its own address. Open the address that `stillwell ui` printed."
             }
             Self::Origin => "The request comes from a page of another site.",
             Self::Token => {

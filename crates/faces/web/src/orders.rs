@@ -125,7 +125,7 @@ const EXPERIMENT: [OrderField; 4] = [
     field("file", "", FieldInput::File, "", ["Experiment", ""]),
     field("max_pairs", "--max-pairs", FieldInput::Line, "", ["Maximum number of pairs", "the experiment's if empty"]),
     field("measure", "--measure", FieldInput::Line, "", ["Measurement of each run", "such as 10s; the experiment's if empty"]),
-    field("quick", "--quick", FieldInput::Switch, "", ["Quick: answer within about two minutes", ""]),
+    field("quick", "--quick", FieldInput::Switch, "", ["Quick: finish within about two minutes", ""]),
 ];
 
 /// Returns a message of the command line at the field with its option, such as `… for '--rate <RATE>': the reason`.

@@ -111,7 +111,7 @@ async fn admit(State(shared): Server, request: Request, next: Next) -> Answer {
             Err(_) => refused(
                 &shared,
                 StatusCode::GATEWAY_TIMEOUT,
-                "The answer took too long.",
+                "The response took too long.",
             ),
         },
     }

@@ -214,7 +214,7 @@ impl Descriptors {
             if !matches!(file.syntax(), "" | "proto2" | "proto3") {
                 let syntax = file.syntax();
                 let problem = format!(
-                    "{} is in the syntax `{syntax}`, which is not read",
+                    "{} is in the syntax `{syntax}`, which is not supported",
                     file.name()
                 );
                 return Err(DescriptorsError::Set { problem });
@@ -421,7 +421,7 @@ impl GrpcMethod {
                 _ => {}
             }
             if depth > DEPTH_MAX {
-                let problem = format!("it has more than {DEPTH_MAX} messages in each other");
+                let problem = format!("it has more than {DEPTH_MAX} nested messages");
                 return Err(self.shape(None, problem));
             }
         }

@@ -119,7 +119,7 @@ fn read_axis(reader: &Reader, entry: &Entry) -> Option<Axis> {
     if items.is_empty() {
         let message = format!("`{}` has no values", entry.key.text);
         let error = reader.error(code::MATRIX, entry.key.span, message);
-        reader.report(error.label("at least one value belongs here"));
+        reader.report(error.label("expected at least one value"));
         return None;
     }
     let mut values: Vec<(String, Span)> = Vec::new();

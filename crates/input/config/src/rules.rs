@@ -74,7 +74,7 @@ pub fn check_sink_addresses(reader: &Reader, sinks: &[Placed<SinkPlan>]) {
             .iter()
             .find(|earlier| listening_place(&earlier.value.protocol) == place);
         if let Some(first) = first {
-            let message = format!("two sinks listen at {}", place.1);
+            let message = format!("two sinks listen on {}", place.1);
             reader.report(
                 reader
                     .error(code::SAME_ADDRESS, sink.span, message)
@@ -116,7 +116,7 @@ pub fn check_bypasses_target(
             .find(|sink| same_place(&target, &listening_place(&sink.value.protocol)));
         if let Some(sink) = sink {
             let message = format!(
-                "generator `{}` sends straight into sink `{}`, past the target",
+                "generator `{}` sends directly to sink `{}`, past the target",
                 generator.value.id, sink.value.id
             );
             reader.report(

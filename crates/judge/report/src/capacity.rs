@@ -10,12 +10,12 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-use stillwell_plan::Validity;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
+use stillwell_plan::{Validity, WorkUnit};
 use stillwell_stats::Level;
 use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::Nanos;
-use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit};
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe};
 
 pub use csv::capacity_csv;
 pub use document::{probe_line, progress_line};
@@ -29,7 +29,7 @@ pub struct CapacityReport {
     /// The target: a URL, or an experiment and one of its generators.
     pub target: String,
     /// Unit of the rates.
-    pub unit: CapacityUnit,
+    pub unit: WorkUnit,
     /// Limits that had to hold.
     pub bounds: Vec<CapacityBound>,
     /// Every probe, in the order in which they were made.

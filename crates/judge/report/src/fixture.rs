@@ -2,7 +2,7 @@
 
 use stillwell_plan::experiment::{FamilyPlan, ReportLink};
 use stillwell_plan::stopping::DesignPlan;
-use stillwell_plan::{GoalMetric, GoalPlan, RateUnit, StoppingPlan};
+use stillwell_plan::{GoalMetric, GoalPlan, StoppingPlan, WorkUnit};
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
     ArmDiscards, Change, CheckVerdict, Confirmation, ErraticSign, ErrorBudget, ExperimentVerdict,
@@ -52,6 +52,7 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
         family: None,
         erratic: false,
         erratic_signs: Vec::new(),
+        work: WorkUnit::Events,
         variants: vec!["baseline".to_owned(), "comparison".to_owned()],
         stopping: StoppingPlan::Sequential { max_pairs: 20 },
         design: DesignPlan::Paired,
@@ -100,7 +101,7 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
         },
         rate: vec![RateFigure {
             id: "lines".to_owned(),
-            unit: RateUnit::Events,
+            unit: WorkUnit::Events,
             requested_per_second: Some(152_000.0),
             achieved_per_second: Some(151_998.4),
         }],

@@ -1,9 +1,9 @@
 //! A report for programs.
 
 use serde_json::{Map, Value, json as object};
+use stillwell_plan::GoalMetric;
 use stillwell_plan::goal::{Direction, Scale};
 use stillwell_plan::stopping::DesignPlan;
-use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     Change, CheckVerdict, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Moved,
@@ -321,11 +321,7 @@ fn note(seen: &RunNoteCount) -> Value {
 fn rate(figure: &RateFigure) -> Value {
     object!({
         "generator": figure.id,
-        "unit": match figure.unit {
-            RateUnit::Bytes => "bytes",
-            RateUnit::Events => "events",
-            RateUnit::Blocks => "blocks",
-        },
+        "unit": figure.unit.plural(),
         "requested_per_second": figure.requested_per_second,
         "achieved_per_second": figure.achieved_per_second,
     })

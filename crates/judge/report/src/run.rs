@@ -6,11 +6,12 @@ pub(crate) mod stamps;
 use std::collections::BTreeMap;
 
 use stillwell_capture::Capture;
+use stillwell_plan::WorkUnit;
 use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::{
     CheckPassed, Component, GeneratorFigures, RouteFigures, RunFigures, RunOutcome, RunSummary,
-    TimeQuantiles, Totals,
+    RunWarning, TimeQuantiles, Totals,
 };
 
 use crate::document::{
@@ -145,10 +146,15 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
     for generator in &figures.generators {
         row(&format!("rate of {}", generator.id), rate(generator));
     }
-    row("sent", volume(run, |t| (t.bytes_sent, t.events_sent)));
+    row(
+        "sent",
+        volume(run, figures.work, |t| (t.bytes_sent, t.events_sent)),
+    );
     row(
         "received",
-        volume(run, |t| (t.bytes_received, t.events_received)),
+        volume(run, WorkUnit::Events, |t| {
+            (t.bytes_received, t.events_received)
+        }),
     );
     if figures.ledger.is_none() {
         row("events lost", loss(&figures.whole));
@@ -169,7 +175,7 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
     row("service time", figures.service_time.map(times));
     row("first byte", figures.first_byte.map(times));
     row("status codes", statuses(&figures.statuses));
-    row("sends ended", outcomes(figures));
+    row("outcomes", outcomes(figures));
     row("target CPU", cpu(run));
     row("target memory", memory(figures));
     for worker in &figures.workers {
@@ -279,14 +285,21 @@ fn headline(run: &RunSummary) -> Text {
     let why = if run.outcome == RunOutcome::Completed {
         format!(": run of {target}, {measured} measured; these numbers are unreliable")
     } else {
-        format!(": run of {target} did not complete")
+        let reason = run.warnings.iter().find(|warning| is_end(warning));
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        format!(": run of {target} did not complete{reason}")
     };
     Text::answer(Sign::Invalid, "invalid").and(why)
 }
 
+/// Returns true for the warning that the headline has.
+const fn is_end(warning: &RunWarning) -> bool {
+    matches!(warning, RunWarning::NotCompleted { .. })
+}
+
 fn rate(generator: &GeneratorFigures) -> Option<String> {
     let achieved = generator.achieved_per_second?;
-    let sent = words::rate(achieved, generator.unit);
+    let sent = generator.unit.rate(achieved);
     Some(match generator.requested_per_second {
         None => format!("{sent} sent at full speed"),
         Some(requested) => {
@@ -297,25 +310,29 @@ fn rate(generator: &GeneratorFigures) -> Option<String> {
             };
             format!(
                 "{sent} sent of {} requested ({})",
-                words::rate(requested, generator.unit),
+                generator.unit.rate(requested),
                 words::percent(share)
             )
         }
     })
 }
 
-/// Bytes and events of the measured phase, for each second and in all.
-fn volume(run: &RunSummary, of: fn(&Totals) -> (Option<f64>, Option<f64>)) -> Option<String> {
+/// Bytes and units of work of the measured phase, for each second and in all.
+fn volume(
+    run: &RunSummary,
+    work: WorkUnit,
+    of: fn(&Totals) -> (Option<f64>, Option<f64>),
+) -> Option<String> {
     let seconds = run.measured.as_secs_f64();
     let (bytes, events) = of(&run.figures.measured);
     let bytes = bytes.filter(|_| seconds > 0.0)?;
     let mut text = format!("{}/s", words::bytes(bytes / seconds));
     if let Some(events) = events {
-        text.push_str(&format!(", {} events/s", words::grouped(events / seconds)));
+        text.push_str(&format!(", {}", work.rate(events / seconds)));
     }
     text.push_str(&format!("; {} in all", words::bytes(bytes)));
     if let Some(events) = events {
-        text.push_str(&format!(", {} events", words::grouped(events)));
+        text.push_str(&format!(", {} {}", words::grouped(events), work.plural()));
     }
     Some(text)
 }
@@ -382,8 +399,9 @@ fn cpu(run: &RunSummary) -> Option<String> {
     let metric = stillwell_plan::GoalMetric::CpuPerEvent;
     if let Some(value) = run.value(&metric) {
         text.push_str(&format!(
-            ", {} per event",
-            words::goal_value(&metric, value)
+            ", {} per {}",
+            words::goal_value(&metric, value),
+            run.figures.work.singular()
         ));
     }
     Some(text)
@@ -404,7 +422,7 @@ fn memory(figures: &RunFigures) -> Option<String> {
 
 fn remarks(run: &RunSummary) -> Vec<Block> {
     let remark = |severity, text: String| Block::Note(severity, text.into());
-    let warnings = run.warnings.iter();
+    let warnings = run.warnings.iter().filter(|warning| !is_end(warning));
     let mut blocks: Vec<Block> = warnings
         .map(|warning| remark(Severity::Warning, warning.to_string()))
         .collect();

@@ -14,6 +14,8 @@ mod profiles;
 pub(crate) mod runs;
 mod unused;
 
+use std::borrow::Cow;
+
 use stillwell_units::count;
 use stillwell_verdict::limits::PAIRS_UNCONFIRMED_MIN;
 use stillwell_verdict::{ExperimentVerdict, Gate, GoalVerdict, Verdict};
@@ -318,18 +320,15 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
         )]),
         Block::on_page([Block::Table(goals.select(&PAGE_COLUMNS))]),
         charts::intervals(experiment),
-        Block::list(
-            experiment
-                .goals
-                .iter()
-                .flat_map(|goal| remarks(goal, experiment)),
-        ),
+        Block::list(remarks(experiment)),
         Block::On(
             Medium::Browser,
             charts::pairs(experiment, report.experiments.len()),
         ),
         Block::On(Medium::Browser, evidence::measured(runs)),
-        Block::group(runs.map_or_else(Vec::new, |runs| profiles::blocks(runs, report))),
+        Block::group(runs.map_or_else(Vec::new, |runs| {
+            profiles::blocks(runs, experiment.work, report)
+        })),
         Block::On(Medium::Screen, moved::blocks(experiment, 5)),
         Block::On(Medium::Page, moved::blocks(experiment, 10)),
         Block::list(experiment.checks.iter().map(|check| {
@@ -454,32 +453,44 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
     Table::new(columns, rows)
 }
 
-/// Returns why a goal has no clear answer, and what to know when reading its number.
-fn remarks(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
-    let name = words::goal_name(goal, experiment);
-    let mut lines = Vec::new();
-    // The answer says it of the deciding goal.
-    let deciding = words::deciding(experiment);
-    let is_deciding = deciding.is_some_and(|entry| {
+/// Returns the reasons for the verdicts of goals, and notes about them. A reason of several goals is printed once.
+fn remarks(experiment: &ExperimentVerdict) -> Vec<String> {
+    let mut lines: Vec<(Vec<String>, String)> = Vec::new();
+    for goal in &experiment.goals {
+        let name = words::goal_name(goal, experiment);
+        if let Some(reason) = reason(goal, experiment) {
+            let text = format!("{}: {reason}", goal.verdict.name());
+            let known = lines.iter_mut().find(|line| line.1 == text);
+            match known {
+                Some((names, _)) => names.push(name.clone()),
+                None => lines.push((vec![name.clone()], text)),
+            }
+        }
+        let notes = goal.note.iter().map(|note| format!("{name}: {note}"));
+        let notes = notes.chain(honesty::of_goal(goal, experiment));
+        lines.extend(notes.map(|note| (Vec::new(), note)));
+    }
+    let lines = lines.into_iter();
+    let lines = lines.map(|(names, text)| match names.as_slice() {
+        [] => text,
+        [name] => format!("{name} is {text}"),
+        [names @ .., last] => format!("{} and {last} are {text}", names.join(", ")),
+    });
+    lines.collect()
+}
+
+/// Returns the reason for the verdict of a goal, unless the answer of the experiment has it.
+fn reason<'a>(goal: &'a GoalVerdict, experiment: &ExperimentVerdict) -> Option<Cow<'a, str>> {
+    let is_deciding = words::deciding(experiment).is_some_and(|entry| {
         entry == goal || (goal.reason.is_some() && entry.reason == goal.reason)
     });
     match (&goal.reason, goal.verdict) {
-        (Some(_), _) | (None, Verdict::Inconclusive) if is_deciding => {}
-        (Some(reason), verdict) => lines.push(format!("{name} is {}: {reason}", verdict.name())),
-        (None, Verdict::Different) => {
-            lines.push(format!("{name} is different: {}", words::DIFFERENT));
-        }
-        (None, Verdict::Inconclusive) => {
-            lines.push(format!(
-                "{name} is inconclusive: {}",
-                words::could_see(goal)
-            ));
-        }
-        _ => {}
+        (Some(_), _) | (None, Verdict::Inconclusive) if is_deciding => None,
+        (Some(reason), _) => Some(reason.into()),
+        (None, Verdict::Different) => Some(words::DIFFERENT.into()),
+        (None, Verdict::Inconclusive) => Some(words::could_see(goal).into()),
+        _ => None,
     }
-    lines.extend(goal.note.iter().map(|note| format!("{name}: {note}")));
-    lines.extend(honesty::of_goal(goal, experiment));
-    lines
 }
 
 /// Returns rate, length and CPUs.
@@ -520,10 +531,9 @@ fn footer(report: &SuiteReport) -> Block {
 /// Returns method, host, and how to get these numbers again.
 fn method(report: &SuiteReport) -> Block {
     let about = Text::from(
-        "Runs of both variants are made in randomly ordered pairs, each in a fresh process. One \
-         number a run, from counters at both ends of the measured phase; the change is the mean \
-         of the pairs' log ratios with its 95 % interval, which allows for every check of the \
-         verdict. ",
+        "Runs of both variants are made in randomly ordered pairs, each in a new process. Each run gives one \
+         number, from counters at both ends of the measured phase. The change is the mean of the pairs' \
+         log ratios with its 95 % interval, which allows for every check of the verdict. ",
     )
     .and(Text::code("equivalent"))
     .and(" means that the whole interval lies within the tolerance.");

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use stillwell_plan::{GoalMetric, RateUnit};
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
     Change, CheckPassed, CheckResult, Component, GeneratorFigures, Measured, OutcomeCount,
@@ -219,7 +219,7 @@ fn run_figures(times: TimeQuantiles) -> RunFigures {
         },
         generators: vec![GeneratorFigures {
             id: "lines".to_owned(),
-            unit: RateUnit::Events,
+            unit: WorkUnit::Events,
             requested_per_second: Some(152_000.0),
             achieved_per_second: Some(151_998.4),
         }],

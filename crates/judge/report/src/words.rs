@@ -5,7 +5,7 @@ use std::borrow::Cow;
 pub(crate) use crate::document::escape::terminal as plain;
 use stillwell_plan::goal::{LatencyQuantile, Reduction, Scale};
 use stillwell_plan::stopping::DesignPlan;
-use stillwell_plan::{GoalMetric, RateUnit, Validity};
+use stillwell_plan::{GoalMetric, Validity, WorkUnit};
 use stillwell_units::human::signed_percent_digits as signed_digits;
 pub(crate) use stillwell_units::human::{
     bytes, clock, counted, grouped, length, nanos, percent, signed_percent, significant, time,
@@ -36,12 +36,12 @@ pub(crate) fn validity(validity: Validity) -> Option<&'static str> {
     }
 }
 
-/// Returns the title of a goal's metric, for readers.
+/// Returns the title of a goal's metric, for readers: `CPU per request` if `work` is requests.
 #[must_use]
-pub fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
+pub fn goal_title(metric: &GoalMetric, work: WorkUnit) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
         GoalMetric::Cpu => "CPU",
-        GoalMetric::CpuPerEvent => "CPU per event",
+        GoalMetric::CpuPerEvent => return Cow::Owned(format!("CPU per {}", work.singular())),
         GoalMetric::Duplicated => "duplicated",
         GoalMetric::EgressThroughput => "egress throughput",
         GoalMetric::ErrorShare => "error share",
@@ -68,7 +68,7 @@ pub fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
         GoalMetric::ServiceTime(LatencyQuantile::P99) => "service time p99",
         GoalMetric::ServiceTime(LatencyQuantile::P999) => "service time p99.9",
         GoalMetric::Route(goal) => {
-            let title = goal_title(goal.metric());
+            let title = goal_title(goal.metric(), work);
             return Cow::Owned(plain(&format!("{title} of {}", goal.route())));
         }
         GoalMetric::Status(code) => return Cow::Owned(format!("status {}", code.get())),
@@ -76,10 +76,10 @@ pub fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
             let id = series.id.as_ref();
             let id = id.map_or_else(String::new, |id| format!("['{id}']"));
             let how = match series.reduction {
-                Reduction::Mean => "mean",
-                Reduction::Peak => "peak",
-                Reduction::PerEvent => "per event",
-                Reduction::Rate => "per second",
+                Reduction::Mean => "mean".to_owned(),
+                Reduction::Peak => "peak".to_owned(),
+                Reduction::PerEvent => format!("per {}", work.singular()),
+                Reduction::Rate => "per second".to_owned(),
             };
             return Cow::Owned(plain(&format!("{}{id} {how}", series.metric)));
         }
@@ -220,7 +220,7 @@ pub(crate) fn finding(experiment: &ExperimentVerdict) -> String {
 
 /// A goal's title, and the variant where there are more than one to compare.
 pub(crate) fn goal_name(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> String {
-    let title = goal_title(&goal.metric);
+    let title = goal_title(&goal.metric, experiment.work);
     if experiment.variants.len() > 2 {
         format!("{title}, {}", goal.comparison)
     } else {
@@ -244,7 +244,11 @@ pub(crate) fn could_see(goal: &GoalVerdict) -> String {
         |pairs| {
             // Fewer never end as equivalent, however quiet they are.
             let pairs = pairs.max(PAIRS_EQUIVALENT_MIN);
-            format!("{} needs about {pairs} pairs", goal.tolerance_text())
+            format!(
+                "{} needs about {} pairs",
+                goal.tolerance_text(),
+                grouped(f64::from(pairs))
+            )
         },
     );
     format!("{seen}; {needed}")
@@ -277,7 +281,7 @@ pub(crate) const fn stage(stage: RunStage) -> &'static str {
 /// Describes how the variants of a pair share the machine.
 pub(crate) fn design(design: DesignPlan) -> String {
     match design {
-        DesignPlan::Paired => "one variant after the other".to_owned(),
+        DesignPlan::Paired => "runs one after the other".to_owned(),
         DesignPlan::Duet => "both variants at once, each on its own CPUs".to_owned(),
         DesignPlan::Sliced { turn_min, turn_max } => {
             format!("both variants alive, load in random turns of {turn_min} to {turn_max}")
@@ -330,29 +334,20 @@ pub(crate) fn check_line(check: &CheckVerdict) -> String {
     text
 }
 
-/// A rate with its unit.
-pub(crate) fn rate(per_second: f64, unit: RateUnit) -> String {
-    match unit {
-        RateUnit::Bytes => format!("{}/s", bytes(per_second)),
-        RateUnit::Events => format!("{} events/s", grouped(per_second)),
-        RateUnit::Blocks => format!("{} blocks/s", grouped(per_second)),
-    }
-}
-
 /// A generator's rate as it was carried out.
 pub(crate) fn rate_line(figure: &RateFigure) -> String {
     let achieved = figure
         .achieved_per_second
-        .map(|entry| rate(entry, figure.unit));
+        .map(|sent| figure.unit.rate(sent));
     let achieved = achieved.map_or_else(
-        || "what was sent is not known".to_owned(),
+        || "the sent rate is unknown".to_owned(),
         |rate| format!("sent {rate}"),
     );
     match figure.requested_per_second {
         Some(requested) => format!(
             "{}: requested {}, {achieved}",
             figure.id,
-            rate(requested, figure.unit)
+            figure.unit.rate(requested)
         ),
         None => format!("{}: full speed, {achieved}", figure.id),
     }
@@ -424,6 +419,16 @@ mod tests {
 
     use super::*;
     use crate::fixture::goal;
+
+    #[test]
+    fn costs_are_named_by_the_unit_of_work() {
+        for (work, title) in [
+            (WorkUnit::Events, "CPU per event"),
+            (WorkUnit::Requests, "CPU per request"),
+        ] {
+            assert_eq!(goal_title(&GoalMetric::CpuPerEvent, work), title);
+        }
+    }
 
     /// A quiet goal of four pairs was said to need about four.
     #[test]

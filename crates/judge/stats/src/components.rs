@@ -293,7 +293,7 @@ pub enum ComponentsError {
 
 /// Bounds that are not in order.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{shortest_seconds} to {longest_seconds} seconds are no bounds for a run")]
+#[error("{shortest_seconds} to {longest_seconds} seconds are not valid bounds for a run")]
 pub struct RunBoundsError {
     /// The given shortest.
     pub shortest_seconds: f64,

@@ -62,7 +62,7 @@ pub struct BenchAnswers {
     pub refused: u64,
     /// It said nothing of them until the end.
     pub unacknowledged: u64,
-    /// Requests that were sent once more.
+    /// Requests that were resent.
     pub requests_again: u64,
     /// True if requests that are refused are sent again, so events may arrive
     /// more than once.

@@ -4,8 +4,8 @@
 mod figures;
 mod trial;
 
-use stillwell_plan::GoalMetric;
 use stillwell_plan::goal::Scale;
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_units::{Nanos, Tolerance};
 
 use crate::rule::Change;
@@ -18,6 +18,8 @@ pub use trial::Trial;
 pub struct CalibratedExperiment {
     /// Its name.
     pub name: String,
+    /// Unit of the work that costs are divided by.
+    pub work: WorkUnit,
     /// Comparisons of the baseline with itself, by the primary goal.
     pub alike: AlikeFound,
     /// Comparisons with itself made worse, by the primary goal; or why there are

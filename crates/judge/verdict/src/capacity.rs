@@ -10,7 +10,6 @@ mod knee;
 mod load;
 mod run;
 
-use stillwell_plan::RateUnit;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::usl::{Usl, UslPoint};
 use stillwell_stats::capacity::{CapacityFound, Observed, Purpose};
@@ -43,15 +42,6 @@ pub struct KneeFound {
     /// Probes that are no part of the law: they broke a bound, or say nothing of the
     /// target.
     pub left_out: usize,
-}
-
-/// Unit of a rate.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CapacityUnit {
-    /// Requests.
-    Requests,
-    /// Unit of a generator's rate.
-    Generated(RateUnit),
 }
 
 /// One probe.

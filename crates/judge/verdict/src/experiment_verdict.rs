@@ -2,7 +2,7 @@
 
 use stillwell_plan::experiment::{FamilyPlan, ReportLink};
 use stillwell_plan::stopping::DesignPlan;
-use stillwell_plan::{GoalMetric, RateUnit, StoppingPlan};
+use stillwell_plan::{GoalMetric, StoppingPlan, WorkUnit};
 use stillwell_units::{Nanos, RunId};
 
 use crate::erratic::ErraticSign;
@@ -27,6 +27,8 @@ pub struct ExperimentVerdict {
     pub erratic: bool,
     /// Evidence that it cannot be measured steadily; none if it can.
     pub erratic_signs: Vec<ErraticSign>,
+    /// Unit of the work that costs are divided by.
+    pub work: WorkUnit,
     /// Its variants; the first is the baseline.
     pub variants: Vec<String>,
     /// When it has seen enough.
@@ -188,7 +190,7 @@ pub struct RateFigure {
     /// The generator.
     pub id: String,
     /// Unit of its rate.
-    pub unit: RateUnit,
+    pub unit: WorkUnit,
     /// Requested units per second; `None` at full speed.
     pub requested_per_second: Option<f64>,
     /// Units sent for each second.

@@ -110,7 +110,7 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
 pub const RUN_NOTES: &[(&str, &str)] = &[
     (
         "light_load",
-        "The target used less than 25 % of a core, so CPU per event is mostly wake-ups and is \
+        "The target used less than 25 % of a core, so wake-ups from idle take most of its CPU time, which is \
          not compared. Raise the rate.",
     ),
     (
@@ -152,7 +152,7 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ),
     (
         "relaxed",
-        "`validity: off` let the numbers count above a limit.",
+        "`validity: off`: the numbers count although they exceed a limit.",
     ),
     ("strict", "`validity: strict` halved the limits."),
     (

@@ -20,9 +20,9 @@ mod permutation;
 
 use std::path::PathBuf;
 
-use stillwell_plan::GoalMetric;
 use stillwell_plan::experiment::GitSource;
 use stillwell_plan::goal::{Direction, Scale};
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_stats::change::{ChangePoint, OtavaOptions};
 use stillwell_units::Tolerance;
 
@@ -40,6 +40,8 @@ pub struct HistoryPoint {
     pub experiment: String,
     /// Variant that was compared with the baseline.
     pub comparison: String,
+    /// Unit of the work that costs are divided by.
+    pub work: WorkUnit,
     /// When, where and of what it was measured.
     pub origin: Origin,
     /// The measured metric: one for each metric. The goals come first, in the order
@@ -150,6 +152,8 @@ pub struct Trend {
     pub experiment: String,
     /// Variant that was compared with the baseline.
     pub comparison: String,
+    /// Unit of the work that costs are divided by, as the latest result had it.
+    pub work: WorkUnit,
     /// The measured metric.
     pub metric: GoalMetric,
     /// Better direction.

@@ -13,7 +13,7 @@ mod tests;
 
 use stillwell_capture::RunStage;
 use stillwell_plan::stopping::DesignPlan;
-use stillwell_plan::{ExperimentPlan, GoalPlan};
+use stillwell_plan::{ExperimentPlan, GoalPlan, WorkUnit};
 use stillwell_units::Nanos;
 
 use self::compare::{Course, Question, Searched, search};
@@ -244,6 +244,7 @@ fn verdict(
         erratic_signs: primary.map_or_else(Vec::new, |goal| {
             advice::erratic_signs(goal, looks, primaries())
         }),
+        work: WorkUnit::of(&plan.run_plan.generators),
         variants: plan.variants.iter().map(|v| v.name.clone()).collect(),
         stopping: plan.stopping,
         design: plan.design,

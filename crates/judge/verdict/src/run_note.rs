@@ -4,18 +4,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use stillwell_capture::BusyProgram;
-use stillwell_plan::RateUnit;
+use stillwell_plan::WorkUnit;
 use stillwell_units::human::{bytes, grouped, nanos, percent};
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::limits;
-use crate::run_warning::{RunWarning, unit_word};
+use crate::run_warning::RunWarning;
 
 /// A note about a run, which does not make it invalid. Shares are shares of one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunNote {
-    /// The target used less than a quarter of a core, so CPU per event is not compared.
+    /// The target used less than a quarter of a core, so its CPU time for each event is not compared.
     LightLoad {
         /// Its CPU seconds for each second.
         cpu_share: f64,
@@ -30,7 +30,7 @@ pub enum RunNote {
         /// Name of the generator that it blocked.
         id: String,
         /// Unit of the rate.
-        unit: RateUnit,
+        unit: WorkUnit,
         /// Requested units a second.
         requested_per_second: f64,
         /// Sent units a second.
@@ -43,7 +43,7 @@ pub enum RunNote {
         /// Name of the generator that it blocked.
         id: String,
         /// Unit of the rate.
-        unit: RateUnit,
+        unit: WorkUnit,
         /// Requested units a second.
         requested_per_second: f64,
         /// Sent units a second.
@@ -222,7 +222,7 @@ impl fmt::Display for RunNote {
         match self {
             Self::LightLoad { cpu_share } => write!(
                 f,
-                "light load: the target used {} of a core; below {} CPU per event is mostly wake-ups",
+                "light load: the target used {} of a core; below {}, wake-ups from idle take most of its CPU time",
                 percent(*cpu_share),
                 percent(limits::LIGHT_LOAD_SHARE)
             ),
@@ -242,7 +242,7 @@ impl fmt::Display for RunNote {
                  of the time; the variants may not have had the same schedule",
                 grouped(*achieved_per_second),
                 grouped(*requested_per_second),
-                unit_word(*unit),
+                unit.plural(),
                 percent(*blocked_share)
             ),
             Self::ReceiverSaturated {
@@ -257,7 +257,7 @@ impl fmt::Display for RunNote {
                  {} of the time; lower the rate",
                 grouped(*achieved_per_second),
                 grouped(*requested_per_second),
-                unit_word(*unit),
+                unit.plural(),
                 percent(*blocked_share)
             ),
             Self::ScrapeNeverAnswered { url } => {
@@ -313,7 +313,7 @@ impl RunNote {
         match self {
             Self::Pressure { resource, share } => write!(
                 f,
-                "pressure: tasks waited for {resource} for {} of the time",
+                "{resource} pressure: tasks waited for it for {} of the time",
                 percent(*share)
             ),
             Self::ForeignCpu {

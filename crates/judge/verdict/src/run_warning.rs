@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use stillwell_capture::RunOutcome;
-use stillwell_plan::{GoalMetric, Phase, RateUnit};
+use stillwell_plan::{GoalMetric, Phase, WorkUnit};
 use stillwell_units::Nanos;
 use stillwell_units::human::{grouped, nanos, percent};
 
@@ -114,7 +114,7 @@ pub enum RunWarning {
         /// Name of the generator.
         id: String,
         /// Unit of its rate.
-        unit: RateUnit,
+        unit: WorkUnit,
         /// Requested units a second.
         requested_per_second: f64,
         /// Sent units a second.
@@ -349,7 +349,7 @@ impl RunWarning {
                 write!(
                     f,
                     "target delayed: it waited for other programs for {share} of the time in which it needed \
-                     a CPU (limit {limit}); stop them (CPU and memory goals are not affected)"
+                     a CPU (limit {limit}); stop those programs (CPU and memory goals are not affected)"
                 )
             }
             Self::WorkerDelayed {
@@ -361,7 +361,7 @@ impl RunWarning {
                 write!(
                     f,
                     "worker delayed: {worker} waited for other programs for {share} of the time (limit \
-                     {limit}), so load and latency are not as requested; stop them (CPU and memory goals are \
+                     {limit}), so load and latency are not as requested; stop those programs (CPU and memory goals are \
                      not affected)"
                 )
             }
@@ -369,7 +369,7 @@ impl RunWarning {
                 let (share, limit) = of(share, limit);
                 write!(
                     f,
-                    "generator late: the workers of `{id}` had something to send and were not scheduled for \
+                    "generator late: the workers of `{id}` had something to send but no CPU for \
                      {share} of the time (limit {limit}); free a CPU or lower the rate"
                 )
             }
@@ -407,7 +407,7 @@ impl RunWarning {
                 "rate not reached: generator {id} sent {} of {} {}/s: {}",
                 grouped(*achieved_per_second),
                 grouped(*requested_per_second),
-                unit_word(*unit),
+                unit.plural(),
                 because.text()
             ),
             _ => Ok(()),
@@ -445,14 +445,5 @@ fn write_outcome(outcome: &RunOutcome, f: &mut fmt::Formatter<'_>) -> fmt::Resul
             "deadline exceeded: phase {} did not end in time",
             phase.name()
         ),
-    }
-}
-
-/// Returns the unit of a rate, in the plural.
-pub(crate) const fn unit_word(unit: RateUnit) -> &'static str {
-    match unit {
-        RateUnit::Bytes => "bytes",
-        RateUnit::Events => "events",
-        RateUnit::Blocks => "blocks",
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use stillwell_capture::{Capture, LedgerRecord, Restart, RunIdentity, RunOutcome};
 use stillwell_plan::Validity;
-use stillwell_plan::{GoalMetric, RateUnit};
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_units::{Nanos, RunId};
 
 use crate::check::{self, CheckResult};
@@ -129,6 +129,9 @@ pub struct PrefixCounts {
 /// measured phase unless it says otherwise; `None` is what was not recorded.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RunFigures {
+    /// Unit of the work of all generators.
+    #[serde(default)]
+    pub work: WorkUnit,
     /// Totals of the measured phase.
     pub measured: Totals,
     /// Totals of the whole run, with warm-up and drain.
@@ -276,7 +279,7 @@ pub struct GeneratorFigures {
     /// The generator.
     pub id: String,
     /// Unit of its rate.
-    pub unit: RateUnit,
+    pub unit: WorkUnit,
     /// Units of the schedule per second; `None` at full speed.
     pub requested_per_second: Option<f64>,
     /// Units sent, for each second.

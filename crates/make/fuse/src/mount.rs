@@ -89,7 +89,7 @@ pub enum MountError {
     /// A file system of another program is there, and its server has ended.
     #[error(
         "mount at {}: the {kind} file system there has no server any more: \
-         `umount -l {}` takes it away",
+         `umount -l {}` removes it",
         at.display(),
         at.display()
     )]

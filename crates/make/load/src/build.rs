@@ -49,7 +49,7 @@ pub enum PrepareLoadError {
     #[error("prepare TLS with the proxy")]
     Proxy(#[source] TlsError),
     /// Requests that come from elsewhere are taken when they are due.
-    #[error("take requests from elsewhere: give a rate at which they are sent")]
+    #[error("take requests from a request source: give a rate at which they are sent")]
     Unscheduled,
     /// The payload of a body could not be built.
     #[error("build the body of request `{method} {path}`")]

@@ -37,7 +37,7 @@ pub struct Feed {
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     /// The worker has ended.
-    #[error("the load takes no more requests")]
+    #[error("the load accepts no more requests")]
     Over,
     /// It cannot be sent.
     #[error(transparent)]

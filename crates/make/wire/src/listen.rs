@@ -52,7 +52,7 @@ const fn advice(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::AddrNotAvailable => ": this host has no such address; 127.0.0.1 always works",
         ErrorKind::AlreadyExists => {
-            ": the file there is no socket; remove it or choose another path"
+            ": the file there is not a socket; remove it or choose another path"
         }
         ErrorKind::PermissionDenied => ": it is not permitted; choose another address",
         _ => "",

@@ -27,7 +27,7 @@ const BODY_MAX: ByteSize = ByteSize::mib(4);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NotReady {
     /// It ended instead.
-    #[error("{probe}: the target ended after {waited} ({exit})")]
+    #[error("it ended after {} ({exit}); expected: {probe}", human::nanos(*waited))]
     Died {
         /// Description of the probe.
         probe: String,
@@ -37,7 +37,7 @@ pub enum NotReady {
         exit: Exit,
     },
     /// The deadline has passed.
-    #[error("waited {} until {probe} ({last_error})", human::clock(*waited))]
+    #[error("waited {}; expected: {probe} (last attempt: {last_error})", human::clock(*waited))]
     Overdue {
         /// Description of the probe.
         probe: String,
@@ -47,7 +47,7 @@ pub enum NotReady {
         last_error: String,
     },
     /// The run was cancelled.
-    #[error("{probe}: cancelled after {waited}")]
+    #[error("cancelled after {}; expected: {probe}", human::nanos(*waited))]
     Cancelled {
         /// Description of the probe.
         probe: String,
@@ -102,7 +102,7 @@ pub async fn wait_ready(
         reason,
     };
     let mut timer = Timer::new().map_err(|error| impossible(error.to_string()))?;
-    let last_error = RefCell::new("it was not looked at".to_owned());
+    let last_error = RefCell::new("no attempt was made".to_owned());
     tokio::select! {
         biased;
         // Cancel-safe: only looks.

@@ -121,7 +121,7 @@ catalogue! {
     BLOCKS_AGAIN = "blocks_again", Count, Counter, "Blocks that a generator had sent before, since no new ones were ready.";
     EVENTS_ACKNOWLEDGED = "events_acknowledged", Count, Counter, "Events that the receiver acknowledged.";
     EVENTS_REFUSED = "events_refused", Count, Counter, "Events that the receiver refused permanently.";
-    REQUESTS_AGAIN = "requests_again", Count, Counter, "Requests that were sent once more.";
+    REQUESTS_AGAIN = "requests_again", Count, Counter, "Requests that were resent.";
     ACKS_RECEIVED = "ack_ids_acked", Count, Counter, "Requests that the receiver acknowledged.";
     ACKS_LOST = "ack_ids_dropped", Count, Counter, "Requests that were taken and not acknowledged in time.";
     ACKS_PENDING = "ack_ids_pending", Count, Gauge, "Requests that were taken and are neither acknowledged nor lost yet.";
@@ -245,7 +245,7 @@ catalogue! {
     HOST_NET_DROPS = "host_net_drops", Count, Counter, "Packets that the run's network interfaces dropped, UDP receive errors included.";
     HOST_TCP_ESTABLISHED = "host_tcp_established", Count, Gauge, "TCP connections of the run's network that are open, both ends counted.";
     HOST_TCP_OPENED = "host_tcp_opened", Count, Counter, "TCP connections that the run's network opened, both ends counted.";
-    HOST_TCP_TIME_WAIT = "host_tcp_time_wait", Count, Gauge, "TCP connections of the run's network that have ended and are remembered.";
+    HOST_TCP_TIME_WAIT = "host_tcp_time_wait", Count, Gauge, "TCP connections of the run's network in the state TIME_WAIT.";
     HOST_DISK_READ_BYTES = "host_disk_read_bytes", Bytes, Counter, "Bytes that the host's disks read.";
     HOST_DISK_WRITE_BYTES = "host_disk_write_bytes", Bytes, Counter, "Bytes that the host's disks wrote.";
     HOST_DISK_FLUSHES = "host_disk_flushes", Count, Counter, "Flushes of the host's disks: one or more for each sync of a file.";

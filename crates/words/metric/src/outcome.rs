@@ -112,7 +112,7 @@ impl Outcome {
     #[must_use]
     pub const fn explanation(self) -> &'static str {
         match self {
-            Self::Ok => "It was sent, and answered as it should where an answer is due.",
+            Self::Ok => "It was sent, and answered successfully if an answer was expected.",
             Self::Status3xx => "It was answered with a status from 300 to 399.",
             Self::Status4xx => "It was answered with a status from 400 to 499.",
             Self::Status5xx => "It was answered with a status from 500 to 599.",

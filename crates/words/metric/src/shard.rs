@@ -43,7 +43,7 @@ pub struct GeneratorShard {
     pub events_acknowledged: Cell,
     /// Events that it refused permanently.
     pub events_refused: Cell,
-    /// Requests that were sent once more.
+    /// Requests that were resent.
     pub requests_again: Cell,
     /// Requests that the receiver acknowledged.
     pub acks_received: Cell,

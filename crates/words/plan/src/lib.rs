@@ -42,6 +42,7 @@ pub mod target;
 pub mod targets;
 pub mod tls;
 mod validity;
+mod work_unit;
 
 pub use bench::BenchPlan;
 pub use check::CheckPlan;
@@ -64,3 +65,4 @@ pub use stopping::StoppingPlan;
 pub use target::{TargetKind, TargetPlan};
 pub use targets::TargetsPlan;
 pub use validity::Validity;
+pub use work_unit::WorkUnit;

@@ -26,7 +26,7 @@ codes! {
     DUPLICATE_KEY = "W104";
     /// Exactly one of several keys must be there.
     ONE_OF_KEYS = "W105";
-    /// A key of another tool that is understood, but whose thing is not built.
+    /// A key of another tool that is known, but not supported.
     NOT_BUILT = "W106";
     /// A file or folder cannot be read.
     UNREADABLE = "W107";
@@ -34,7 +34,7 @@ codes! {
     UNKNOWN_WORD = "W110";
     /// A value that is not understood.
     BAD_VALUE = "W111";
-    /// A value whose unit would have to be guessed.
+    /// A value has no unit, and none is assumed: write `10s`, `64 KiB` or `2500/s`.
     UNIT_MISSING = "W112";
     /// A value outside its bounds.
     OUT_OF_RANGE = "W113";

@@ -27,7 +27,7 @@ pub fn check_address(text: &str) -> Result<(&str, u16), &'static str> {
 /// What is wrong with it, as a fragment.
 pub fn check_url(text: &str) -> Result<String, &'static str> {
     if text.starts_with("https://") {
-        return Err("TLS is known but not built yet: write an `http://` URL");
+        return Err("TLS is not supported here: write an `http://` URL");
     }
     if !text.starts_with("http://") {
         return Err("it does not begin with `http://`");

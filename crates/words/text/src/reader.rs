@@ -124,7 +124,7 @@ impl Reader {
         let message = format!("expected {expected}, found {}", node.shape());
         self.report(
             self.error(code::WRONG_SHAPE, node.span, message)
-                .label(format!("{expected} belongs here")),
+                .label(format!("expected {expected}")),
         );
     }
 
@@ -323,9 +323,9 @@ impl Reader {
         self.report(error.help(format!("accepted here: {}", words.join(", "))));
     }
 
-    /// Says that `text` at `span` is known elsewhere but not built here.
+    /// Says that `text` at `span` is known elsewhere but not supported here.
     pub fn not_built(&self, span: Span, what: &str, text: &str, help: Option<&str>) {
-        let message = format!("{what} `{text}` is known but not built yet");
+        let message = format!("{what} `{text}` is not supported yet");
         let mut error = self.error(code::NOT_BUILT, span, message);
         if let Some(help) = help {
             error = error.help(help);

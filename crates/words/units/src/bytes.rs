@@ -146,7 +146,7 @@ mod tests {
         }
         assert_eq!(
             "64".parse::<ByteSize>().unwrap_err().to_string(),
-            "a size needs a unit: write `64 KiB`"
+            "a size needs a unit, as none is assumed: write `64 KiB`"
         );
     }
 

@@ -54,7 +54,10 @@ pub enum ParseError {
         accepted: &'static str,
     },
     /// A number without its unit, which would have to be guessed.
-    #[error("{} needs a unit: write `{input}{example}`", human::with_article(kind))]
+    #[error(
+        "{} needs a unit, as none is assumed: write `{input}{example}`",
+        human::with_article(kind)
+    )]
     UnitMissing {
         /// The typed text.
         input: String,

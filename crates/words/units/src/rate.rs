@@ -205,7 +205,7 @@ mod tests {
     fn a_byte_rate_without_time_says_what_to_write() {
         assert_eq!(
             "500 MiB".parse::<ByteRate>().unwrap_err().to_string(),
-            "a rate of bytes needs a unit: write `500 MiB/s`"
+            "a rate of bytes needs a unit, as none is assumed: write `500 MiB/s`"
         );
         assert!("0 B/s".parse::<ByteRate>().is_err());
     }

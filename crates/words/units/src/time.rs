@@ -271,7 +271,7 @@ mod tests {
     fn a_bare_number_is_not_silently_seconds() {
         assert_eq!(
             "10".parse::<Nanos>().unwrap_err().to_string(),
-            "a duration needs a unit: write `10s`"
+            "a duration needs a unit, as none is assumed: write `10s`"
         );
         for text in ["", "s", "1 fortnight", "1s2", "-1s"] {
             assert!(text.parse::<Nanos>().is_err(), "{text}");

@@ -26,7 +26,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<CheckPlan> {
     let lower = bounds_map.take("lower_bound");
     if upper.is_none() && lower.is_none() {
         let error = reader.error(code::BAD_BOUNDS, bounds.span, "a check without a bound");
-        reader.report(error.label("`upper_bound` or `lower_bound` belongs here"));
+        reader.report(error.label("expected `upper_bound` or `lower_bound`"));
     }
     Some(CheckPlan {
         name: name?.to_owned(),

@@ -255,7 +255,7 @@ fn read_seed(reader: &Reader, node: &Node) -> Option<Seed> {
         Err(bytes) => {
             let message = format!("a seed has 32 numbers, this one has {}", bytes.len());
             let error = reader.error(code::OUT_OF_RANGE, node.span, message);
-            reader.report(error.label("32 numbers from 0 to 255 belong here"));
+            reader.report(error.label("expected 32 numbers from 0 to 255"));
             None
         }
     }

@@ -127,7 +127,7 @@ fn read_listening(reader: &Reader, node: &Node) -> Option<Placed<SocketAddr>> {
         .replacen("localhost:", "127.0.0.1:", 1)
         .parse::<SocketAddr>()
     else {
-        let message = format!("`{text}` is not an address to listen at");
+        let message = format!("`{text}` is not an address to listen on");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("write an IP address and a port, such as `127.0.0.1:8080`"));
         return None;

@@ -147,7 +147,7 @@ fn read(reader: &Reader, node: &Node) -> Option<LadingTelemetry> {
 fn read_address(reader: &Reader, node: &Node, text: &str) -> Option<SocketAddr> {
     let address = text.replacen("localhost:", "127.0.0.1:", 1).parse();
     if address.is_err() {
-        let message = format!("`{text}` is not an address to listen at");
+        let message = format!("`{text}` is not an address to listen on");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("write an IP address and a port, such as `127.0.0.1:9000`"));
     }

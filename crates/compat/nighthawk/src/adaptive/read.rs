@@ -34,7 +34,7 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
     if template.duration.is_some() || template.no_duration.is_some() {
         return Err(MessageError::Shape {
             path: "nighthawk_traffic_template.duration".to_owned(),
-            expected: "left out: measuring_period says how long each load is",
+            expected: "omitted: measuring_period sets the length of each load",
         });
     }
     let plugins = fields.raw("metrics_plugin_configs");
@@ -42,7 +42,7 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
     if has_plugins == Some(true) {
         return Err(MessageError::Shape {
             path: "metrics_plugin_configs".to_owned(),
-            expected: "left out: there are no plugins but nighthawk.builtin",
+            expected: "omitted: there are no plugins except nighthawk.builtin",
         });
     }
     let thresholds = fields.list("metric_thresholds", |value, path| {
@@ -73,7 +73,7 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
 fn required(name: &str) -> MessageError {
     MessageError::Shape {
         path: name.to_owned(),
-        expected: "there: a session needs it",
+        expected: "present: a session needs it",
     }
 }
 

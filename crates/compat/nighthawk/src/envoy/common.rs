@@ -18,9 +18,9 @@ pub(super) fn check_type(reader: &Reader, map: &MapReader<'_, '_>, names: &[&str
     };
     let name = text.rsplit(['.', '/']).next().unwrap_or(text);
     if !names.contains(&name) {
-        let message = format!("`{text}` does not belong here");
+        let message = format!("`{text}` is not accepted here");
         let error = reader.error(code::BAD_VALUE, node.span, message);
-        reader.report(error.label(format!("a {} does", names.join(" or "))));
+        reader.report(error.label(format!("expected a {}", names.join(" or "))));
     }
 }
 

@@ -290,10 +290,7 @@ mod tests {
         for (options, says) in [
             ("[]", "there are no requests"),
             ("[{request_method: GOT}]", "did you mean `GET`?"),
-            (
-                "[{request_method: CONNECT}]",
-                "`CONNECT` is known but not built",
-            ),
+            ("[{request_method: CONNECT}]", "`CONNECT` is not supported"),
             ("[{request_body_size: 4194305}]", "is out of range"),
             ("[{headers: []}]", "did you mean `request_headers`?"),
             ("[{request_headers: [{header: {}}]}]", "needs `key`"),
@@ -302,6 +299,6 @@ mod tests {
             assert!(error.contains(says), "{says}:\n{error}");
         }
         let error = read("{name: nighthawk.request_source.llm, typed_config: {}}").unwrap_err();
-        assert!(error.contains("known but not built"), "{error}");
+        assert!(error.contains("not supported"), "{error}");
     }
 }

@@ -140,7 +140,7 @@ pub(super) fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
             }
         }
         for (old, new) in replaced_suites(&list) {
-            let message = format!("`{old}` is not built, `{new}` takes its place");
+            let message = format!("`{old}` is not supported; `{new}` is used instead");
             reader.report(reader.warning(code::NO_EFFECT, node.span, message));
         }
     }

@@ -162,12 +162,12 @@ mod tests {
             ("{name: tls}".to_owned(), "`typed_config` is missing"),
             (
                 in_context("{allow_renegotiation: true}"),
-                "`allow_renegotiation` is known but not built yet",
+                "`allow_renegotiation` is not supported yet",
             ),
             (in_context("{snii: a}"), "did you mean `sni`?"),
             (
                 in_context(r#"{"@type": "a.b/c.DownstreamTlsContext"}"#),
-                "`a.b/c.DownstreamTlsContext` does not belong here",
+                "`a.b/c.DownstreamTlsContext` is not accepted here",
             ),
             (
                 in_context(

@@ -133,7 +133,7 @@ fn requests(
         ),
         Rule(
             bursts && jitters,
-            "--burst-size and --jitter-uniform together are not built",
+            "--burst-size and --jitter-uniform together are not supported",
         ),
         Rule(
             content.request_body_size > 0 && content.request_body_file.is_some(),
@@ -174,7 +174,7 @@ fn unsupported(request: &NighthawkRequest) -> Result<(), RequestError> {
     }
     if request.content.request_method == "CONNECT" {
         return Err(RequestError::Conflict(
-            "--request-method CONNECT is not built: it opens a tunnel, through which there \
+            "--request-method CONNECT is not supported: it opens a tunnel, through which there \
              is nothing to send",
         ));
     }

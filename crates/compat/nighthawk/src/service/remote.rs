@@ -67,7 +67,7 @@ pub enum RemoteLoadError {
     #[error("start the client")]
     Start(#[source] std::io::Error),
     /// The client ended without a result.
-    #[error("the client broke off")]
+    #[error("the client ended the call")]
     BrokeOff,
     /// The call failed.
     #[error(transparent)]

@@ -7,7 +7,7 @@ use prost_reflect::Kind;
 pub enum WireError {
     /// They do not follow the rules of protocol buffers, or hold something else than
     /// the message's fields.
-    #[error("the bytes are no message: {problem}")]
+    #[error("the bytes are not a message: {problem}")]
     Malformed {
         /// The reason, and the field where it is known.
         problem: String,

@@ -150,7 +150,9 @@ pub enum ColumnsError {
         expected: usize,
     },
     /// More than runs could be.
-    #[error("line {line}: more than a million rows or a thousand columns: those are no runs")]
+    #[error(
+        "line {line}: more than a million rows or a thousand columns, so its rows are not runs"
+    )]
     TooLarge {
         /// Counted from 1.
         line: u64,

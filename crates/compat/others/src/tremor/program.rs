@@ -364,7 +364,7 @@ impl<'t> Parser<'t> {
         let nanoseconds = nanoseconds.ok_or_else(|| {
             Mistake::syntax(
                 span,
-                format!("{} is too large or no whole number", word.describe()),
+                format!("{} is too large or not a whole number", word.describe()),
             )
         })?;
         Ok(nanoseconds.to_string())

@@ -204,13 +204,16 @@ impl Session<'_> {
             PairEnd::Interrupted => {}
             _ => course.lose(stage, pair.number, runs),
         }
-        progress(SuiteProgress::PairEnded {
-            experiment: &plan.name,
-            stage,
-            pair: pair.number,
-            lost: end.lost(),
-            left: self.forecast.left(),
-        });
+        // The problem of an experiment that ends here has the reason.
+        if !matches!(end, PairEnd::CannotStart { .. } | PairEnd::GivenUp(_)) {
+            progress(SuiteProgress::PairEnded {
+                experiment: &plan.name,
+                stage,
+                pair: pair.number,
+                lost: end.lost(),
+                left: self.forecast.left(),
+            });
+        }
         match end {
             PairEnd::Finished => Ok(true),
             PairEnd::Lost(_) => Ok(false),

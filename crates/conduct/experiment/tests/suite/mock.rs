@@ -18,8 +18,8 @@ use stillwell_plan::target::{ChildPlan, EnvironmentPlan};
 use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::{
     ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PayloadFormat, PayloadPlan,
-    PhasesPlan, PlacementPlan, RatePlan, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetKind,
-    TargetPlan, TransportPlan, VariantPlan,
+    PhasesPlan, PlacementPlan, RatePlan, RunPlan, StoppingPlan, SuitePlan, TargetKind, TargetPlan,
+    TransportPlan, VariantPlan, WorkUnit,
 };
 use stillwell_run::{Interrupt, Progress, RunRequest};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, Tolerance};
@@ -261,7 +261,7 @@ fn summary(request: &RunRequest, made: Made) -> RunSummary {
             generators: generators
                 .map(|item| GeneratorFigures {
                     id: item.id.clone(),
-                    unit: RateUnit::Events,
+                    unit: WorkUnit::Events,
                     requested_per_second: None,
                     achieved_per_second: Some(10_000.0),
                 })

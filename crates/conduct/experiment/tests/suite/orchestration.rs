@@ -281,7 +281,7 @@ fn a_probe_sets_the_rate_of_both_variants() {
     let path = Results::new(folder.path().join("results")).operating_point("one");
     let point: OperatingPointFound = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     assert!(
-        point.reason.starts_with("6000 events/s: 60 %"),
+        point.reason.starts_with("6,000 events/s: 60 %"),
         "{}",
         point.reason
     );
@@ -353,6 +353,31 @@ fn three_variants_run_in_every_pair() {
     let outcome = run(&suite([item]), &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 12);
     assert_eq!(outcome.verdicts[0].pairs_used, 4);
+}
+
+/// The last pair, its run and the problem of the experiment had the same reason.
+#[test]
+fn the_reason_of_an_experiment_that_ends_early_is_reported_once() {
+    for (outcome, pairs) in [(port_taken(), 0), (died(), 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut ended, mut problems) = (0, 0);
+        let mut listen = |message: SuiteProgress<'_>| match message {
+            SuiteProgress::PairEnded { lost, .. } => ended += u32::from(lost.is_some()),
+            SuiteProgress::Problem(_) => problems += 1,
+            _ => {}
+        };
+        run_suite(
+            &suite([experiment("one", 4)]),
+            &options(folder.path(), false),
+            &mut Mock::new(|_: &stillwell_capture::RunIdentity, _: &Interrupt| {
+                (outcome.clone(), 1.0)
+            }),
+            &Interrupt::new(),
+            &mut listen,
+        )
+        .unwrap();
+        assert_eq!((ended, problems), (pairs, 1), "{outcome:?}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ Examples:
 
 const NOTES: &str = "\
 The program is started once, for a few seconds: its port and a readiness check are
-written to the file. On a terminal, missing answers are requested.
+written to the file. On a terminal, init prompts for missing options.
 
 Exit codes: 0 written, 2 usage or a file that exists, 3 the program could not be
   started, ended, or opened no port, 130 and 143 interrupted";

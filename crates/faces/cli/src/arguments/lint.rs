@@ -15,7 +15,7 @@ pub(crate) struct LintArguments {
     /// lading configurations, SMP experiments, or folders that contain them
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Rewrite outdated spellings and units in the files; comments and order stay
+    /// Rewrite outdated spellings and units in the files, and keep comments and order
     #[arg(long)]
     pub(crate) fix: bool,
 }

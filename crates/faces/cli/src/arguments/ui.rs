@@ -24,8 +24,8 @@ pub(crate) struct UiArguments {
     /// Address to listen on: HOST:PORT, or PORT on this host; port 0 is any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = listen)]
     pub(crate) listen: SocketAddr,
-    /// Permit an address that other hosts can reach. There is no encryption: a
-    /// program that reads the token in the network can run commands here
+    /// Permit an address that other hosts can reach. Traffic is not encrypted: anyone who
+    /// reads the token on the network can run commands on this host
     #[arg(long)]
     pub(crate) allow_remote: bool,
     /// Open the page in a browser

@@ -117,7 +117,7 @@ fn be_generator(arguments: &GenerateArguments) -> Result<Exit, CommandError> {
     Paint::say(match end.map_err(could_not)? {
         GeneratorEnd::Committed => "the result is in the store",
         GeneratorEnd::NotNeeded => "another attempt of this task counts",
-        GeneratorEnd::GivenUp => "the load was given up before its start",
+        GeneratorEnd::GivenUp => "the load was cancelled before its start",
     });
     Ok(Exit::Held)
 }

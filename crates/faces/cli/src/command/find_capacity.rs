@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use anyhow::Context;
 use stillwell_experiment::capacity::{CapacitySearched, SearchWatcher, highest_rate};
-use stillwell_plan::Validity;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
+use stillwell_plan::{Validity, WorkUnit};
 use stillwell_report::{
     CapacityReport, Format, FullReport, capacity_csv, capacity_json, probe_line, progress_line,
 };
@@ -21,7 +21,7 @@ use stillwell_stats::Level;
 use stillwell_stats::capacity::{CapacityFound, CapacitySearch, Purpose, SearchEnd, SearchPlan};
 use stillwell_target::Privileges;
 use stillwell_units::{Moment, Nanos};
-use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit};
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe};
 
 use crate::arguments::{CapacityFormat, FindCapacityArguments, Objective};
 use crate::command::{output, places};
@@ -201,7 +201,7 @@ struct Found {
     /// Strictness of the limits above which a probe is inconclusive.
     validity: Validity,
     target: String,
-    unit: CapacityUnit,
+    unit: WorkUnit,
     bounds: Vec<CapacityBound>,
     searched: CapacitySearched<CommandError>,
 }
@@ -211,7 +211,7 @@ impl Search<'_> {
     fn highest(
         &self,
         (from, to): (f64, f64),
-        (unit, bounds): (CapacityUnit, &[CapacityBound]),
+        (unit, bounds): (WorkUnit, &[CapacityBound]),
         probe: impl FnMut(f64, Purpose) -> Result<CapacityProbe, CommandError>,
     ) -> Result<CapacitySearched<CommandError>, CommandError> {
         let plan = SearchPlan {
@@ -232,7 +232,7 @@ impl Search<'_> {
         clock::now().since(self.begun)
     }
 
-    fn watcher(&self, unit: CapacityUnit, bounds: &[CapacityBound]) -> ProbeWatcher<'_> {
+    fn watcher(&self, unit: WorkUnit, bounds: &[CapacityBound]) -> ProbeWatcher<'_> {
         ProbeWatcher {
             search: self,
             unit,
@@ -250,7 +250,7 @@ impl Search<'_> {
 /// Shows probes as they end.
 struct ProbeWatcher<'a> {
     search: &'a Search<'a>,
-    unit: CapacityUnit,
+    unit: WorkUnit,
     shown: Vec<CapacityFigure>,
 }
 

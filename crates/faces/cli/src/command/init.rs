@@ -177,10 +177,11 @@ fn refused(error: ProbeError) -> CommandError {
              `daemon off;` of nginx"
         }
         ProbeError::Ended { .. } => {
-            "run the command by itself; it gets PATH and no other variable, and no standard input"
+            "its working directory is a new folder, PATH is its only variable, and it has no standard input: \
+             use absolute paths, and `env -i` to try it"
         }
         ProbeError::NoPort { .. } => {
-            "give --wait a longer time, or say what it reads: --kind files or --kind kafka need no port"
+            "use a longer --wait; a program that opens no port needs --kind files or --kind kafka"
         }
         ProbeError::Start(_) => "check the name and the path of the program",
         ProbeError::Interrupted => "nothing was written",

@@ -256,7 +256,7 @@ fn of_flags(arguments: &LadingTelemetryArguments) -> Result<Option<TelemetryPlac
     };
     let address = text.replacen("localhost:", "127.0.0.1:", 1);
     let address = address.parse::<SocketAddr>().map_err(|_| {
-        let error = anyhow::anyhow!("`{text}` is not an address to listen at");
+        let error = anyhow::anyhow!("`{text}` is not an address to listen on");
         CommandError::new(Exit::Usage, error).hint("write one such as 127.0.0.1:9000")
     })?;
     Ok(Some(TelemetryPlace::Address(address)))

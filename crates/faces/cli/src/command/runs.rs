@@ -124,7 +124,7 @@ fn entry(path: &Path) -> anyhow::Result<ResultEntry> {
     let data = path.symlink_metadata().with_context(read)?;
     ensure!(!data.is_symlink(), "{} is a link", path.display());
     let entry = describe_result(path);
-    entry.with_context(|| format!("{} is no result of Stillwell", path.display()))
+    entry.with_context(|| format!("{} is not a result of Stillwell", path.display()))
 }
 
 /// Returns the regular files of a result, by name. A result that is one file has no name in it.

@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<Exit, CommandError> {
     let folder = arguments.folder.as_deref();
     let folder = folder.unwrap_or_else(|| Path::new(places::HOME));
     if !folder.is_dir() {
-        let error = anyhow::anyhow!("{} is no folder", folder.display());
+        let error = anyhow::anyhow!("{} is not a folder", folder.display());
         return Err(CommandError::new(Exit::Usage, error)
             .hint("give the folder of results, such as .stillwell"));
     }

@@ -120,7 +120,7 @@ impl Program for Commands {
                 let compared = compare::report(&arguments, line(&words));
                 compared.map(|(report, _)| report).map_err(refusal)
             }
-            _ => Err(Refusal::new("this is no comparison")),
+            _ => Err(Refusal::new("this is not a comparison")),
         }
     }
 
@@ -138,7 +138,7 @@ impl Program for Commands {
                 report.command = line(&words);
                 Ok(FullReport::from(&report))
             }
-            _ => Err(Refusal::new("this is no history")),
+            _ => Err(Refusal::new("this is not a history")),
         }
     }
 

@@ -178,7 +178,10 @@ fn each(verdict: &ExperimentVerdict, change: impl Fn(&GoalVerdict) -> Option<Cha
             String::new()
         };
         let shown = change_with_interval(goal.scale, change);
-        Some(format!("{}{whose} {shown}", goal_title(&goal.metric)))
+        Some(format!(
+            "{}{whose} {shown}",
+            goal_title(&goal.metric, verdict.work)
+        ))
     });
     let changes: Vec<String> = changes.collect();
     if changes.is_empty() {

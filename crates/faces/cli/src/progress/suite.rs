@@ -159,8 +159,12 @@ impl SuiteView {
                 continue;
             };
             let metric = match several {
-                true => format!("{} of {}", goal_title(&goal.metric), goal.comparison),
-                false => goal_title(&goal.metric).into_owned(),
+                true => format!(
+                    "{} of {}",
+                    goal_title(&goal.metric, verdict.work),
+                    goal.comparison
+                ),
+                false => goal_title(&goal.metric, verdict.work).into_owned(),
             };
             let row = |name: String| EstimateRow {
                 name,
@@ -185,7 +189,7 @@ impl SuiteView {
         let goal = verdict.goals.iter().find(|goal| goal.primary);
         let change = goal.and_then(|goal| {
             Some((
-                goal_title(&goal.metric).into_owned(),
+                goal_title(&goal.metric, verdict.work).into_owned(),
                 goal.change?,
                 goal.scale,
             ))

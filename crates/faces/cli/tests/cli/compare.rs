@@ -50,7 +50,10 @@ fn six_run_means_of_an_old_report_are_no_change() {
 
     let output = suite.call(&["compare", "--paired", item, second]);
     assert_code(&output, 0);
-    assert_holds(&output.stdout, &["the columns carry no pairing", "3 pairs"]);
+    assert_holds(
+        &output.stdout,
+        &["the columns have no pair numbers", "3 pairs"],
+    );
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn check_lists_the_cells_of_a_matrix() {
             "experiment_rate-500-s\n",
             "experiment_rate-1k-s\n",
             "experiment: rate 1k/s",
-            "1,000/s events",
+            "1,000 events/s",
             "2 experiments",
         ],
     );

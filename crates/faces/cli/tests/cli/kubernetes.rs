@@ -200,7 +200,7 @@ fn a_refusal_of_a_cluster_is_reported_in_its_words() {
         &output,
         &[
             "pods is forbidden: User \"a\" cannot create pods",
-            "request the right",
+            "obtain the permission",
         ],
     );
 }

@@ -109,12 +109,12 @@ fn a_key_that_is_known_but_not_built_is_named_and_nothing_runs() {
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
-        &["`kafka` is known but not built", "lading.yaml:2:5", "^^^"],
+        &["`kafka` is not supported", "lading.yaml:2:5", "^^^"],
     );
     assert!(!suite.results().exists());
     let checked = suite.call(&["check", "lading.yaml"]);
     assert_code(&checked, 2);
-    assert_holds(&checked.stderr, &["`kafka` is known but not built"]);
+    assert_holds(&checked.stderr, &["`kafka` is not supported"]);
 }
 
 #[test]

@@ -89,7 +89,7 @@ pub(super) async fn save(
         Saved::Done(_) => (StatusCode::OK, "Saved.", version(&text)),
         Saved::Changed { version } => (
             StatusCode::CONFLICT,
-            "Not saved: the file on the disk has changed meanwhile. Save again to replace it by this text.",
+            "Not saved: the file on the disk has changed since it was opened. Save again to replace it with this text.",
             version.clone(),
         ),
         Saved::TooLarge => (

@@ -122,6 +122,6 @@ pub(super) async fn stop(State(shared): Server, Path(id): Path<u64>) -> Result<A
 
 fn missing(shared: &Shared) -> Answer {
     let message =
-        "This server does not remember such a command. Its results may still be in the list.";
+        "This server has no such command, or no longer. Its results may still be in the list.";
     refused(shared, StatusCode::NOT_FOUND, message)
 }

@@ -85,7 +85,7 @@ pub(crate) fn read_bench_keys<'n>(reader: &Reader, map: &MapReader<'_, 'n>) -> B
 fn source<'n>(reader: &Reader, map: &MapReader<'_, 'n>) -> Option<&'n Node> {
     let (source, path) = (map.take("source"), map.take("path"));
     if let (Some(_), Some(path)) = (source, path) {
-        let message = "`source` and `path` are one thing";
+        let message = "`source` and `path` set the same thing";
         let error = reader.error(code::ONE_OF_KEYS, path.span, message);
         reader.report(error.label("leave one of them out"));
     }
@@ -179,7 +179,10 @@ mod tests {
     #[test]
     fn values_out_of_range_are_reported() {
         for (text, message) in [
-            ("source: a\npath: b\n", "`source` and `path` are one thing"),
+            (
+                "source: a\npath: b\n",
+                "`source` and `path` set the same thing",
+            ),
             ("chunk_size: 0\n", "`0` is out of range"),
             ("significant_figures: 9\n", "`9` is out of range"),
             ("iters: 0\n", "`0` is out of range"),

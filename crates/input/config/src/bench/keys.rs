@@ -22,16 +22,16 @@ macro_rules! with_connector {
     ($($key:expr,)*) => {
         &[
             $($key,)*
-            optional("source", Shape::Text, "The recording; gzip, zstd and xz are known by their bytes."),
+            optional("source", Shape::Text, "The recording; plain, or compressed with gzip, zstd or xz."),
             optional("path", Shape::Text, "The same as `source`."),
             optional(
                 "interval",
                 Shape::Any(&[Shape::Whole, DURATION]),
                 "Time between two events, in nanoseconds or with a unit.",
             ),
-            optional("chunk_size", Shape::Whole, "Size of the pieces in bytes; lines if left out."),
-            optional("iters", Shape::Whole, "Rounds through the recording."),
-            optional("base64", Shape::Boolean, "`true`: each piece is base64."),
+            optional("chunk_size", Shape::Whole, "Size in bytes of the chunks that the recording is split into; lines by default."),
+            optional("iters", Shape::Whole, "Number of times to replay the recording."),
+            optional("base64", Shape::Boolean, "`true`: each chunk or line is decoded from base64."),
             optional(
                 "is_transactional",
                 Shape::Boolean,
@@ -39,8 +39,8 @@ macro_rules! with_connector {
             ),
             optional("structured", Shape::Boolean, "`true`: the report is JSON."),
             optional("stop_after_secs", Shape::Whole, "Seconds of load after the warm-up."),
-            optional("significant_figures", Shape::Whole, "Digits of latencies, from 1 to 5."),
-            optional("warmup_secs", Shape::Whole, "Seconds of load that do not count."),
+            optional("significant_figures", Shape::Whole, "Significant digits of latencies, from 1 to 5."),
+            optional("warmup_secs", Shape::Whole, "Length of the warm-up in seconds, which is not measured."),
         ]
     };
 }
@@ -56,7 +56,7 @@ pub(super) const CONFIG: Element = Element {
 /// A whole file.
 pub(crate) const BENCH: Element = Element {
     name: "bench",
-    about: "A recording through a pipeline and back.",
+    about: "Replays a recording through a pipeline, and counts what arrives.",
     fields: FIELDS,
     one_of: &[],
 };
@@ -65,7 +65,7 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "name",
         Shape::Text,
-        "Name in reports; the folder's name if left out."
+        "Name in reports; the folder's name by default."
     ),
     optional(
         "target",
@@ -94,7 +94,11 @@ const FIELDS: &[Field] = with_connector![
         "Events or bytes per second, or `max`."
     ),
     optional("stop_after", DURATION, "Length of load after the warm-up."),
-    optional("warmup", DURATION, "Length of load that does not count."),
+    optional(
+        "warmup",
+        DURATION,
+        "Length of the warm-up, which is not measured."
+    ),
     optional(
         "limit",
         DURATION,
@@ -122,7 +126,7 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "shared_network",
         Shape::Boolean,
-        "`true`: it stays in the host's network."
+        "`true`: the target runs in the host's network."
     ),
     optional(
         "seed",

@@ -99,7 +99,7 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
             prefix: options.received_prefix,
         },
         Err(help) => {
-            let message = "a bench cannot listen at this address";
+            let message = "a bench cannot listen on this address";
             diagnostics.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
             return None;
         }
@@ -303,7 +303,7 @@ fn rate(options: &BenchOptions, diagnostics: &mut Diagnostics) -> Option<RatePla
         diagnostics.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
     };
     if interval.is_some() && options.rate.is_some() {
-        let message = "`interval` and `rate` are one thing".to_owned();
+        let message = "`interval` and `rate` set the same thing".to_owned();
         refuse(message, "leave one of them out");
     }
     if let Some(text) = &options.rate {
@@ -422,7 +422,7 @@ fn phases(options: &BenchOptions, diagnostics: &mut Diagnostics) -> PhasesPlan {
     if options.iters.is_none() && options.stop_after.is_none() {
         let message = format!("no end is given: it sends for {STOP_AFTER_DEFAULT}");
         let note = Diagnostic::note(code::NOTHING_MEASURED, message);
-        diagnostics.push(note.help("`iters` or `stop_after_secs` say"));
+        diagnostics.push(note.help("set `iters` or `stop_after_secs`"));
     }
     let ends = [("stop_after", options.stop_after), ("limit", options.limit)];
     for (key, _) in ends.iter().filter(|(_, end)| *end == Some(Nanos::ZERO)) {

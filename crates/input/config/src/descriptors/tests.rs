@@ -136,7 +136,9 @@ fn text_within_text_was_followed_until_the_stack_ended() {
     for deep in ["a{", "a<", "a:[", "{"] {
         let message = method.message_of_text(&deep.repeat(100_000)).unwrap_err();
         assert!(
-            message.to_string().contains("more than 100 messages"),
+            message
+                .to_string()
+                .contains("more than 100 nested messages"),
             "{message}"
         );
     }

@@ -215,7 +215,7 @@ pub(super) fn set_rate(
         }
         generators => {
             let message = format!(
-                "`--rate {text}` means one generator, there are {}",
+                "`--rate {text}` is for one generator, and there are {}",
                 generators.len()
             );
             let error = Diagnostic::error(code::OPERATING_POINT, message);
@@ -295,7 +295,10 @@ fn set_variants(
     if plan.variants.is_empty() {
         if overrides.baseline.is_none() && overrides.comparison.is_none() {
             if given.several_targets {
-                let message = format!("{}: its `targets` are no variants", shown(plan));
+                let message = format!(
+                    "{}: an experiment with `targets` has no variants",
+                    shown(plan)
+                );
                 let error = Diagnostic::error(code::VARIANTS, message);
                 diagnostics
                     .push(error.help(

@@ -145,7 +145,7 @@ fn check_value(reader: &Reader, axes: &[Axis], setting: &Setting) -> bool {
     if texts.clone().any(|text| text == setting.text) {
         return true;
     }
-    let message = format!("`{}` is never `{}`", setting.parameter, setting.text);
+    let message = format!("`{}` has no value `{}`", setting.parameter, setting.text);
     let mut error = reader.error(code::MATRIX_PARAMETER, setting.span, message);
     if let Some(near) = nearest(&setting.text, texts.clone()) {
         error = error.label(format!("did you mean `{near}`?"));

@@ -59,17 +59,17 @@ fn pace(spec: &LoadSpec) -> [Rule; 8] {
         ),
         rule(
             connecting.idle.is_some(),
-            "--idle-strategy says how to wait for what is due, and without --rate N/s nothing is: \
+            "--idle-strategy has no effect without --rate N/s: \
              leave it out, or give a rate",
         ),
         rule(
             connecting.reuse.is_some(),
-            "--connection-reuse chooses among idle connections, and without --rate N/s none is: \
+            "--connection-reuse has no effect without --rate N/s: \
              leave it out, or give a rate",
         ),
         Rule(
             spec.request.list.is_some() && spec.urls.is_empty(),
-            "--request-source says what to send, and not where to: give a URL as well",
+            "--request-source needs a URL to send requests to",
         ),
     ]
 }

@@ -42,7 +42,7 @@ pub(super) fn endpoints(
         let target = target(url)?;
         if target.path_and_query() != "/" {
             return Err(LoadSpecError::text(format!(
-                "`{url}` has a path, and that of a call is its method: leave `{}` out",
+                "`{url}` has a path, and the path of a call is its method: leave `{}` out",
                 target.path_and_query()
             )));
         }
@@ -52,7 +52,7 @@ pub(super) fn endpoints(
         Some((_, first)) => described(spec, method, first, context)?,
         None => {
             return Err(LoadSpecError::text(
-                "--grpc-method says what to call, and not where: give a URL as well",
+                "--grpc-method needs the URL of a server",
             ));
         }
     };

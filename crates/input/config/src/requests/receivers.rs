@@ -106,7 +106,7 @@ impl FromStr for SpanSink {
         let receiver = receiver(*scheme, rest, *port, path)?;
         if *protocol == SpanProtocol::Zipkin && receiver.path.contains("/api/v1/") {
             return Err(
-                "version 1 of Zipkin's interface is not spoken: write /api/v2/spans".to_owned(),
+                "version 1 of Zipkin's interface is not supported: write /api/v2/spans".to_owned(),
             );
         }
         Ok(Self(SpanSinkPlan {

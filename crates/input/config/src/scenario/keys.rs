@@ -31,7 +31,7 @@ pub(crate) const SCENARIO_FIELDS: [Field; 9] = [
     optional(
         "users",
         Shape::Whole,
-        "Closed loop: number of users at a time [default: 10].",
+        "Closed loop: number of users at a time; 10 by default.",
     ),
     optional(
         "arrivals",
@@ -41,7 +41,7 @@ pub(crate) const SCENARIO_FIELDS: [Field; 9] = [
     optional(
         "users_max",
         Shape::Whole,
-        "Maximum number of users at a time, with `arrivals` [default: 10000].",
+        "Maximum number of users at a time, with `arrivals`; 10000 by default.",
     ),
     optional("variables", TEXT_MAP, "Variables and their values."),
     optional(
@@ -84,7 +84,7 @@ pub(super) const FLOW: Element = Element {
         optional(
             "weight",
             Shape::Whole,
-            "Share of users, relative to other flows [default: 1].",
+            "Share of users, relative to other flows; 1 by default.",
         ),
         required("steps", STEPS, "Steps, in order."),
     ],
@@ -100,7 +100,7 @@ pub(super) const STEP: Element = Element {
         optional(
             "method",
             Shape::Text,
-            "Method [default: GET, or POST with a body].",
+            "Method; GET by default, POST with a body.",
         ),
         required(
             "path",
@@ -152,7 +152,7 @@ pub(super) const CHECK: Element = Element {
         optional(
             "status",
             Shape::Whole,
-            "Accepted status [default: 200 to 399].",
+            "Accepted status; 200 to 399 by default.",
         ),
         optional(
             "contains",

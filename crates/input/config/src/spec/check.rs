@@ -59,7 +59,7 @@ fn read_bounds(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> (Option<f6
     let lower = lower_node.and_then(|node| read_bound(context, node));
     if upper_node.is_none() && lower_node.is_none() {
         let error = reader.error(code::BAD_BOUNDS, map.span(), "a check without a bound");
-        reader.report(error.label("`upper_bound` or `lower_bound` belongs here"));
+        reader.report(error.label("expected `upper_bound` or `lower_bound`"));
     }
     if let (Some(upper), Some(lower), Some(node)) = (upper, lower, lower_node)
         && lower > upper

@@ -97,8 +97,8 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "matrix",
             matrix::SHAPE,
-            "Lists of values by the names of parameters: an experiment for each combination, with \
-             `{matrix.NAME}` filled in for values. `exclude` and `include` list cells \
+            "Parameters, each with a list of values: one experiment for each combination, in which \
+             `{matrix.NAME}` is replaced by the value. `exclude` and `include` list combinations \
              to leave out and to add.",
         ),
         optional(
@@ -109,7 +109,8 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "operating_point",
             operating_point::SHAPE,
-            "Rate of the load.",
+            "How the rate is chosen. `stated`: as in the file. `probe`: a share of the capacity that a \
+             probe finds. `max`: at full speed.",
         ),
         optional(
             "phases",
@@ -154,7 +155,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "checks",
             Shape::List(&Shape::Element(&check::CHECK)),
-            "Bounds to keep.",
+            "Bounds that every run must keep.",
         ),
         optional(
             "pairs",
@@ -164,20 +165,22 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "builds",
             Shape::Whole,
-            "Builds of each variant that comes from a revision, with another seed in the build's \
-             environment each (`STILLWELL_BUILD_SEED`). The first half is for the search, the others \
-             for the confirmation; 1 by default.",
+            "Number of builds of each variant that comes from a revision; 1 by default. Each build has \
+             another `STILLWELL_BUILD_SEED` in its environment. The first half is used for the search, \
+             the other half for the confirmation.",
         ),
         optional(
             "design",
             design::SHAPE,
-            "Arrangement of the runs of a pair; `paired` by default.",
+            "How the runs of a pair share the machine; `paired` by default. `paired`: one after the \
+             other. `duet`: both at once, each on its own CPUs. `sliced`: both alive, with the load \
+             switched between them.",
         ),
         optional(
             "max_time",
             DURATION,
-            "Time limit for replacing discarded pairs, counted in time of runs; `10m` by default. \
-             One discarded pair for each four planned ones is replaced later, too.",
+            "Discarded pairs are replaced until the runs of the experiment have taken this long; `10m` \
+             by default. One discarded pair for every four planned ones is replaced even after that.",
         ),
         optional(
             "confirm",
@@ -187,7 +190,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "include_startup",
             Shape::Boolean,
-            "`true`: it is measured from the first event, without a warm-up.",
+            "`true`: measurement begins with the first event, without a warm-up.",
         ),
         optional(
             "report_links",
@@ -422,7 +425,7 @@ fn read_operating_point(
             OperatingPoint::Stated
         }
         Some((OperatingPoint::Max, span)) if all_stated && !all_max => {
-            let message = "the operating point is `max`: the rates of generators are not kept";
+            let message = "the operating point is `max`: the rates of generators are ignored";
             reader.report(reader.warning(code::OPERATING_POINT, span, message));
             OperatingPoint::Max
         }

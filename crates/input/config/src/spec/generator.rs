@@ -84,7 +84,7 @@ const TRACE_AGENT: Element = Element {
 
 const GRPC: Element = Element {
     name: "grpc generator",
-    about: "Unary gRPC calls, one in flight a connection.",
+    about: "Unary gRPC calls, one in flight per connection.",
     fields: &[required("url", CALL, "Target URL with service and method.")],
     one_of: &[],
 };
@@ -116,21 +116,25 @@ const FILE_GEN: Element = Element {
         optional(
             "full",
             Shape::Words(&["rename", "copy_truncate", "truncate"]),
-            "Action on a full log.",
+            "How a full log is rotated.",
         ),
-        optional("settle", DURATION, "Pause in writing before that action."),
+        optional(
+            "settle",
+            DURATION,
+            "Pause in writing before a full log is rotated.",
+        ),
         optional(
             "mount",
             Shape::Text,
-            "The same in a file system that is mounted there, which holds nothing and counts \
-             what was removed before it was read. Needs root and `/dev/fuse`, and a `rate`.",
+            "Mount point of a file system with logs that keeps no data, and counts what was removed before it \
+             was read. Needs root, `/dev/fuse` and a `rate`.",
         ),
         optional(
             "depth",
             Shape::Whole,
             "Maximum depth of the folders of logs.",
         ),
-        optional("rotations", Shape::Whole, "Older parts that are kept."),
+        optional("rotations", Shape::Whole, "Number of older parts to keep."),
         required("file_max", SIZE, "A longer file is followed by a new one."),
     ],
     one_of: &["path", "folder", "log", "mount"],
@@ -140,7 +144,7 @@ const FILE_TREE: Element = Element {
     name: "file_tree generator",
     about: "Creates, opens and renames files and folders.",
     fields: &[
-        required("root", Shape::Text, "The folder that all lie in."),
+        required("root", Shape::Text, "The folder that contains all of them."),
         optional("depth", Shape::Whole, "Folders within folders."),
         optional("folders", Shape::Whole, "Folders in each folder."),
         optional("files", Shape::Whole, "Files in each folder."),
@@ -149,7 +153,7 @@ const FILE_TREE: Element = Element {
         optional(
             "renames",
             Shape::Like("10%"),
-            "The share of operations that rename.",
+            "Share of operations that rename a file.",
         ),
     ],
     one_of: &[],
@@ -157,7 +161,7 @@ const FILE_TREE: Element = Element {
 
 const ROUND_TRIP: Element = Element {
     name: "tcp_rr generator",
-    about: "Requests and responses of fixed length, one in flight a connection.",
+    about: "Requests and responses of fixed length, one in flight per connection.",
     fields: &[
         required("address", ADDRESS, "The target's `host:port`."),
         optional("request", SIZE, "Length of a request."),

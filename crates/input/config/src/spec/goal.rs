@@ -163,7 +163,7 @@ pub(super) fn read_goals(context: &ReadContext<'_>, node: &Node) -> Vec<PlacedGo
     let items = reader.list(node).unwrap_or_default();
     if items.is_empty() && matches!(node.value, Value::List(_)) {
         let error = reader.error(code::WRONG_SHAPE, node.span, "an empty list of goals");
-        reader.report(error.label("at least one goal belongs here"));
+        reader.report(error.label("expected at least one goal"));
     }
     let mut goals: Vec<PlacedGoal> = Vec::new();
     for item in items {

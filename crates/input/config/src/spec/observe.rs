@@ -102,7 +102,11 @@ const INSPECTOR: Element = Element {
             Shape::Text,
             "File for its standard output; a file in the run's folder by default.",
         ),
-        optional("stderr", Shape::Text, "The same for its standard error."),
+        optional(
+            "stderr",
+            Shape::Text,
+            "File for its standard error; a file in the run's folder by default.",
+        ),
     ],
     one_of: &[],
 };

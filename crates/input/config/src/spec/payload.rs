@@ -108,7 +108,7 @@ const PAYLOAD: Element = Element {
         optional(
             "static_chunks",
             text::FILES_SHAPE,
-            "Lines of files in blocks as large as can be.",
+            "Lines of files, as many in a block as fit.",
         ),
         optional(
             "static_timestamped",
@@ -118,9 +118,9 @@ const PAYLOAD: Element = Element {
         optional(
             "templated_json",
             text::LINES_SHAPE,
-            "JSON after a template of generators.",
+            "JSON made from a template of generators.",
         ),
-        optional("template", template::SHAPE, "Texts after a template."),
+        optional("template", template::SHAPE, "Text made from a template."),
         optional(
             "dogstatsd",
             Shape::Element(&binary::DOGSTATSD),

@@ -28,8 +28,8 @@ pub(super) const PHASES: Element = Element {
         optional(
             "warmup",
             Shape::Any(&[DURATION, Shape::Words(&["auto"]), Shape::Element(&MEASURED)]),
-            "Length of load that is not measured, 5s by default; `auto`: found from the runs of \
-             the first two pairs, and not below that.",
+            "Length of load that is not measured; 5s by default. `auto`: determined from the runs of the \
+             first two pairs, at least 5s.",
         ),
         optional("measure", DURATION, "Length of load that is measured."),
         optional(

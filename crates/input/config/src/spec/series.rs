@@ -47,7 +47,7 @@ fn report_unknown(reader: &Reader, span: Span, name: &str) {
     if let Some(near) = nearest(name, known) {
         error = error.label(format!("did you mean `{near}`?"));
     }
-    let scraped = format!("one that the target shows itself is called `{SCRAPED}{name}`");
+    let scraped = format!("a series that is scraped from the target is called `{SCRAPED}{name}`");
     reader.report(error.help(scraped));
 }
 
@@ -63,9 +63,9 @@ pub(super) fn check_reduction(reader: &Reader, goal: &SeriesGoal, span: Span) ->
         | (Kind::Gauge, Reduction::Mean | Reduction::Peak) => return Some(()),
         (Kind::Counter, _) => "a counter only grows: write `rate` or `per_event`",
         (Kind::Gauge, _) => "a gauge goes up and down: write `mean` or `peak`",
-        (Kind::Histogram, _) => "of times there are goals of their own, such as `latency_p99`",
+        (Kind::Histogram, _) => "times have their own goals, such as `latency_p99`",
     };
-    let message = format!("`{}` cannot be reduced so", goal.metric);
+    let message = format!("`{}` cannot be reduced that way", goal.metric);
     let error = reader.error(code::BAD_VALUE, span, message);
     let kind = format!("it is a {}", metric.kind.name());
     reader.report(error.label(kind).help(help));

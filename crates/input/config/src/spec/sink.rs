@@ -21,7 +21,7 @@ const ADDRESS: Shape = Shape::Like("127.0.0.1:9200");
 const SOCKET: Element = Element {
     name: "socket sink",
     about: "Reads and counts.",
-    fields: &[required("address", ADDRESS, "Address to listen at.")],
+    fields: &[required("address", ADDRESS, "Address to listen on.")],
     one_of: &[],
 };
 
@@ -40,7 +40,7 @@ const HTTP: Element = Element {
     name: "http sink",
     about: "Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.",
     fields: &[
-        required("address", ADDRESS, "Address to listen at."),
+        required("address", ADDRESS, "Address to listen on."),
         optional("status", Shape::Whole, "Status of every response."),
         optional("headers", TEXT_MAP, "Headers of every response."),
         optional("body", Shape::Text, "Body of every response."),
@@ -58,7 +58,7 @@ const INTAKE: Element = Element {
     name: "intake sink",
     about: "Responses of the service that this sink imitates.",
     fields: &[
-        required("address", ADDRESS, "Address to listen at."),
+        required("address", ADDRESS, "Address to listen on."),
         optional("delay", DURATION, "Time between request and response."),
         optional(
             "connections_max",
@@ -73,7 +73,7 @@ const DATADOG: Element = Element {
     name: "datadog sink",
     about: "Datadog's intake of metrics and logs.",
     fields: &[
-        required("address", ADDRESS, "Address to listen at."),
+        required("address", ADDRESS, "Address to listen on."),
         optional("delay", DURATION, "Time between request and response."),
         optional(
             "connections_max",
@@ -93,7 +93,7 @@ const OPENMETRICS: Element = Element {
     name: "openmetrics sink",
     about: "A page of metrics, for targets that scrape.",
     fields: &[
-        required("address", ADDRESS, "Address to listen at."),
+        required("address", ADDRESS, "Address to listen on."),
         optional("delay", DURATION, "Time between request and response."),
         optional(
             "connections_max",
@@ -112,7 +112,7 @@ const ROUND_TRIP: Element = Element {
     name: "tcp_rr sink",
     about: "Answers each request of fixed length.",
     fields: &[
-        required("address", ADDRESS, "Address to listen at."),
+        required("address", ADDRESS, "Address to listen on."),
         optional("request", SIZE, "Length of a request."),
         optional("response", SIZE, "Length of a response."),
     ],
@@ -121,11 +121,11 @@ const ROUND_TRIP: Element = Element {
 
 const LINES: Element = Element {
     name: "lines",
-    about: "Condition on lines whose stamps count as arrived.",
+    about: "Lines whose stamps count as arrived; all by default.",
     fields: &[
-        optional("begins", Shape::Text, "Beginning of the line."),
-        optional("ends", Shape::Text, "End of the line."),
-        optional("holds", TEXTS, "Texts that must all be in the line."),
+        optional("begins", Shape::Text, "Text at the beginning of the line."),
+        optional("ends", Shape::Text, "Text at the end of the line."),
+        optional("holds", TEXTS, "Texts that the line must contain."),
     ],
     one_of: &[],
 };
@@ -192,14 +192,18 @@ pub(super) const SINK: Element = Element {
             "Datadog's stateful logs over gRPC.",
         ),
         optional("otlp", INTAKE_SHAPE, "OpenTelemetry over gRPC and HTTP."),
-        optional("sqs", INTAKE_SHAPE, "An endless queue of messages."),
+        optional(
+            "sqs",
+            INTAKE_SHAPE,
+            "Amazon SQS: a queue that never runs out of messages.",
+        ),
         optional("elasticsearch", INTAKE_SHAPE, "Elasticsearch's bulk API."),
         optional("loki", INTAKE_SHAPE, "Loki's push API."),
-        optional("s3", INTAKE_SHAPE, "Objects that are put."),
+        optional("s3", INTAKE_SHAPE, "S3: accepts uploads of objects."),
         optional(
             "openmetrics",
             Shape::Any(&[ADDRESS, Shape::Element(&OPENMETRICS)]),
-            "A page of metrics.",
+            "A page of metrics that the target scrapes.",
         ),
         optional(
             "tcp_rr",
@@ -209,7 +213,7 @@ pub(super) const SINK: Element = Element {
         optional(
             "file",
             Shape::Text,
-            "A file that the target writes, followed.",
+            "A file that the target writes; the sink reads what is appended.",
         ),
         optional("id", Shape::Text, "Name; that of its protocol by default."),
         optional("workers", Shape::Whole, "Number of threads."),
@@ -221,7 +225,7 @@ pub(super) const SINK: Element = Element {
         optional(
             "lines",
             Shape::Element(&LINES),
-            "Condition on lines whose stamps count as arrived.",
+            "Lines whose stamps count as arrived; all by default.",
         ),
         optional(
             "prefix",
@@ -442,7 +446,7 @@ fn read_address(context: &ReadContext<'_>, node: &Node) -> Option<SocketAddr> {
             None
         }
         Err(_) => {
-            let message = format!("`{text}` is not an address to listen at");
+            let message = format!("`{text}` is not an address to listen on");
             let error = context.reader.error(code::BAD_VALUE, node.span, message);
             context
                 .reader

@@ -86,7 +86,7 @@ pub(super) const STEP: Element = Element {
         optional(
             "network",
             Shape::Element(&network::NETWORK),
-            "Changes the links of a run with `network`; what is left out stays.",
+            "Changes the links of a run with `network`; omitted keys keep their values.",
         ),
     ],
     one_of: &[

@@ -48,12 +48,12 @@ pub(super) const VARIANT: Element = Element {
         ),
         optional("environment", TEXT_MAP, "Variables added to the target's."),
         optional("files", Shape::Text, "The folder that replaces `{files}`."),
-        optional("binary", Shape::Text, "This executable."),
         optional(
-            "command",
-            COMMAND,
-            "A whole command in place of the target's.",
+            "binary",
+            Shape::Text,
+            "An executable in place of the target's.",
         ),
+        optional("command", COMMAND, "A command in place of the target's."),
         optional(
             "url",
             Shape::Like("http://127.0.0.1:8081/"),

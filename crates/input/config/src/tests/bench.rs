@@ -271,7 +271,7 @@ fn contradictions_are_reported() {
         ),
         (
             "source: in.json\niters: 1\nrate: 5k/s\ninterval: 5\n",
-            "`interval` and `rate` are one thing",
+            "`interval` and `rate` set the same thing",
         ),
         (
             "source: in.json\niters: 2\nconnections: 2\n",

@@ -1,5 +1,6 @@
 //! A calibration as a document.
 
+use stillwell_plan::WorkUnit;
 use stillwell_plan::goal::Scale;
 use stillwell_stats::{Level, binomial_share};
 use stillwell_units::Nanos;
@@ -45,7 +46,13 @@ pub(super) fn document(report: &CalibrationReport) -> Document {
 fn section(experiment: &CalibratedExperiment) -> Block {
     let heads = HEADS.map(str::to_owned).into_iter();
     let columns = heads.chain(time_heads(experiment)).map(Column::named);
-    let table = Table::new(columns, experiment.goals.iter().map(goal_cells));
+    let table = Table::new(
+        columns,
+        experiment
+            .goals
+            .iter()
+            .map(|goal| goal_cells(goal, experiment.work)),
+    );
     let seen = "the smallest change that four of five experiments detect";
     let subsections = [
         (
@@ -75,7 +82,10 @@ fn chart(experiment: &CalibratedExperiment) -> Vec<Block> {
     let lines = experiment.goals.iter().map(|goal| {
         let seen = goal.visible.iter();
         let points = seen.filter_map(|seen| Some((f64::from(seen.minutes), seen.change?)));
-        (goal_title(&goal.metric).into_owned(), points.collect())
+        (
+            goal_title(&goal.metric, experiment.work).into_owned(),
+            points.collect(),
+        )
     });
     let mut series: Vec<(String, Vec<(f64, f64)>)> = lines.collect();
     series.retain(|(_, points)| points.len() > 1);
@@ -118,7 +128,7 @@ fn alike(experiment: &CalibratedExperiment) -> Vec<String> {
     let of = alike.comparisons;
     let mut lines = vec![
         format!(
-            "flagged without a difference: {}; by the search alone {}",
+            "flagged without a difference: {}; by the search alone, before confirmation: {}",
             rate(alike.flagged, of),
             rate(alike.flagged_by_search, of)
         ),
@@ -187,11 +197,11 @@ const fn slowdown(how: Slowdown) -> &'static str {
 const HEADS: [&str; 5] = ["goal", "tolerance", "flagged", "pairs", "pair sd"];
 
 /// Returns a row of the table of goals: its heads, then one cell for each time.
-fn goal_cells(goal: &CalibratedGoal) -> Vec<Cell> {
+fn goal_cells(goal: &CalibratedGoal, work: WorkUnit) -> Vec<Cell> {
     let share = |share: f64| Cell::number(size(goal.scale, share), share, "share");
     let visible = |seen: &Visible| seen.change.map_or_else(|| or_missing(None).into(), share);
     let mut cells = vec![
-        goal_title(&goal.metric).into_owned().into(),
+        goal_title(&goal.metric, work).into_owned().into(),
         share(goal.tolerance.share()),
         format!("{} of {}", goal.flagged, goal.comparisons).into(),
         Cell::number(goal.pairs.to_string(), goal.pairs.into(), ""),
@@ -236,15 +246,17 @@ fn pace(experiment: &CalibratedExperiment) -> String {
 
 /// Returns the limits of the setup, a sentence each.
 fn limits(experiment: &CalibratedExperiment) -> Vec<String> {
-    let mut lines: Vec<String> = experiment.goals.iter().filter_map(noise).collect();
-    lines.extend(experiment.goals.iter().filter_map(length));
+    let goals = || experiment.goals.iter();
+    let noises = goals().filter_map(|goal| noise(goal, experiment.work));
+    let lengths = goals().filter_map(|goal| length(goal, experiment.work));
+    let mut lines: Vec<String> = noises.chain(lengths).collect();
     lines.extend(machine(&experiment.machine));
     lines
 }
 
-fn noise(goal: &CalibratedGoal) -> Option<String> {
+fn noise(goal: &CalibratedGoal, work: WorkUnit) -> Option<String> {
     let (pair, apart) = (goal.pair_deviation?, goal.apart_deviation?);
-    let title = goal_title(&goal.metric);
+    let title = goal_title(&goal.metric, work);
     let helps = if apart > PAIRING_HELPS * pair {
         "pairing removes what they share, such as drift of the machine"
     } else {
@@ -257,8 +269,8 @@ fn noise(goal: &CalibratedGoal) -> Option<String> {
     ))
 }
 
-fn length(goal: &CalibratedGoal) -> Option<String> {
-    let title = goal_title(&goal.metric);
+fn length(goal: &CalibratedGoal, work: WorkUnit) -> Option<String> {
+    let title = goal_title(&goal.metric, work);
     let share = goal.within_share?;
     let advice = match goal.better_seconds {
         Some(seconds) if share >= HALF => {

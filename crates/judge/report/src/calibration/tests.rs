@@ -1,5 +1,5 @@
-use stillwell_plan::GoalMetric;
 use stillwell_plan::goal::Scale;
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_units::Tolerance;
 use stillwell_verdict::Change;
 
@@ -47,6 +47,7 @@ fn report() -> CalibrationReport {
         title: "suite/relay".to_owned(),
         experiments: vec![CalibratedExperiment {
             name: "relay_tcp".to_owned(),
+            work: WorkUnit::Events,
             alike: AlikeFound {
                 comparisons: 12,
                 invalid: 1,

@@ -1,13 +1,12 @@
 //! A search as a document.
 
+use stillwell_plan::WorkUnit;
 use stillwell_plan::capacity::CapacityFigure;
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::UslPoint;
 use stillwell_stats::capacity::{CapacityFound, Observed, SearchEnd, Votes};
 use stillwell_units::{Nanos, count};
-use stillwell_verdict::capacity::{
-    CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound, figure_text,
-};
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, KneeFound, figure_text};
 
 use super::CapacityReport;
 use crate::document::{
@@ -62,7 +61,7 @@ pub(super) fn document(report: &CapacityReport) -> Document {
 pub fn probe_line(
     number: usize,
     probe: &CapacityProbe,
-    unit: CapacityUnit,
+    unit: WorkUnit,
     shown: &[CapacityFigure],
 ) -> String {
     let mut line = format!("{number:>3}  {:<22}", load(probe, unit));
@@ -81,31 +80,23 @@ pub fn probe_line(
 /// Returns a line of progress: the rates between which the answer is, and the longest time
 /// that is left.
 #[must_use]
-pub fn progress_line(so_far: &CapacityFound, unit: CapacityUnit, left: Nanos) -> String {
+pub fn progress_line(so_far: &CapacityFound, unit: WorkUnit, left: Nanos) -> String {
     let bracket = match (so_far.held, so_far.failed) {
         (Some(held), Some(failed)) => {
             format!(
                 "between {} and {}",
-                rate(held.rate, unit),
-                rate(failed.rate, unit)
+                unit.rate(held.rate),
+                unit.rate(failed.rate)
             )
         }
-        (Some(held), None) => format!("at least {}", rate(held.rate, unit)),
-        (None, Some(failed)) => format!("below {}", rate(failed.rate, unit)),
+        (Some(held), None) => format!("at least {}", unit.rate(held.rate)),
+        (None, Some(failed)) => format!("below {}", unit.rate(failed.rate)),
         (None, None) => "no result yet".to_owned(),
     };
     format!(
         "     {bracket}; at most {} s left",
         left.as_u64().div_ceil(1_000_000_000)
     )
-}
-
-fn rate(value: f64, unit: CapacityUnit) -> String {
-    match unit {
-        CapacityUnit::Requests if value < 10.0 => format!("{value:.2} requests/s"),
-        CapacityUnit::Requests => format!("{} requests/s", words::grouped(value)),
-        CapacityUnit::Generated(unit) => words::rate(value, unit),
-    }
 }
 
 const fn word(probe: &CapacityProbe) -> &'static str {
@@ -116,9 +107,9 @@ const fn word(probe: &CapacityProbe) -> &'static str {
     }
 }
 
-fn load(probe: &CapacityProbe, unit: CapacityUnit) -> String {
+fn load(probe: &CapacityProbe, unit: WorkUnit) -> String {
     match (probe.rate, probe.connections) {
-        (Some(requested), _) => rate(requested, unit),
+        (Some(requested), _) => unit.rate(requested),
         (None, Some(connections)) => words::counted(connections, "connection", "connections"),
         (None, None) => "at full speed".to_owned(),
     }
@@ -128,8 +119,8 @@ fn interval(estimate: Estimate, report: &CapacityReport) -> String {
     format!(
         "{} % interval {} to {}",
         words::significant(report.level.share() * 100.0).trim_end_matches(".0"),
-        rate(estimate.lower, report.unit),
-        rate(estimate.upper, report.unit)
+        report.unit.rate(estimate.lower),
+        report.unit.rate(estimate.upper)
     )
 }
 
@@ -141,7 +132,7 @@ fn bounds(report: &CapacityReport, result: &CapacityFound) -> Block {
     };
     let votes = |votes: Votes, what: &str, count: u32| {
         let probes = words::counted(votes.held + votes.failed, "probe", "probes");
-        let rate = rate(votes.rate, report.unit);
+        let rate = report.unit.rate(votes.rate);
         format!("{what} at {rate}: {count} of {probes}")
     };
     let held = result.held.map(|entry| votes(entry, "held", entry.held));
@@ -158,10 +149,10 @@ fn bounds(report: &CapacityReport, result: &CapacityFound) -> Block {
 fn headline(report: &CapacityReport, result: &CapacityFound) -> (String, String) {
     let target = &report.target;
     let about = result.capacity.map(|capacity| {
-        let output = rate(capacity.value, report.unit);
+        let output = report.unit.rate(capacity.value);
         (output, interval(capacity, report))
     });
-    let highest = result.held.map(|votes| rate(votes.rate, report.unit));
+    let highest = result.held.map(|votes| report.unit.rate(votes.rate));
     let highest = highest.unwrap_or_else(|| "nothing".to_owned());
     match (result.end, about) {
         (SearchEnd::Confirmed, Some((output, interval))) => (
@@ -229,7 +220,7 @@ fn knee(report: &CapacityReport, result: &KneeFound) -> Block {
             words::significant(concurrency.value),
             words::significant(concurrency.lower),
             words::significant(concurrency.upper),
-            rate(throughput.value, report.unit),
+            report.unit.rate(throughput.value),
             words::significant(throughput.lower),
             words::significant(throughput.upper),
         )
@@ -262,10 +253,10 @@ fn knee(report: &CapacityReport, result: &KneeFound) -> Block {
     let law = &result.law;
     rows.push(format!(
         "Universal Scalability Law: one connection alone {}, contention {:.4}, crosstalk {:.6}; residual {}",
-        rate(law.lambda, report.unit),
+        report.unit.rate(law.lambda),
         law.sigma,
         law.kappa,
-        rate(law.residual, report.unit)
+        report.unit.rate(law.residual)
     ));
     Block::section(1, title, [Block::list(rows)])
 }
@@ -293,11 +284,7 @@ fn probes(report: &CapacityReport) -> Table {
 }
 
 /// Returns the row of the probes of one load.
-fn load_row(
-    probes: &[&CapacityProbe],
-    figures: &[CapacityFigure],
-    unit: CapacityUnit,
-) -> Vec<Cell> {
+fn load_row(probes: &[&CapacityProbe], figures: &[CapacityFigure], unit: WorkUnit) -> Vec<Cell> {
     let load_text = load(probes[0], unit);
     let reached = median(probes.iter().map(|probe| probe.reached));
     let reached = reached.unwrap_or_default();
@@ -308,7 +295,7 @@ fn load_row(
             None => load_text.into(),
         },
         probes.len().to_string().into(),
-        Cell::number(rate(reached, unit), reached, "per_second"),
+        Cell::number(unit.rate(reached), reached, "per_second"),
     ];
     row.extend(figures.iter().map(|figure| {
         let unit = if figure.is_time() { "ns" } else { "" };

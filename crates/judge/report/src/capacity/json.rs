@@ -1,11 +1,10 @@
 //! A search for programs.
 
 use serde_json::{Map, Value, json as object};
-use stillwell_plan::RateUnit;
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::UslPoint;
 use stillwell_stats::capacity::{CapacityFound, Votes};
-use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound};
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, KneeFound};
 
 use super::{CapacityReport, observed_code, purpose_code};
 
@@ -26,7 +25,7 @@ pub fn capacity_json(report: &CapacityReport) -> String {
     let value = object!({
         "schema": CAPACITY_SCHEMA,
         "target": report.target,
-        "unit": unit(report.unit),
+        "unit": report.unit.plural(),
         "bounds": bounds.collect::<Vec<_>>(),
         "within": report.within,
         "validity": report.validity.name(),
@@ -41,15 +40,6 @@ pub fn capacity_json(report: &CapacityReport) -> String {
     });
     // `#` formats indented text; printing a value cannot fail.
     format!("{value:#}\n")
-}
-
-const fn unit(unit: CapacityUnit) -> &'static str {
-    match unit {
-        CapacityUnit::Requests => "requests",
-        CapacityUnit::Generated(RateUnit::Bytes) => "bytes",
-        CapacityUnit::Generated(RateUnit::Events) => "events",
-        CapacityUnit::Generated(RateUnit::Blocks) => "blocks",
-    }
 }
 
 fn bounds(result: &CapacityFound) -> Value {

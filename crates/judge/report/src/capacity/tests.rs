@@ -1,5 +1,6 @@
 //! Reports of a search for each of its ends.
 
+use stillwell_plan::WorkUnit;
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::Usl;
 use stillwell_stats::capacity::{CapacityFound, SearchEnd, Votes};
@@ -34,7 +35,7 @@ fn report(end: SearchEnd) -> CapacityReport {
     CapacityReport {
         validity: stillwell_plan::Validity::Normal,
         target: "http://127.0.0.1:10000/".to_owned(),
-        unit: CapacityUnit::Requests,
+        unit: WorkUnit::Requests,
         bounds: vec!["p99<20ms".parse().unwrap(), "errors<0.1%".parse().unwrap()],
         probes: vec![
             probe(4000.0, Observed::Held, 1.2e6, None),
@@ -126,9 +127,9 @@ fn a_knee_and_its_peak() {
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     assert!(text.contains("\n  2 of "), "{text}");
     report.answer = Some(CapacityAnswer::Knee(Err(
-        "the points follow no such law".to_owned()
+        "the points do not fit this law".to_owned()
     )));
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
-    let says = "! no knee: the points follow no such law";
+    let says = "! no knee: the points do not fit this law";
     assert!(answer(&text).starts_with(says), "{text}");
 }

@@ -3,7 +3,7 @@
 //! The answer first, then every tested commit in the order of the repository, then the
 //! reason if there is no answer.
 
-use stillwell_plan::GoalMetric;
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_verdict::Change;
 
 use super::document::short;
@@ -18,6 +18,8 @@ pub struct BisectReport {
     pub experiment: String,
     /// Its primary goal.
     pub metric: GoalMetric,
+    /// Unit of the work that costs are divided by.
+    pub work: WorkUnit,
     /// GOOD, and all commits after it up to BAD.
     pub commits: Vec<BisectCommit>,
     /// Tested commits, in order of their tests.
@@ -130,7 +132,11 @@ fn document(report: &BisectReport) -> Document {
 
 /// The answer, in sentences.
 fn answer(report: &BisectReport) -> Vec<String> {
-    let goal = format!("{}, {}", report.experiment, goal_title(&report.metric));
+    let goal = format!(
+        "{}, {}",
+        report.experiment,
+        goal_title(&report.metric, report.work)
+    );
     let ends = || report.steps.first().map(|step| size(report, step));
     let ends = || ends().unwrap_or_default();
     match report.outcome {

@@ -35,7 +35,7 @@ pub(super) fn trend(trend: &Trend) -> Option<Block> {
             words::change_size(trend.scale, lead.change)
         ),
     });
-    let title = words::goal_title(&trend.metric);
+    let title = words::goal_title(&trend.metric, trend.work);
     let (name, unit) = match trend.basis {
         Basis::Anchor => (format!("{title} against the fixed baseline"), "share"),
         Basis::Level => (title.into_owned(), unit(&trend.metric)),

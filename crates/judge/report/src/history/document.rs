@@ -59,7 +59,7 @@ pub(super) fn document(report: &HistoryReport) -> Document {
 
 /// Returns what is to be known of a trend, and its changes with the commands that confirm them.
 fn items(trend: &Trend) -> Vec<Item> {
-    let title = words::goal_title(&trend.metric);
+    let title = words::goal_title(&trend.metric, trend.work);
     let remarks = remarks(trend).into_iter();
     let remarks = remarks.map(|remark| Item::new(Text::dim(format!("{title}: {remark}"))));
     let mut items: Vec<Item> = remarks.collect();
@@ -152,7 +152,7 @@ fn cells(trend: &Trend) -> Vec<Cell> {
         Latest::TooFew => Sign::Unclear,
     };
     vec![
-        format!("{}{role}", words::goal_title(&trend.metric)).into(),
+        format!("{}{role}", words::goal_title(&trend.metric, trend.work)).into(),
         trend.points.len().to_string().into(),
         words::or_missing(latest).into(),
         Text(vec![Inline::Sparkline(sparkline(trend))]).into(),
@@ -236,7 +236,7 @@ fn lead(trend: &Trend, lead: &Lead) -> Vec<String> {
     };
     let mut sentences = vec![format!(
         "{} {} ({way}{size}) from {} on: {} before, {} since then, p = {:.2}",
-        words::goal_title(&trend.metric),
+        words::goal_title(&trend.metric, trend.work),
         words::change_size(trend.scale, lead.change),
         moment(here),
         level(trend, lead.before),

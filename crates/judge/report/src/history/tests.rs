@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::GoalMetric;
 use stillwell_plan::experiment::GitSource;
 use stillwell_plan::goal::Direction;
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_stats::change::OtavaOptions;
 use stillwell_units::Tolerance;
 use stillwell_verdict::Change;
@@ -45,6 +45,7 @@ fn point(number: u32) -> HistoryPoint {
     HistoryPoint {
         experiment: "relay, parsed".to_owned(),
         comparison: "comparison".to_owned(),
+        work: WorkUnit::Events,
         origin: Origin {
             time_millis: 1_795_269_933_000 + u64::from(number) * 86_400_000,
             run: format!("result-{number:02}"),
@@ -228,6 +229,7 @@ fn search(steps: Vec<BisectStep>, outcome: Option<BisectOutcome>) -> BisectRepor
     BisectReport {
         experiment: "relay".to_owned(),
         metric: CPU,
+        work: WorkUnit::Events,
         commits: commits(8),
         steps,
         outcome,

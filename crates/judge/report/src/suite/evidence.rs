@@ -71,7 +71,7 @@ fn limits(
     runs: Option<&ExperimentRuns>,
 ) -> Block {
     let pairs = format!(
-        "{} used, {} valid, {} lost",
+        "{} used, {} valid, {} discarded",
         experiment.pairs_used, experiment.pairs_valid, experiment.pairs_discarded
     );
     let looks = experiment.stopping.looks().into_iter();
@@ -95,7 +95,7 @@ fn limits(
         let share = words::percent(rarest_visible_fault(experiment.pairs_used));
         rows.push((
             "rarest visible fault",
-            format!("{share} of all runs; rarer ones may be missed"),
+            format!("{share} of runs; rarer ones may be missed"),
         ));
     }
     if let Some(steal) = runs.and_then(|runs| runs.steal_max) {

@@ -186,7 +186,7 @@ fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
 /// Protection of the whole suite against a false alarm.
 pub(super) fn budget(budget: &ErrorBudget) -> String {
     let how = match budget.protection {
-        Protection::Single => "one comparison decides, by its 95 % interval",
+        Protection::Single => "by its 95 % interval",
         Protection::Confirmation => "every change must be confirmed on new pairs",
         Protection::Holm => "Holm's correction at 5 % over all that decide",
         Protection::Mixed => "new pairs for some, Holm's correction at 5 % for the others",
@@ -199,8 +199,8 @@ pub(super) fn budget(budget: &ErrorBudget) -> String {
     };
     let mut text = match budget.false_alarm_bound {
         Some(bound) => format!(
-            "at most {} (probability of a `regressed` if both sides were equally fast, for independent, \
-             normal pairs); {comparisons} {decides} the exit code ({how})",
+            "at most {} (probability of a `regressed` if both sides were equally fast and pairs varied \
+             independently and normally); {comparisons} {decides} the exit code ({how})",
             rounded_up(bound)
         ),
         None => format!(

@@ -53,7 +53,7 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
         String::new()
     };
     Some(format!(
-        "exploratory: {series} tested; one in ten of these may be chance, and their lower bounds are not \
+        "exploratory: {series} tested; one in ten of these changes may be chance, and `at least` is not \
          corrected for this selection{more}"
     ))
 }
@@ -97,6 +97,6 @@ mod tests {
     fn f11_lower_bounds_of_selected_series_say_that_they_are_not_corrected() {
         let text = legend(&explained(), 5).unwrap();
         assert!(text.starts_with("exploratory: "), "{text}");
-        assert!(text.contains("lower bounds are not corrected"), "{text}");
+        assert!(text.contains("`at least` is not corrected"), "{text}");
     }
 }

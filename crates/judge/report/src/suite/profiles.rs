@@ -1,6 +1,7 @@
 //! Profiles of the variants: totals by unit of work, functions by change, flame graphs.
 
 use serde_json::{Value, json};
+use stillwell_plan::WorkUnit;
 use stillwell_profile::{FunctionChange, ProfileComparison, ProfileQuantity};
 use stillwell_units::human;
 
@@ -60,13 +61,14 @@ pub(super) fn overview(report: &SuiteReport) -> Option<Block> {
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
     let columns = std::iter::once(Column::named("experiment"));
-    let columns = columns.chain(OVERVIEW.map(|quantity| Column::of_numbers(title(quantity))));
+    let work = WorkUnit::common(report.experiments.iter().map(|experiment| experiment.work));
+    let columns = columns.chain(OVERVIEW.map(|quantity| Column::of_numbers(title(quantity, work))));
     (!rows.is_empty())
         .then(|| Block::section(2, "Profiles", [Block::Table(Table::new(columns, rows))]))
 }
 
 /// Returns the profiles of one experiment.
-pub(super) fn blocks(runs: &ExperimentRuns, report: &SuiteReport) -> Vec<Block> {
+pub(super) fn blocks(runs: &ExperimentRuns, work: WorkUnit, report: &SuiteReport) -> Vec<Block> {
     let profiles = &runs.profiles;
     let mut blocks = Vec::new();
     for (variant, comparisons) in &profiles.comparisons {
@@ -80,11 +82,14 @@ pub(super) fn blocks(runs: &ExperimentRuns, report: &SuiteReport) -> Vec<Block> 
             frames_max(report)
         };
         let parts = [
-            Block::Table(totals(comparisons)),
+            Block::Table(totals(comparisons, work)),
             Block::list(few_samples(comparisons)),
-            Block::On(Medium::Browser, flames(comparisons, frames_max)),
-            Block::On(Medium::Screen, functions(comparisons, SCREEN_FUNCTIONS)),
-            Block::On(Medium::Page, functions(comparisons, PAGE_FUNCTIONS)),
+            Block::On(Medium::Browser, flames(comparisons, work, frames_max)),
+            Block::On(
+                Medium::Screen,
+                functions(comparisons, work, SCREEN_FUNCTIONS),
+            ),
+            Block::On(Medium::Page, functions(comparisons, work, PAGE_FUNCTIONS)),
         ];
         blocks.push(Block::section(3, heading, parts));
     }
@@ -132,12 +137,12 @@ fn frames_max(report: &SuiteReport) -> usize {
 }
 
 /// Returns a row for each quantity.
-fn totals(comparisons: &[ProfileComparison]) -> Table {
+fn totals(comparisons: &[ProfileComparison], work: WorkUnit) -> Table {
     let rows = comparisons.iter().map(|entry| {
         let quantity = entry.quantity;
         let [baseline, comparison] = entry.totals;
         vec![
-            title(quantity).into(),
+            title(quantity, work).into(),
             number(quantity, baseline),
             number(quantity, comparison),
             change_cell(quantity, entry.totals),
@@ -168,7 +173,7 @@ fn few_samples(comparisons: &[ProfileComparison]) -> Option<String> {
 }
 
 /// Returns a table of functions for each quantity.
-fn functions(comparisons: &[ProfileComparison], max: usize) -> Vec<Block> {
+fn functions(comparisons: &[ProfileComparison], work: WorkUnit, max: usize) -> Vec<Block> {
     let tables = comparisons.iter().filter_map(|entry| {
         let quantity = entry.quantity;
         let rows = entry.clearest_changes(max).map(|function| {
@@ -184,7 +189,7 @@ fn functions(comparisons: &[ProfileComparison], max: usize) -> Vec<Block> {
         });
         let rows: Vec<_> = rows.collect();
         let columns = [
-            Column::named(format!("{} by function", title(quantity))),
+            Column::named(format!("{} by function", title(quantity, work))),
             Column::of_numbers("baseline"),
             Column::of_numbers("comparison"),
             Column::of_numbers("change"),
@@ -200,7 +205,7 @@ fn functions(comparisons: &[ProfileComparison], max: usize) -> Vec<Block> {
 }
 
 /// Returns flame graphs of the first quantities.
-fn flames(comparisons: &[ProfileComparison], frames_max: usize) -> Vec<Block> {
+fn flames(comparisons: &[ProfileComparison], work: WorkUnit, frames_max: usize) -> Vec<Block> {
     if frames_max == 0 {
         return Vec::new();
     }
@@ -208,7 +213,7 @@ fn flames(comparisons: &[ProfileComparison], frames_max: usize) -> Vec<Block> {
                   together. Red frames grew, green frames shrank; a pointer shows the amounts.";
     let shown = comparisons.iter().take(2).map(|entry| {
         Block::Chart(Chart::Flame(FlameChart {
-            title: format!("{} by call stack", title(entry.quantity)),
+            title: format!("{} by call stack", title(entry.quantity, work)),
             quantity: entry.quantity,
             frames_max,
             root: entry.root.clone(),
@@ -220,9 +225,9 @@ fn flames(comparisons: &[ProfileComparison], frames_max: usize) -> Vec<Block> {
 }
 
 /// Returns the name of a quantity with its unit of work: `CPU time per event`.
-pub(crate) fn title(quantity: ProfileQuantity) -> String {
+pub(crate) fn title(quantity: ProfileQuantity, work: WorkUnit) -> String {
     match quantity.is_flow() {
-        true => format!("{} per event", quantity.name()),
+        true => format!("{} per {}", quantity.name(), work.singular()),
         false => quantity.name().to_owned(),
     }
 }
@@ -279,7 +284,11 @@ mod tests {
         ] {
             assert_eq!(change(cpu, amounts), text);
         }
-        assert_eq!(title(cpu), "CPU time per event");
-        assert_eq!(title(ProfileQuantity::LiveHeap), "live heap");
+        assert_eq!(title(cpu, WorkUnit::Events), "CPU time per event");
+        assert_eq!(title(cpu, WorkUnit::Requests), "CPU time per request");
+        assert_eq!(
+            title(ProfileQuantity::LiveHeap, WorkUnit::Events),
+            "live heap"
+        );
     }
 }

@@ -3,6 +3,7 @@
 use std::mem::{Discriminant, discriminant};
 
 use stillwell_capture::RunStage;
+use stillwell_plan::WorkUnit;
 use stillwell_units::count;
 use stillwell_verdict::{ExperimentVerdict, RunNotUsed, RunWarning};
 
@@ -20,10 +21,14 @@ struct Cause<'a> {
 /// Returns a warning for each of the first `limit` causes, which names the first `limit` of its runs with their
 /// numbers.
 pub(super) fn warnings(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block> {
-    let causes = causes(&experiment.not_used);
+    let mut causes = causes(&experiment.not_used);
+    causes.retain(|cause| !cause.is_stated(experiment));
     let hidden = causes.iter().skip(limit).map(|cause| cause.runs.len());
     let hidden: usize = hidden.sum();
-    let shown = causes.iter().take(limit).map(|cause| cause.text(limit));
+    let shown = causes
+        .iter()
+        .take(limit)
+        .map(|cause| cause.text(limit, experiment.work));
     let more = (hidden > 0).then(|| {
         let more = words::counted(count(hidden), "more run", "more runs");
         format!("{more}, see the report's JSON form")
@@ -56,7 +61,15 @@ fn causes(runs: &[RunNotUsed]) -> Vec<Cause<'_>> {
 }
 
 impl Cause<'_> {
-    fn text(&self, limit: usize) -> String {
+    /// Returns true if the verdict has the reason, and the runs have no numbers to show besides.
+    fn is_stated(&self, experiment: &ExperimentVerdict) -> bool {
+        let verdict = words::finding(experiment);
+        let mut warnings = self.runs.iter().flat_map(|run| &run.warnings);
+        let has_numbers = self.runs.iter().any(|run| !run.values.is_empty());
+        !has_numbers && warnings.all(|warning| verdict.contains(&warning.to_string()))
+    }
+
+    fn text(&self, limit: usize, work: WorkUnit) -> String {
         let stage = words::stage(self.stage);
         let warnings: Vec<String> = self.runs[0]
             .warnings
@@ -69,7 +82,7 @@ impl Cause<'_> {
             let pair = run.pair;
             return format!(
                 "{stage}pair {pair}, {variant}{}: {warnings}",
-                figures(&[run])
+                figures(&[run], work)
             );
         }
         let differs = self
@@ -93,13 +106,13 @@ impl Cause<'_> {
         format!(
             "{runs} of {variant}, {stage}pairs {}{hidden}{}: {warnings}{of_first}",
             pairs.join(", "),
-            figures(&self.runs)
+            figures(&self.runs, work)
         )
     }
 }
 
 /// Returns the numbers of some runs in brackets: of each goal the lowest and the highest.
-fn figures(runs: &[&RunNotUsed]) -> String {
+fn figures(runs: &[&RunNotUsed], work: WorkUnit) -> String {
     let goals = runs[0].values.iter().map(|(metric, value)| {
         let values = runs.iter().flat_map(|run| &run.values);
         let values = values.filter(|(named, _)| named == metric);
@@ -107,7 +120,7 @@ fn figures(runs: &[&RunNotUsed]) -> String {
             [least.min(*value), most.max(*value)]
         });
         let [least, most] = bounds.map(|value| words::goal_value(metric, value));
-        let name = words::goal_title(metric);
+        let name = words::goal_title(metric, work);
         if least == most {
             format!("{name} {least}")
         } else {
@@ -131,7 +144,7 @@ mod tests {
     fn a_cause_of_several_runs_is_one_line_that_names_them() {
         let all = invalid();
         assert_eq!(causes(&all.not_used).len(), 1);
-        let text = causes(&all.not_used)[0].text(6);
+        let text = causes(&all.not_used)[0].text(6, WorkUnit::Events);
         assert!(
             text.starts_with("8 runs of comparison, pairs 1, 2, 3, 4, 5, 6 and 2 more ("),
             "{text}"
@@ -140,6 +153,21 @@ mod tests {
             text.contains(" (CPU per event 4.31 µs): generator late"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_reason_that_the_verdict_has_is_no_warning_unless_there_are_numbers() {
+        let outcome = stillwell_capture::RunOutcome::CouldNotStart {
+            reason: "port taken".to_owned(),
+        };
+        let mut failed = invalid();
+        failed.not_used.truncate(1);
+        failed.not_used[0].warnings = vec![RunWarning::NotCompleted { outcome }];
+        let reason = "0 valid pairs, 4 are needed: 1 run of baseline discarded (run could not start: port taken)";
+        failed.goals[0].reason = Some(reason.to_owned());
+        assert_eq!(warnings(&failed, 6).len(), 1);
+        failed.not_used[0].values.clear();
+        assert_eq!(warnings(&failed, 6), []);
     }
 
     #[test]
@@ -155,8 +183,12 @@ mod tests {
         let causes = causes(&some.not_used);
         let sizes: Vec<usize> = causes.iter().map(|cause| cause.runs.len()).collect();
         assert_eq!(sizes, [2, 1, 1]);
-        let text = causes[0].text(6);
+        let text = causes[0].text(6, WorkUnit::Events);
         assert!(text.ends_with("(as in pair 1)"), "{text}");
-        assert!(causes[1].text(6).starts_with("pair 2, baseline ("));
+        assert!(
+            causes[1]
+                .text(6, WorkUnit::Events)
+                .starts_with("pair 2, baseline (")
+        );
     }
 }

@@ -59,7 +59,7 @@ pub enum UslError {
         actual: usize,
     },
     /// A load or throughput that is none.
-    #[error("a throughput of {throughput} at a concurrency of {concurrency} is none")]
+    #[error("a throughput of {throughput} at a concurrency of {concurrency} is not valid")]
     Unfit {
         /// The load.
         concurrency: f64,
@@ -67,7 +67,7 @@ pub enum UslError {
         throughput: f64,
     },
     /// The points follow no such law.
-    #[error("the points follow no such law")]
+    #[error("the points do not fit this law")]
     NoFit,
 }
 

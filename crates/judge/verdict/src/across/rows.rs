@@ -170,9 +170,9 @@ fn design<R: ComparableRun>(
         return Err(CompareError::Unequal { left, right });
     }
     let what = if group.baseline.iter().all(|run| run.tool().is_empty()) {
-        "the columns carry no pairing"
+        "the columns have no pair numbers"
     } else {
-        "the runs of both sides carry no pairing in common"
+        "the runs of both sides have no pair numbers in common"
     };
     let warning = format!(
         "{what}: they are paired by their place in the list, which is meaningful only if the two \

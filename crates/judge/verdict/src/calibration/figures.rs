@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stillwell_plan::goal::Scale;
-use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, StoppingPlan};
+use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, StoppingPlan, WorkUnit};
 use stillwell_stats::components::{RunBounds, VarianceComponents};
 use stillwell_stats::{Level, Looks, normal};
 use stillwell_units::{Nanos, count, float_from_u64, floor_to_u64};
@@ -70,6 +70,7 @@ pub fn calibrated(
     let goals = experiment.goals.iter().enumerate();
     CalibratedExperiment {
         name: experiment.name.clone(),
+        work: WorkUnit::of(&experiment.run_plan.generators),
         alike: alike_found(&alike),
         worse: applied.and_then(|item| worse_found(of(Trial::Worse), item)),
         goals: goals

@@ -75,7 +75,8 @@ fn trend(points: &[&HistoryPoint], metric: &GoalMetric, options: &TrendOptions) 
     if let Some(last) = options.last {
         measured.drain(..measured.len().saturating_sub(last));
     }
-    let (first, latest) = (points.first()?, measured.last()?.1.clone());
+    let (first, last) = points.first().zip(points.last())?;
+    let latest = measured.last()?.1.clone();
     let basis = basis(&measured);
     let points: Vec<TrendPoint> = measured
         .into_iter()
@@ -88,6 +89,7 @@ fn trend(points: &[&HistoryPoint], metric: &GoalMetric, options: &TrendOptions) 
     let mut trend = Trend {
         experiment: first.experiment.clone(),
         comparison: first.comparison.clone(),
+        work: last.work,
         metric: metric.clone(),
         direction: latest.direction,
         scale: metric.scale(),

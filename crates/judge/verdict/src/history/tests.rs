@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use stillwell_capture::RunStage;
+use stillwell_plan::WorkUnit;
 use stillwell_plan::goal::LatencyQuantile;
 use stillwell_units::Seed;
 
@@ -66,6 +67,7 @@ fn point(number: u32, measurements: Vec<Measurement>) -> HistoryPoint {
     HistoryPoint {
         experiment: "relay".to_owned(),
         comparison: "comparison".to_owned(),
+        work: WorkUnit::Events,
         origin: Origin {
             time_millis: u64::from(number) * 86_400_000,
             run: format!("result-{number:03}"),

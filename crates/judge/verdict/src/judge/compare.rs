@@ -275,8 +275,8 @@ const fn fewest_pairs(verdict: Verdict, confirm: bool) -> u32 {
 
 fn too_few_for_equivalent(pairs: u32) -> String {
     format!(
-        "the change is within the tolerance in {pairs} pairs, and `equivalent` needs {}: so few \
-         may miss a fault of {} of all runs",
+        "the change is within the tolerance in {pairs} pairs, and `equivalent` needs {}, because so \
+         few may miss a fault that occurs in {} of all runs",
         limits::PAIRS_EQUIVALENT_MIN,
         percent(rarest_visible_fault(pairs))
     )
@@ -408,8 +408,8 @@ fn light_load(metric: &GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Op
         .min_by(|left, right| left.0.total_cmp(&right.0))?;
     (least < limits::LIGHT_LOAD_SHARE).then(|| {
         format!(
-            "light load: {variant} used {} of a core, and below {} CPU per event is mostly \
-             wake-ups; raise the rate",
+            "light load: {variant} used {} of a core; below {}, wake-ups from idle take most of its CPU \
+             time; raise the rate",
             percent(least),
             percent(limits::LIGHT_LOAD_SHARE)
         )

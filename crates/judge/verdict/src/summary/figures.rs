@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stillwell_capture::{Capture, Manifest, SeriesTable};
 use stillwell_metric::{Labels, Metric, catalogue, is_sink_worker, sink_worker_name};
-use stillwell_plan::{Phase, PhasesPlan};
+use stillwell_plan::{Phase, PhasesPlan, WorkUnit};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{
@@ -22,6 +22,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         own_cpus: manifest.own_cpus.clone(),
         ledger: manifest.ledger.clone(),
         prefixes: prefixes(&capture.series),
+        work: WorkUnit::of(&manifest.plan.generators),
         drain: drain(manifest),
         steps: steps(capture),
         restarts: manifest.restarts.clone(),
@@ -35,7 +36,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     figures.generators = generators
         .map(|plan| GeneratorFigures {
             id: plan.id.clone(),
-            unit: plan.rate.unit,
+            unit: WorkUnit::of_rate(plan.rate.unit, &plan.transport),
             requested_per_second: if plan.rate.is_max() {
                 None
             } else {

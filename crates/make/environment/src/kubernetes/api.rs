@@ -222,13 +222,13 @@ impl ApiResponse {
     /// A remedy for the user.
     pub(super) const fn advice(&self) -> &'static str {
         match self.status {
-            400 | 422 => ": mend the manifest",
+            400 | 422 => ": correct the manifest",
             401 => ": renew the credentials in the kubeconfig, or choose another context",
             403 => {
-                ": request the right to do it (`kubectl auth can-i --list` shows those there are)"
+                ": obtain the permission for it (`kubectl auth can-i --list` shows the permissions)"
             }
             404 => {
-                ": the namespace must be there before the run, and the server be a cluster's API"
+                ": the namespace must exist before the run, and the server must be the API of a cluster"
             }
             409 => ": delete it, or give the manifest another name",
             _ => "",

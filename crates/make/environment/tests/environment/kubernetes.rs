@@ -155,17 +155,17 @@ fn what_only_a_person_can_mend_ends_it_with_the_apis_words() {
             "Unauthorized",
             "renew the credentials in the kubeconfig",
         ),
-        (403, forbidden, "request the right"),
+        (403, forbidden, "obtain the permission"),
         (
             404,
             "namespaces \"lab\" not found",
-            "the namespace must be there",
+            "the namespace must exist",
         ),
         (409, "pods \"web-00001\" already exists", "another name"),
         (
             422,
             "Pod \"web\" is invalid: spec.containers: Required value",
-            "mend the manifest",
+            "correct the manifest",
         ),
     ] {
         let cluster = Cluster::default();

@@ -67,10 +67,10 @@ pub enum ClientEvent<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum RequestRefused {
     /// As many are under way as either side allows.
-    #[error("as many requests are under way as the connection takes")]
+    #[error("the connection has its maximum number of requests in flight")]
     Busy,
     /// The server takes no more requests on this connection.
-    #[error("the server takes no more requests on this connection: {code}")]
+    #[error("the server accepts no more requests on this connection: {code}")]
     GoingAway {
         /// The server's reason.
         code: H2ErrorCode,

@@ -164,7 +164,7 @@ fn parse(
         check_name(name)?;
         match name {
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
-            | b"upgrade" => return Err("a field that speaks of the connection"),
+            | b"upgrade" => return Err("a field that is specific to a connection"),
             b"te" if value != b"trailers" => return Err("`te` other than `trailers`"),
             b"content-length" => {
                 let length = parse_decimal(value).ok_or("`content-length` is not a number")?;

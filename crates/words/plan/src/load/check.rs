@@ -101,7 +101,7 @@ pub enum LoadPlanError {
     },
     /// Connections that are all to be opened once it is over.
     #[error(
-        "connections are to be opened over {over}, and the load is over after {duration}: make it \
+        "connections are to be opened over {over}, and the load ends after {duration}: make it \
          longer"
     )]
     OpensTooLong {
@@ -201,7 +201,7 @@ pub(crate) fn check_requests(
     for request in endpoints.iter().flat_map(|endpoint| &endpoint.requests) {
         if let BodyPlan::Grpc(call) = &request.body {
             if client.connecting.protocol != LoadProtocol::Http2 {
-                let what = "gRPC goes over HTTP/2";
+                let what = "gRPC needs HTTP/2";
                 return Err(LoadPlanError::Call { what });
             }
             check_call(call)?;

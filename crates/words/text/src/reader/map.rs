@@ -16,7 +16,7 @@ pub struct Keys {
     pub what: &'static str,
     /// The keys that are read.
     pub accepted: Vec<&'static str>,
-    /// Keys of another tool whose thing is not built here.
+    /// Keys of another tool that are not supported here.
     pub known: &'static [&'static str],
 }
 
@@ -61,7 +61,7 @@ impl Reader {
             let message = format!("expected {expected}, found {}", node.shape());
             self.report(
                 self.error(code::WRONG_SHAPE, node.span, message)
-                    .label("a map belongs here")
+                    .label("expected a map")
                     .help(accepted),
             );
             return None;
@@ -169,7 +169,7 @@ impl<'n> MapReader<'_, 'n> {
                 let span = self.key_span(last).unwrap_or(self.span);
                 let before = self.key_span(first).unwrap_or(self.span);
                 let message = format!(
-                    "{} is one thing: `{first}` or `{last}`",
+                    "{} has only one of `{first}` and `{last}`",
                     with_article(self.what)
                 );
                 self.reader.report(

@@ -146,7 +146,7 @@ fn mistakes_are_named() {
         (
             "sqs",
             "binding_addr: here",
-            "is not an address to listen at",
+            "is not an address to listen on",
         ),
     ] {
         let (_, result) = run_plan(kind, body);

@@ -165,7 +165,7 @@ const MISTAKES: &[(&str, &str, &str, u32)] = &[
     (
         "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
         "envoy.extensions.filters.http.router.v3.Router",
-        "Router` does not belong here",
+        "Router` is not accepted here",
         13,
     ),
     ("8080", "80800", "`80800` is out of range", 8),
@@ -339,7 +339,7 @@ fn the_type_of_a_transport_socket_decides_and_its_name_does_not() {
     assert!(
         load(&file(ROUTER, &wrong))
             .unwrap_err()
-            .contains("does not belong here")
+            .contains("is not accepted here")
     );
 }
 

@@ -71,6 +71,6 @@ impl Call {
             .send(CallOutput::Message(self.stream, message))
             .await;
         self.wake.notify_one();
-        sent.map_err(|_| CallFailed::new(StatusCode::Cancelled, "the client has gone"))
+        sent.map_err(|_| CallFailed::new(StatusCode::Cancelled, "the client disconnected"))
     }
 }

@@ -5,7 +5,7 @@ use stillwell_experiment::bisect::{
     Answer, BisectProgress, BisectRecord, Commit, OutcomeKind, OutcomeRecord,
 };
 use stillwell_plan::goal::Scale;
-use stillwell_plan::{GoalMetric, SuitePlan};
+use stillwell_plan::{GoalMetric, SuitePlan, WorkUnit};
 use stillwell_report::history::{
     BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer,
 };
@@ -96,6 +96,7 @@ pub(super) fn report(record: &BisectRecord, plan: &SuitePlan, results: String) -
     BisectReport {
         experiment: record.experiment.clone(),
         metric: metric(plan),
+        work: work(plan),
         commits: commits.collect(),
         steps: steps.collect(),
         outcome: outcome(record),
@@ -148,6 +149,13 @@ fn metric(plan: &SuitePlan) -> GoalMetric {
     let first = goals.and_then(|goals| goals.first());
     // Every experiment has a goal: plans come from the configuration.
     first.map_or(GoalMetric::CpuPerEvent, |goal| goal.metric.clone())
+}
+
+fn work(plan: &SuitePlan) -> WorkUnit {
+    let first = plan.experiments.first();
+    first.map_or_else(WorkUnit::default, |experiment| {
+        WorkUnit::of(&experiment.run_plan.generators)
+    })
 }
 
 fn outcome(record: &BisectRecord) -> Option<BisectOutcome> {

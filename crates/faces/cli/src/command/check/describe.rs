@@ -7,10 +7,10 @@ use stillwell_plan::goal::Scale;
 use stillwell_plan::stopping::{DesignPlan, PAIRS_MIN, WarmupPlan};
 use stillwell_plan::targets::Durability;
 use stillwell_plan::{
-    ExperimentPlan, GoalPlan, RateShape, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetsPlan,
-    TimeEstimate, TransportPlan,
+    ExperimentPlan, GoalPlan, RateShape, RunPlan, StoppingPlan, SuitePlan, TargetsPlan,
+    TimeEstimate, WorkUnit,
 };
-use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64, human};
+use stillwell_units::{Nanos, floor_to_u64, human};
 
 /// Looks that are listed one by one.
 const LOOKS_SHOWN_MAX: usize = 9;
@@ -254,9 +254,8 @@ pub(super) fn run_plan(plan: &RunPlan, text: &mut String) {
                 "  generator  {}: {what}, {}, {}, {}",
                 generator.id,
                 rate(
-                    generator.rate.unit,
-                    &generator.rate.shape,
-                    counted(transport)
+                    WorkUnit::of_rate(generator.rate.unit, transport),
+                    &generator.rate.shape
                 ),
                 human::counted(
                     generator.concurrency.connections().into(),
@@ -276,23 +275,9 @@ pub(super) fn run_plan(plan: &RunPlan, text: &mut String) {
     line(text, format_args!("  target     {}", plan.target.name));
 }
 
-/// The things that a rate without a unit of bytes counts.
-const fn counted(transport: &TransportPlan) -> &'static str {
-    match transport {
-        TransportPlan::Requests(_) => "requests",
-        TransportPlan::Scenario(_) => "users",
-        _ => "events",
-    }
-}
-
 /// A rate in words.
-fn rate(unit: RateUnit, shape: &RateShape, counted: &str) -> String {
-    let written = |per_second: f64| match unit {
-        RateUnit::Bytes => format!("{}/s", ByteSize::new(floor_to_u64(per_second))),
-        RateUnit::Events => EventRate::try_new(per_second)
-            .map_or_else(|_| "0/s".to_owned(), |rate| format!("{rate} {counted}")),
-        RateUnit::Blocks => format!("{per_second} blocks/s"),
-    };
+fn rate(unit: WorkUnit, shape: &RateShape) -> String {
+    let written = |per_second: f64| unit.rate(per_second);
     match shape {
         RateShape::Max => "at full speed".to_owned(),
         RateShape::Constant { per_second } => written(*per_second),

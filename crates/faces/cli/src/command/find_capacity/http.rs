@@ -3,10 +3,10 @@
 use stillwell_experiment::capacity::{LoadProbeError, load_at_rate, probe_length, probe_load};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::load::LoadPlanParts;
-use stillwell_plan::{LoadPlan, RateUnit};
+use stillwell_plan::{LoadPlan, RateUnit, WorkUnit};
 use stillwell_run::LoadSnapshot;
 use stillwell_scope::Place;
-use stillwell_verdict::capacity::{CapacityProbe, CapacityUnit};
+use stillwell_verdict::capacity::CapacityProbe;
 
 use super::{Found, Search, Watch, usage};
 use crate::arguments::{CapacityRate, FindCapacityArguments, load_arguments};
@@ -79,11 +79,11 @@ pub(super) fn search(search: &Search<'_>) -> Result<Found, CommandError> {
         probe.reached = rate * probe.figure(CapacityFigure::Throughput).unwrap_or(0.0);
         Ok(probe)
     };
-    let searched = search.highest(range, (CapacityUnit::Requests, &bounds), at_rate)?;
+    let searched = search.highest(range, (WorkUnit::Requests, &bounds), at_rate)?;
     Ok(Found {
         validity: plan.validity,
         target: target(arguments, &plan),
-        unit: CapacityUnit::Requests,
+        unit: WorkUnit::Requests,
         bounds,
         searched,
     })

@@ -5,10 +5,11 @@ use std::path::Path;
 use stillwell_experiment::capacity::{
     CapacitySearched, KNEE_LOADS_MIN, knee, knee_loads, load_at_connections,
 };
+use stillwell_plan::WorkUnit;
 use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::load::LoadPace;
 use stillwell_units::count;
-use stillwell_verdict::capacity::{CapacityProbe, CapacityUnit, ProbeLoad};
+use stillwell_verdict::capacity::{CapacityProbe, ProbeLoad};
 
 use super::run::VariedRun;
 use super::{Found, Search, http, usage};
@@ -25,7 +26,7 @@ pub(super) fn of_url(search: &Search<'_>) -> Result<Found, CommandError> {
     let mut first = http::First::default();
     let searched = along(
         search,
-        (least.max(1), CapacityUnit::Requests),
+        (least.max(1), WorkUnit::Requests),
         &bounds,
         |connections| {
             let lengths = search.lengths(arguments.probe);
@@ -37,7 +38,7 @@ pub(super) fn of_url(search: &Search<'_>) -> Result<Found, CommandError> {
     Ok(Found {
         validity: plan.validity,
         target: http::target(arguments, &plan),
-        unit: CapacityUnit::Requests,
+        unit: WorkUnit::Requests,
         bounds,
         searched,
     })
@@ -71,7 +72,7 @@ pub(super) fn of_run(
 /// The knee of what `probe` gives at each load, from `least` connections on.
 fn along(
     search: &Search<'_>,
-    (least, unit): (u32, CapacityUnit),
+    (least, unit): (u32, WorkUnit),
     bounds: &[CapacityBound],
     probe: impl FnMut(u32) -> Result<CapacityProbe, CommandError>,
 ) -> Result<CapacitySearched<CommandError>, CommandError> {

@@ -5,9 +5,9 @@ use std::path::Path;
 use stillwell_config::RunOverrides;
 use stillwell_experiment::capacity::{CapacitySearched, RunProbeError, RunProbes};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
-use stillwell_plan::{GeneratorPlan, RateUnit, RunPlan, TransportPlan, Validity};
+use stillwell_plan::{GeneratorPlan, RateUnit, RunPlan, TransportPlan, Validity, WorkUnit};
 use stillwell_stats::capacity::Purpose;
-use stillwell_verdict::capacity::{CapacityProbe, CapacityUnit, ProbeLoad, quantile_of};
+use stillwell_verdict::capacity::{CapacityProbe, ProbeLoad, quantile_of};
 
 use super::{Found, Search, usage};
 use crate::arguments::CapacityRate;
@@ -39,7 +39,7 @@ pub(super) fn search(
     let arguments = search.arguments;
     let run_plan = VariedRun::load(search, file, paint)?;
     let (unit, range) = range(run_plan.probes.generator(), arguments.from, arguments.to)?;
-    let counted = CapacityUnit::Generated(unit);
+    let counted = WorkUnit::of_rate(unit, &run_plan.probes.generator().transport);
     let mut number = 0;
     let probe = |per_second: f64, purpose: Purpose| {
         number += 1;
@@ -104,8 +104,9 @@ impl<'a> VariedRun<'a> {
     }
 
     /// Unit of the generator's rate.
-    pub(super) fn unit(&self) -> CapacityUnit {
-        CapacityUnit::Generated(self.probes.generator().rate.unit)
+    pub(super) fn unit(&self) -> WorkUnit {
+        let generator = self.probes.generator();
+        WorkUnit::of_rate(generator.rate.unit, &generator.transport)
     }
 
     /// True if the number of connections can be varied.
@@ -160,7 +161,7 @@ impl<'a> VariedRun<'a> {
 
     pub(super) fn capacity_search(
         self,
-        unit: CapacityUnit,
+        unit: WorkUnit,
         searched: CapacitySearched<CommandError>,
     ) -> Found {
         let generator = &self.probes.generator().id;

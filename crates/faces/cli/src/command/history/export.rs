@@ -24,7 +24,7 @@ pub(super) fn write(
         (None, several) => {
             let names: Vec<&str> = several.iter().map(|table| table.name.as_str()).collect();
             let error = anyhow::anyhow!(
-                "standard output takes the table of one experiment, and there are {}: {}",
+                "standard output can have the table of one experiment, and there are {}: {}",
                 several.len(),
                 names.join(", ")
             );

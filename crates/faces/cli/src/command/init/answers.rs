@@ -183,7 +183,7 @@ impl Dialog {
     fn require(&self, question: &str, flag: &str) -> Result<String, CommandError> {
         let line = self.line(question);
         line.filter(|line| !line.is_empty())
-            .ok_or_else(|| usage(format!("an answer is missing: give {flag}")))
+            .ok_or_else(|| usage(format!("a value is missing: give {flag}")))
     }
 
     fn kind(&self) -> Result<Option<ProgramKind>, CommandError> {

@@ -198,7 +198,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     for (_, text) in socket {
         for (old, new) in replaced_suites(text.as_deref().unwrap_or_default()) {
             log.warn(&format!(
-                "The cipher suite {old} is not built, {new} is offered in its place."
+                "The cipher suite {old} is not supported; {new} is offered instead."
             ));
         }
     }
@@ -207,7 +207,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     }
     let trace = request.output.trace.as_deref().unwrap_or_default();
     if current_zipkin_uri(trace) != trace {
-        log.warn("--trace: version 2 of Zipkin's interface is spoken, not version 1.");
+        log.warn("--trace: version 2 of Zipkin's interface is used, not version 1.");
     }
     if request.load.experimental_h2_use_multiple_connections {
         log.warn(

@@ -249,7 +249,7 @@ fn run_experiment(
     let words = job.words.iter().map(std::ffi::OsString::from).collect();
     let typed = crate::read_words(words).map_err(could_not)?;
     let Command::Run(mut run) = typed.command else {
-        return Err(usage("the job is no suite"));
+        return Err(usage("the job is not a suite"));
     };
     run.fleet.on = None;
     run.results = Some(results.to_path_buf());

@@ -301,7 +301,7 @@ impl SuiteView {
 
     fn keys(&self, look: Look) -> Row {
         if self.paused.is_some() && !self.is_ending {
-            return Row::of(look, Tone::Warning, "  pauses after this pair; p: go on");
+            return Row::of(look, Tone::Warning, "  pauses after this pair; p: continue");
         }
         let text = match (self.is_ending, self.is_single) {
             (true, _) => "  ending: the report follows",

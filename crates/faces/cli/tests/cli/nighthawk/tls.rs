@@ -163,7 +163,7 @@ fn suites_and_versions_are_those_of_the_context() {
     let (bare, _) = context("x", "cipher_suites:[\"-ALL:ECDHE-RSA-AES128-SHA\"]");
     let result = measure(&format!("--tls-context '{bare}' {FEW} {}", origin.url()));
     assert!(result.counter("ssl.ciphers.ECDHE-RSA-AES128-GCM-SHA256") >= 1);
-    let says = "The cipher suite ECDHE-RSA-AES128-SHA is not built";
+    let says = "The cipher suite ECDHE-RSA-AES128-SHA is not supported";
     assert!(result.log.contains(says), "{}", result.log);
     // An empty context for validation checks nothing, and nothing breaks.
     let empty = "{common_tls_context:{validation_context:{}}}";

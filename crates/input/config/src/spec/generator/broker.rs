@@ -60,7 +60,7 @@ const TIMEOUT: Field = optional(
     DURATION,
     "Timeout of a connection attempt or a response; 30s by default.",
 );
-const USER: Field = optional("user", Shape::Text, "Name of the producer.");
+const USER: Field = optional("user", Shape::Text, "User name of the producer.");
 const PASSWORD: Field = optional("password", Shape::Text, "Password of the producer.");
 
 pub(super) const KAFKA: Element = Element {
@@ -107,7 +107,8 @@ pub(super) const NATS: Element = Element {
         optional(
             "acks",
             Shape::Words(&["none", "server", "jetstream"]),
-            "Replicas that must have messages before they are acknowledged; none by default.",
+            "Acknowledgement of messages: `server` when it received them, `jetstream` when they are stored; \
+             `none` by default.",
         ),
         USER,
         PASSWORD,
@@ -130,12 +131,16 @@ pub(super) const AMQP: Element = Element {
             Shape::Like("logs"),
             "The routing key: a queue's name for the default exchange.",
         ),
-        optional("exchange", Shape::Text, "The exchange; the default one."),
+        optional(
+            "exchange",
+            Shape::Text,
+            "The exchange; the unnamed one by default.",
+        ),
         optional("vhost", Shape::Text, "The virtual host; `/` by default."),
         optional(
             "acks",
             Shape::Words(&["none", "confirms"]),
-            "`true`: the broker confirms messages; `true` by default.",
+            "`confirms`, the default: the broker confirms messages.",
         ),
         optional(
             "mandatory",

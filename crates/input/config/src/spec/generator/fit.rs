@@ -69,12 +69,14 @@ pub(super) fn check_contexts(
         && rate < contexts
     {
         let message = format!(
-            "{contexts} contexts take {:.1} s to be sent all at {rate} events a second",
+            "{contexts} contexts take {:.1} s to be sent at {rate} events/s",
             contexts / rate
         );
         let note = reader.note(code::MEANING, node.span, message);
         reader.report(
-            note.help("a warm-up of that length has all of them known before it is measured"),
+            note.help(
+                "with a warm-up of that length, all of them were sent before the measurement",
+            ),
         );
     }
 }

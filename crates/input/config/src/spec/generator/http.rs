@@ -57,7 +57,7 @@ pub(super) const EXCHANGE: [Field; 7] = [
     optional(
         "requests_per_connection",
         Shape::Whole,
-        "Requests that one connection carries at most.",
+        "Maximum number of requests on one connection.",
     ),
     optional(
         "insecure",
@@ -114,7 +114,7 @@ pub(super) fn read_exchange(
             .whole(node, 1, STREAMS_MAX)
             .map(|value| plan.streams = value));
         if plan.protocol == LoadProtocol::Http1 && plan.streams > 1 {
-            let message = "HTTP/1.1 has one request at once on a connection";
+            let message = "HTTP/1.1 carries one request at a time on a connection";
             let error = reader.error(code::OUT_OF_RANGE, node.span, message);
             reader.report(error.label("write `protocol: http2` beside it, or more connections"));
             set(None);

@@ -88,7 +88,7 @@ pub(super) fn check_single(
     {
         let message = "`connections` has no effect here";
         let error = reader.error(code::BAD_VALUE, node.span, message);
-        reader.report(error.label("`count` of the generator says how many objects there are"));
+        reader.report(error.label("`count` of the generator is the number of objects"));
     }
 }
 
@@ -114,7 +114,7 @@ pub(super) fn stay_with_cluster(
             "the run stays in the network of the host, where generator `{id}` finds its cluster"
         );
         let note = reader.note(code::MEANING, spec.plan.span, message);
-        reader.report(note.help("write `isolation: {network: no}` to say so yourself"));
+        reader.report(note.help("write `isolation: {network: no}` to state it in the file"));
         isolation.network = Wanted::No;
     }
 }

@@ -49,7 +49,7 @@ const IN_FILE: [&str; 6] = [
 
 pub(super) const SCENARIO: Element = Element {
     name: "scenario generator",
-    about: "Users that follow steps, a connection each. Beside it, `connections` is the maximum \
+    about: "Users that follow steps, each on its own connection. Beside it, `connections` is the maximum \
             number of users at a time, and `rate` the users that arrive.",
     fields: &FIELDS,
     one_of: &["file", "steps", "flows"],

@@ -24,7 +24,7 @@ const DRAWN: Element = Element {
     about: "Random words.",
     fields: &[
         required("length", Shape::Whole, "Characters of each."),
-        required("count", Shape::Whole, "Number of processes."),
+        required("count", Shape::Whole, "Number of words."),
     ],
     one_of: &[],
 };
@@ -97,7 +97,7 @@ pub(super) const CONTAINER: Element = Element {
     about: "Containers that start and end; has no payload.",
     fields: &[
         required("repository", Shape::Text, "The image's name."),
-        optional("tag", Shape::Text, "The image's tag; `latest`."),
+        optional("tag", Shape::Text, "The image's tag; `latest` by default."),
         optional(
             "socket",
             Shape::Text,

@@ -20,7 +20,7 @@ pub(super) const TLS: Element = Element {
         optional(
             "name",
             Shape::Text,
-            "The name that the certificate must carry; the host's, or `localhost`.",
+            "The name that the certificate must have; by default the host of the address, or `localhost` without one.",
         ),
     ],
     one_of: &[],

@@ -116,12 +116,12 @@ const OWN_FIELDS: [Field; 11] = [
     optional(
         "file",
         Shape::Text,
-        "File of requests, one a line: `[METHOD] URL [BODY]`. Only the paths of its URLs count.",
+        "File of requests, one per line: `[METHOD] URL [BODY]`. Only the paths of its URLs are used.",
     ),
     optional(
         "har",
         Shape::Text,
-        "HTTP archive (HAR) with requests. Only the paths of its URLs count.",
+        "HTTP archive (HAR) with requests. Only the paths of its URLs are used.",
     ),
     optional(
         "protocol",

@@ -82,21 +82,27 @@ pub(super) const DOGSTATSD: Element = Element {
     name: "dogstatsd payload",
     about: "Metrics, events and service checks as DogStatsD reads them.",
     fields: &[
-        range("contexts", "Distinct contexts of metrics; 5000..10000."),
+        range(
+            "contexts",
+            "Distinct contexts of metrics; 5000..10000 by default.",
+        ),
         range(
             "service_check_names",
-            "Distinct names of service checks and events; 1..10000.",
+            "Distinct names of service checks and events; 1..10000 by default.",
         ),
-        range("name_length", "Characters of a name; 1..200."),
-        range("tag_length", "Characters of a tag; 3..100."),
-        range("tags_per_msg", "Tags of a message; 2..50."),
+        range("name_length", "Characters of a name; 1..200 by default."),
+        range("tag_length", "Characters of a tag; 3..100 by default."),
+        range("tags_per_msg", "Tags of a message; 2..50 by default."),
         optional(
             "multivalue_pack_probability",
             Shape::Number,
             "Share of metrics with several values; 0.08 by default.",
         ),
-        range("multivalue_count", "Values of such a metric; 2..32."),
-        range("sampling_range", "Sampling rates; 0.1..1."),
+        range(
+            "multivalue_count",
+            "Number of values of a metric that has several; 2..32 by default.",
+        ),
+        range("sampling_range", "Sampling rates; 0.1..1 by default."),
         optional(
             "sampling_probability",
             Shape::Number,
@@ -105,7 +111,7 @@ pub(super) const DOGSTATSD: Element = Element {
         optional(
             "kind_weights",
             WEIGHTS,
-            "Metrics, events and service checks; 80, 10 and 10.",
+            "Weights of metrics, events and service checks; 80, 10 and 10 by default.",
         ),
         optional("metric_weights", WEIGHTS, "Types of metrics."),
         optional("value", Shape::Element(&VALUE), "The values of metrics."),
@@ -117,15 +123,23 @@ pub(super) const DOGSTATSD: Element = Element {
         optional(
             "unique_tag_ratio",
             Shape::Number,
-            "Distinct tags for each tag in a context; 0.11.",
+            "Distinct tags for each tag in a context; 0.11 by default.",
         ),
         optional(
             "metric_names",
             TEXTS,
             "Names, with ranges such as `{{a-f}}` and `{{0-99}}`.",
         ),
-        optional("tag_names", TEXTS, "Keys of tags, likewise."),
-        optional("tag_values", TEXTS, "Values of tags, likewise."),
+        optional(
+            "tag_names",
+            TEXTS,
+            "Keys of tags, with ranges as in `metric_names`.",
+        ),
+        optional(
+            "tag_values",
+            TEXTS,
+            "Values of tags, with ranges as in `metric_names`.",
+        ),
         optional(
             "container_ids",
             TEXTS,
@@ -146,13 +160,34 @@ const CONTEXTS: Element = Element {
             "total_contexts",
             "Distinct log records or metrics, times and values aside; 100 by default.",
         ),
-        range("attributes_per_resource", "1..20"),
-        range("scopes_per_resource", "1..20"),
-        range("attributes_per_scope", "0"),
-        range("logs_per_scope", "Of logs; 1..20."),
-        range("attributes_per_log", "Of logs; 0..10."),
-        range("metrics_per_scope", "Of metrics; 1..20."),
-        range("attributes_per_metric", "Of metrics; 0..10."),
+        range(
+            "attributes_per_resource",
+            "Attributes of each resource; 1..20 by default.",
+        ),
+        range(
+            "scopes_per_resource",
+            "Scopes of each resource; 1..20 by default.",
+        ),
+        range(
+            "attributes_per_scope",
+            "Attributes of each scope; 0 by default.",
+        ),
+        range(
+            "logs_per_scope",
+            "Log records of each scope; 1..20 by default.",
+        ),
+        range(
+            "attributes_per_log",
+            "Attributes of each log record; 0..10 by default.",
+        ),
+        range(
+            "metrics_per_scope",
+            "Metrics of each scope; 1..20 by default.",
+        ),
+        range(
+            "attributes_per_metric",
+            "Attributes of each metric; 0..10 by default.",
+        ),
     ],
     one_of: &[],
 };
@@ -171,7 +206,7 @@ pub(super) const LOGS: Element = Element {
             "trace_cardinality",
             "Traces that records belong to; 0 for none.",
         ),
-        range("body_size", "Bytes of a record's text; 1..16."),
+        range("body_size", "Bytes of a record's text; 1..16 by default."),
     ],
     one_of: &[],
 };
@@ -300,7 +335,7 @@ const SERVICE: Element = Element {
         optional(
             "scope_version",
             Shape::Text,
-            "The version of that scope; 1.0.0.",
+            "The version of that scope; 1.0.0 by default.",
         ),
     ],
     one_of: &[],
@@ -366,37 +401,61 @@ pub(super) const TRACE_AGENT: Element = Element {
         ),
         range(
             "contexts",
-            "Distinct services with their operations and resources; 5000..10000.",
+            "Distinct services with their operations and resources; 5000..10000 by default.",
         ),
-        range("spans_per_trace", "1..50"),
-        range("tags_per_span", "2..20"),
-        range("metrics_per_span", "0..5"),
+        range("spans_per_trace", "Spans of each trace; 1..50 by default."),
+        range("tags_per_span", "Tags of each span; 2..20 by default."),
+        range("metrics_per_span", "Metrics of each span; 0..5 by default."),
         optional(
             "error_rate",
             Shape::Number,
             "Share of failed spans; 0.01 by default.",
         ),
-        range("service_name_length", "0..128"),
-        range("operation_name_length", "0..128"),
-        range("resource_name_length", "0..128"),
-        range("span_type_length", "0..128"),
-        range("tag_key_length", "0..128"),
-        range("tag_value_length", "0..128"),
-        range("metric_key_length", "0..128"),
+        range(
+            "service_name_length",
+            "Characters of each service name; 0..128 by default.",
+        ),
+        range(
+            "operation_name_length",
+            "Characters of each operation name; 0..128 by default.",
+        ),
+        range(
+            "resource_name_length",
+            "Characters of each resource name; 0..128 by default.",
+        ),
+        range(
+            "span_type_length",
+            "Characters of each span type; 0..128 by default.",
+        ),
+        range(
+            "tag_key_length",
+            "Characters of each tag key; 0..128 by default.",
+        ),
+        range(
+            "tag_value_length",
+            "Characters of each tag value; 0..128 by default.",
+        ),
+        range(
+            "metric_key_length",
+            "Characters of each metric key; 0..128 by default.",
+        ),
     ],
     one_of: &[],
 };
 
 pub(super) const REMOTE_WRITE: Element = Element {
     name: "remote_write payload",
-    about: "Prometheus remote write, one compressed request a block.",
+    about: "Prometheus remote write, one compressed request per block.",
     fields: &[
         range("series", "Distinct time series; 10000 by default."),
         range(
             "labels_per_series",
-            "Labels beside name, job and instance; 1..8.",
+            "Labels beside name, job and instance; 1..8 by default.",
         ),
-        range("samples_per_request", "500..2000"),
+        range(
+            "samples_per_request",
+            "Samples of each request; 500..2000 by default.",
+        ),
         optional(
             "times",
             Shape::Words(&["seed", "now"]),
@@ -408,14 +467,17 @@ pub(super) const REMOTE_WRITE: Element = Element {
 
 pub(super) const NETFLOW: Element = Element {
     name: "netflow payload",
-    about: "Flow records, one packet a block.",
+    about: "Flow records, one packet per block.",
     fields: &[
         optional(
             "version",
             Shape::Words(&["5", "v5", "9", "v9", "ipfix"]),
             "The protocol; 5 by default.",
         ),
-        range("flows_per_packet", "1..30"),
+        range(
+            "flows_per_packet",
+            "Flows of each packet; 1..30 by default.",
+        ),
         optional(
             "exporter",
             Shape::Whole,

@@ -41,8 +41,16 @@ const TEMPLATE: Element = Element {
     name: "template",
     about: "Texts with fields; each event uses a random one.",
     fields: &[
-        optional("lines", LINES, "Text to draw."),
-        optional("define", Shape::Map(&LINES), "Texts of `{use NAME}`."),
+        optional(
+            "lines",
+            LINES,
+            "Texts, of which each event uses a random one.",
+        ),
+        optional(
+            "define",
+            Shape::Map(&LINES),
+            "Texts by name, for `{use NAME}`.",
+        ),
         optional(
             "end",
             Shape::Text,

@@ -96,7 +96,7 @@ const ELASTICSEARCH: Element = Element {
         optional(
             "action",
             Shape::Words(&["create", "index"]),
-            "Requested path.",
+            "Action of each entry; `create` by default.",
         ),
     ],
     one_of: &[],

@@ -9,7 +9,7 @@ use crate::spec::disk::{LIMITS, read_size};
 
 const CHANGE: Element = Element {
     name: "disk change",
-    about: "New speed and size of the disk; settings that are left out stay.",
+    about: "New speed and size of the disk; omitted keys keep their values.",
     fields: &LIMITS,
     one_of: &[],
 };
@@ -25,8 +25,8 @@ pub(super) const STEP: Element = Element {
         required(
             "do",
             Shape::Any(&[Shape::Words(&["full", "restore"]), Shape::Element(&CHANGE)]),
-            "`full`: accepts no more data. `restore`: as in `disks`, and what waits \
-             for it waits no longer.",
+            "`full`: accepts no more data. `restore`: accepts data as configured in `disks`; \
+             blocked calls continue.",
         ),
     ],
     one_of: &[],

@@ -109,7 +109,7 @@ fn f10_four_pairs_show_no_equivalence_and_gate_only_if_confirmed() {
     assert_eq!(goal.verdict, Verdict::Inconclusive);
     let reason = goal.reason.as_deref().unwrap();
     assert!(
-        reason.ends_with("may miss a fault of 52.7 % of all runs"),
+        reason.ends_with("may miss a fault that occurs in 52.7 % of all runs"),
         "{reason}"
     );
     let state = standing(&four, &search_pairs(&worse)).verdict;

@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str) -> Result<(Node, ExpressionKind), ExpressionErro
             word: Word::End, ..
         } => Ok((part.node, part.kind)),
         token => {
-            let message = "an operator or the end belongs here".to_owned();
+            let message = "expected an operator or the end".to_owned();
             Err(parser.wrong(token.at, token.length, message))
         }
     }
@@ -54,7 +54,7 @@ impl Parser<'_> {
         let part = if self.take(&Word::Question) {
             self.expect_kind(&condition, ExpressionKind::Truth)?;
             let then = self.choice()?;
-            self.expect(&Word::Colon, "`:` and the other value belong here")?;
+            self.expect(&Word::Colon, "expected `:` and the other value")?;
             let otherwise = self.choice()?;
             let kind = if then.kind == otherwise.kind {
                 then.kind
@@ -155,7 +155,7 @@ impl Parser<'_> {
             }
             Word::Open => {
                 let inner = self.choice()?;
-                self.expect(&Word::Close, "`)` belongs here")?;
+                self.expect(&Word::Close, "expected `)`")?;
                 inner
             }
             Word::Name(name) => match name.as_str() {
@@ -170,7 +170,7 @@ impl Parser<'_> {
                 return Err(self.wrong(token.at, token.length, message));
             }
             _ => {
-                let message = format!("{ACCEPTED} belongs here");
+                let message = format!("expected {ACCEPTED}");
                 return Err(self.wrong(token.at, token.length, message));
             }
         })
@@ -186,7 +186,7 @@ impl Parser<'_> {
             );
             return Err(self.wrong(token.at, token.length, message));
         };
-        self.expect(&Word::Open, "`(` belongs here")?;
+        self.expect(&Word::Open, "expected `(`")?;
         let mut arguments = Vec::new();
         while self.peek().word != Word::Close && (arguments.is_empty() || self.take(&Word::Comma)) {
             let argument = self.choice()?;
@@ -194,7 +194,7 @@ impl Parser<'_> {
             arguments.push(argument.node);
         }
         let end = self.peek();
-        self.expect(&Word::Close, "`,` or `)` belongs here")?;
+        self.expect(&Word::Close, "expected `,` or `)`")?;
         if arguments.len() != *count {
             let message = format!("{name}() takes {count} values, not {}", arguments.len());
             return Err(self.wrong(token.at, end.at + 1 - token.at, message));
@@ -230,11 +230,7 @@ impl Parser<'_> {
         if part.kind == kind {
             return Ok(());
         }
-        let message = format!(
-            "{} belongs here, and this is {}",
-            kind.words(),
-            part.kind.words()
-        );
+        let message = format!("expected {}, found {}", kind.words(), part.kind.words());
         Err(self.wrong(part.at, part.end - part.at, message))
     }
 

@@ -55,7 +55,7 @@ fn what_is_no_formula_is_marked() {
     for (text, at, length, message) in [
         ("", 0, 0, "the text ends"),
         ("1 +", 3, 0, "the text ends"),
-        ("1 + * 2", 4, 1, "belongs here"),
+        ("1 + * 2", 4, 1, "expected"),
         ("rand() < ", 9, 0, "the text ends"),
         (
             "active > 1",
@@ -68,19 +68,9 @@ fn what_is_no_formula_is_marked() {
         ("sin 1", 4, 1, "`(`"),
         ("(1", 2, 0, "`)`"),
         ("1 2", 2, 1, "an operator or the end"),
-        (
-            "1 + true",
-            4,
-            4,
-            "a number belongs here, and this is a condition",
-        ),
-        ("(t > 1) + 1", 1, 5, "a number belongs here"),
-        (
-            "1 ? 2 : 3",
-            0,
-            1,
-            "a condition belongs here, and this is a number",
-        ),
+        ("1 + true", 4, 4, "expected a number, found a condition"),
+        ("(t > 1) + 1", 1, 5, "expected a number"),
+        ("1 ? 2 : 3", 0, 1, "expected a condition, found a number"),
         ("true ? 1", 8, 0, "`:`"),
         ("(true ? 1 : 'a') + 1", 1, 14, "sometimes"),
         ("'a", 0, 2, "ends with it"),

@@ -428,7 +428,7 @@ fn read(reader: &mut GrpcMessageReader, bytes: &[u8]) -> (Vec<Vec<u8>>, Option<C
         match reader.advance(&bytes[read..]) {
             Ok((_, None)) => return (messages, None),
             Ok((_, Some(message))) if message.is_compressed => {
-                let why = "compressed messages are not read here";
+                let why = "compressed messages are not supported";
                 return (
                     messages,
                     Some(CallFailed::new(StatusCode::Unimplemented, why)),

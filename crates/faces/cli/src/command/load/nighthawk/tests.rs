@@ -203,7 +203,7 @@ fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
 #[test]
 fn what_is_not_built_is_refused_by_its_name() {
     let error = plan("--request-method CONNECT a").unwrap_err();
-    let says = "--request-method CONNECT is not built";
+    let says = "--request-method CONNECT is not supported";
     assert!(error.starts_with(says), "{error}");
 }
 
