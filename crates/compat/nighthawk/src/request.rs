@@ -195,7 +195,7 @@ pub enum SequencerIdle {
 /// Level of a log, the least severe first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum LogLevel {
-    /// As debug.
+    /// Answers and their connections.
     Trace,
     /// Progress once per second.
     Debug,

@@ -254,7 +254,7 @@ impl Generator<'_> {
         };
         let beside = LoadBeside {
             progress: &mut |_| {},
-            on_header: &mut |_| {},
+            on_note: &mut |_| {},
             source: None,
             agree: Some(&mut agree),
         };

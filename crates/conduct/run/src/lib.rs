@@ -42,8 +42,7 @@ pub use load::{
 pub use prepare::prepare;
 pub use request::{Progress, RunRequest};
 pub use stillwell_load::{
-    AnswerHeader, Feed, FeedError, ScenarioError, ScenarioResult, StepFailure, StepResult,
-    UserCounts,
+    AnswerNote, Feed, FeedError, ScenarioError, ScenarioResult, StepFailure, StepResult, UserCounts,
 };
 pub use stillwell_target::{ProgramError, find_program};
 pub use stillwell_telemetry::{PageAddress, PagePlan, SeriesNaming, TelemetryError};

@@ -79,7 +79,7 @@ pub fn conduct_load(
 ) -> Result<LoadCapture, LoadError> {
     let beside = LoadBeside {
         progress,
-        on_header: &mut |_| {},
+        on_note: &mut |_| {},
         source: None,
         agree: None,
     };

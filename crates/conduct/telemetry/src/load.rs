@@ -109,10 +109,11 @@ impl LoadTelemetry {
         let page = page.map(|page| MetricsPageServer::bind(page, &origin));
         let page = page.transpose()?;
         let sinks = telemetry.sinks.iter();
+        let names = telemetry.statsd_names.as_ref();
         let published = watch::Sender::new(Published::default());
         let tasks = ExportTasks {
             stats: sinks
-                .map(|sink| StatsExporter::new(sink, &origin, &tls))
+                .map(|sink| StatsExporter::new(sink, names, &origin, &tls))
                 .collect(),
             page,
             spans: telemetry.trace.as_ref().and_then(|trace| {

@@ -2,6 +2,8 @@
 
 use stillwell_http::{H1ResponseEvent, ParseError, ResponseParser};
 
+use super::build::AnswerBody;
+
 /// The head of an answer that was parsed before. Servers answer like requests
 /// alike, except the date once a second: comparing is ten times faster than
 /// parsing, and what is the same byte for byte means the same.
@@ -92,16 +94,16 @@ impl ResponseReader {
     pub(super) fn take(
         &mut self,
         input: &[u8],
-        wants_body: bool,
+        body: AnswerBody,
         memo: &mut HeadMemo,
     ) -> Result<Option<ResponseSummary>, ParseError> {
         match self.state {
-            ReaderState::Start if wants_body && memo.begins(input) => {
+            ReaderState::Start if body == AnswerBody::Any && memo.begins(input) => {
                 self.whole = memo.whole();
                 let rest = input.len() - memo.head.len();
                 self.body(self.whole.body_bytes, rest as u64)
             }
-            ReaderState::Start | ReaderState::Parsing => self.parse(input, wants_body, memo),
+            ReaderState::Start | ReaderState::Parsing => self.parse(input, body, memo),
             ReaderState::Left(left) => self.body(left, input.len() as u64),
         }
     }
@@ -130,7 +132,7 @@ impl ResponseReader {
     fn parse(
         &mut self,
         input: &[u8],
-        wants_body: bool,
+        body: AnswerBody,
         memo: &mut HeadMemo,
     ) -> Result<Option<ResponseSummary>, ParseError> {
         let is_start = self.state == ReaderState::Start;
@@ -164,12 +166,16 @@ impl ResponseReader {
                     self.whole.status = head.status;
                     self.whole.keep_alive = head.keep_alive;
                     self.whole.head_bytes = head.header_bytes as u64;
-                    if !wants_body {
+                    let is_tunnel = body.opens_tunnel(head.status);
+                    if is_tunnel || body == AnswerBody::Never {
                         self.parser = ResponseParser::new();
-                        return self.ended(read == input.len());
+                        self.whole.keep_alive &= !is_tunnel;
+                        // Through a tunnel, the other end may speak first.
+                        return self.ended(is_tunnel || read == input.len());
                     }
                     let is_read = self.watched.is_some() || self.headers_kept.is_some();
-                    let is_alike = !is_read && !matches!(head.status, 204 | 304);
+                    let is_framed = body == AnswerBody::Any && !matches!(head.status, 204 | 304);
+                    let is_alike = !is_read && is_framed;
                     if is_start && is_alike {
                         memo.learn(&input[..read], self.whole, head.content_length);
                     }
@@ -227,47 +233,54 @@ mod tests {
 
     use super::*;
 
-    const ANSWERS: [(&str, bool, u16, u64, bool); 6] = [
+    const ANSWERS: [(&str, AnswerBody, u16, u64, bool); 7] = [
         (
             "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc",
-            true,
+            AnswerBody::Any,
             200,
             3,
             true,
         ),
         (
             "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n",
-            false,
+            AnswerBody::Never,
             200,
             0,
             true,
         ),
         (
             "HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n",
-            true,
+            AnswerBody::Any,
             404,
             0,
             true,
         ),
         (
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 C\r\ncontent-length: 1\r\n\r\nx",
-            true,
+            AnswerBody::Any,
             201,
             1,
             true,
         ),
         (
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
-            true,
+            AnswerBody::Any,
             200,
             2,
             true,
         ),
         (
             "HTTP/1.1 503 No\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno",
-            true,
+            AnswerBody::Any,
             503,
             2,
+            false,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n",
+            AnswerBody::UnlessTunnel,
+            200,
+            0,
             false,
         ),
     ];
@@ -275,19 +288,19 @@ mod tests {
     proptest! {
         #[test]
         fn for_all_sequences_and_cuts_answers_read_as_they_are(
-            which in prop::collection::vec(0_usize..6, 1..20),
+            which in prop::collection::vec(0_usize..7, 1..20),
             cuts in prop::collection::vec(1_usize..40, 1..10),
         ) {
             let (mut memo, mut cuts) = (HeadMemo::default(), cuts.into_iter().cycle());
             let mut reader = ResponseReader::new(None);
             for index in which {
-                let (text, wants_body, status, body_bytes, keep_alive) = ANSWERS[index];
+                let (text, body, status, body_bytes, keep_alive) = ANSWERS[index];
                 let mut rest = text.as_bytes();
                 let mut seen = None;
                 while !rest.is_empty() {
                     prop_assert_eq!(seen, None, "whole before its end");
                     let cut = cuts.next().unwrap_or(1).min(rest.len());
-                    seen = reader.take(&rest[..cut], wants_body, &mut memo).unwrap();
+                    seen = reader.take(&rest[..cut], body, &mut memo).unwrap();
                     rest = &rest[cut..];
                 }
                 let head_bytes = header_bytes(text);
@@ -295,6 +308,22 @@ mod tests {
                 prop_assert_eq!(seen, Some(whole));
             }
         }
+    }
+
+    #[test]
+    fn a_tunnel_ends_an_answer_with_its_head_and_a_refusal_has_a_body() {
+        let mut memo = HeadMemo::default();
+        let mut read = |text: &str| {
+            let mut reader = ResponseReader::new(None);
+            let whole = reader.take(text.as_bytes(), AnswerBody::UnlessTunnel, &mut memo);
+            whole
+                .unwrap()
+                .map(|whole| (whole.status, whole.body_bytes, whole.keep_alive))
+        };
+        let opened = "HTTP/1.1 200 OK\r\n\r\nfrom the other end";
+        let refused = "HTTP/1.1 407 No\r\ncontent-length: 2\r\n\r\nno";
+        assert_eq!(read(opened), Some((200, 0, false)));
+        assert_eq!(read(refused), Some((407, 2, true)));
     }
 
     /// Names and values of the last head in `text`, `:status` among them.
@@ -316,7 +345,9 @@ mod tests {
             ("x-delta: soon\r\n", None),
         ] {
             let text = format!("HTTP/1.1 200 OK\r\n{headers}content-length: 0\r\n\r\n");
-            let whole = reader.take(text.as_bytes(), true, &mut memo).unwrap();
+            let whole = reader
+                .take(text.as_bytes(), AnswerBody::Any, &mut memo)
+                .unwrap();
             assert!(whole.is_some());
             assert_eq!(reader.watched(), number, "{headers}");
         }
@@ -327,15 +358,15 @@ mod tests {
         let mut memo = HeadMemo::default();
         let mut reader = ResponseReader::new(None);
         let text = b"HTTP/1.1 200 OK\r\n\r\nabc";
-        assert_eq!(reader.take(text, true, &mut memo), Ok(None));
+        assert_eq!(reader.take(text, AnswerBody::Any, &mut memo), Ok(None));
         assert_eq!(reader.finish().map(|whole| whole.body_bytes), Some(3));
         let text = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab";
         for _ in 0..2 {
             let mut reader = ResponseReader::new(None);
-            let followed = reader.take(text, true, &mut memo);
+            let followed = reader.take(text, AnswerBody::Any, &mut memo);
             assert_eq!(followed, Err(ParseError::Unrequested));
         }
-        let broken = ResponseReader::new(None).take(b"HELO\r\n\r\n", true, &mut memo);
+        let broken = ResponseReader::new(None).take(b"HELO\r\n\r\n", AnswerBody::Any, &mut memo);
         assert!(broken.is_err(), "{broken:?}");
     }
 }

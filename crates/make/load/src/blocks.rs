@@ -13,7 +13,7 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use stillwell_worker::{Marks, Sending, Slice, StampText, Wait, Worker as Generator, write_header};
 
-use super::build::{Head, Request};
+use super::build::{AnswerBody, Head, Request};
 use super::recorder::{Answer, Take, Ticket};
 use super::routes::RouteTally;
 use super::web::WebRecorder;
@@ -50,7 +50,7 @@ impl Blocks {
             generator: Rc::clone(generator),
             head: head.clone(),
             taken: RefCell::default(),
-            request: head.with(&[], true),
+            request: head.with(&[], AnswerBody::Any),
             requests,
             next: Cell::new(0),
             chosen: RefCell::default(),

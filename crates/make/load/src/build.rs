@@ -1,5 +1,7 @@
 //! Requests, laid out byte for byte before the load begins.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use stillwell_http::h2::{BodyLength, H2RequestBlock};
 use stillwell_http::h3::{self, write_data_head};
@@ -17,6 +19,9 @@ use stillwell_wire::tls::{ClientTls, TlsError};
 use super::calls::{self, Call};
 use super::trace;
 use super::tunnel::ProxyRequest;
+
+/// The method that opens a tunnel.
+const CONNECT: &str = "CONNECT";
 
 /// A load that cannot be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -108,10 +113,29 @@ pub(super) struct Endpoint {
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) encoded: EncodedRequest,
-    /// True if an answer may have a body.
-    pub(super) wants_body: bool,
+    /// The body of its answer.
+    pub(super) answer_body: AnswerBody,
     /// Index among the plan's requests for its endpoint.
     pub(super) described: usize,
+}
+
+/// The body of an answer, by the method of its request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum AnswerBody {
+    /// As its head says.
+    Any,
+    /// None, whatever its head says.
+    Never,
+    /// None if the status opens a tunnel, else as its head says. No request follows through
+    /// a tunnel.
+    UnlessTunnel,
+}
+
+impl AnswerBody {
+    /// Returns true if an answer of `status` opens a tunnel.
+    pub(super) const fn opens_tunnel(self, status: u16) -> bool {
+        matches!(self, Self::UnlessTunnel) && 200 <= status && status < 300
+    }
 }
 
 /// A request as its protocol sends it.
@@ -290,9 +314,16 @@ impl<'p> RequestEncoder<'p> {
             authority,
             ..
         } = request;
+        if method == CONNECT {
+            return self.connect_head(endpoint, request, &headers);
+        }
         Ok(match protocol {
             LoadProtocol::Http1 => {
-                Head::Http1(RequestTemplate::new(method, path, authority, &headers)?)
+                let head = RequestTemplate::new(method, path, authority, &headers)?;
+                Head::Http1(match self.client.connecting.states_empty_length {
+                    true => head.stating_empty_length(),
+                    false => head,
+                })
             }
             LoadProtocol::Http3 => {
                 Head::Http3(h3::H3RequestBlock::new(method, authority, path, &headers)?)
@@ -306,6 +337,25 @@ impl<'p> RequestEncoder<'p> {
                     method, scheme, authority, path, &headers,
                 )?)
             }
+        })
+    }
+
+    /// Encodes the head of a `CONNECT` request, for the host and port of its authority.
+    fn connect_head(
+        self,
+        endpoint: &EndpointPlan,
+        request: &RequestPlan,
+        headers: &[(&str, &str)],
+    ) -> Result<Head, HeadError> {
+        if request.body != BodyPlan::None {
+            return Err(HeadError::ConnectBody);
+        }
+        let port = if endpoint.tls_host.is_some() { 443 } else { 80 };
+        let authority = with_port(&request.authority, port);
+        Ok(match self.client.connecting.protocol {
+            LoadProtocol::Http1 => Head::Http1(RequestTemplate::connect(&authority, headers)?),
+            LoadProtocol::Http2 => Head::Http2(H2RequestBlock::connect(&authority, headers)?),
+            LoadProtocol::Http3 => return Err(HeadError::ConnectVersion),
         })
     }
 
@@ -332,10 +382,14 @@ impl<'p> RequestEncoder<'p> {
                 source,
             })
         };
-        let wants_body = request.method != "HEAD";
+        let answer_body = match request.method.as_str() {
+            "HEAD" => AnswerBody::Never,
+            CONNECT => AnswerBody::UnlessTunnel,
+            _ => AnswerBody::Any,
+        };
         match &request.body {
-            BodyPlan::None => requests.push(head.with(&[], wants_body)),
-            BodyPlan::Bytes(body) => requests.push(head.with(body, wants_body)),
+            BodyPlan::None => requests.push(head.with(&[], answer_body)),
+            BodyPlan::Bytes(body) => requests.push(head.with(body, answer_body)),
             BodyPlan::Grpc(call) => {
                 let set = match &call.messages {
                     GrpcMessages::Payload(payload) => Some(blocks(payload)?),
@@ -346,7 +400,7 @@ impl<'p> RequestEncoder<'p> {
             BodyPlan::Payload(payload) => {
                 let set = blocks(payload)?;
                 for block in 0..set.len() {
-                    requests.push(head.with(set.run(block, block + 1).bytes, wants_body));
+                    requests.push(head.with(set.run(block, block + 1).bytes, answer_body));
                 }
             }
         }
@@ -375,6 +429,15 @@ impl Endpoint {
     }
 }
 
+/// Returns `authority` with `port` unless it has one.
+fn with_port(authority: &str, port: u16) -> Cow<'_, str> {
+    let after_address = authority.rsplit(']').next().unwrap_or_default();
+    if after_address.contains(':') {
+        return Cow::Borrowed(authority);
+    }
+    Cow::Owned(format!("{authority}:{port}"))
+}
+
 /// The head of a request in either version.
 #[derive(Clone, Debug)]
 pub(super) enum Head {
@@ -384,7 +447,7 @@ pub(super) enum Head {
 }
 
 impl Head {
-    pub(super) fn with(&self, body: &[u8], wants_body: bool) -> Request {
+    pub(super) fn with(&self, body: &[u8], answer_body: AnswerBody) -> Request {
         let encoded = match self {
             Self::Http1(template) => {
                 let mut bytes = Vec::with_capacity(template.head_bytes_max() + body.len());
@@ -404,7 +467,7 @@ impl Head {
         };
         Request {
             encoded,
-            wants_body,
+            answer_body,
             described: 0,
         }
     }

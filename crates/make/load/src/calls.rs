@@ -10,7 +10,7 @@ use stillwell_payload::BlockSet;
 use stillwell_plan::load::{BodyPlan, GrpcMessages, GrpcPlan};
 use stillwell_units::{Moment, Nanos};
 
-use super::build::{EncodedRequest, Head, Request};
+use super::build::{AnswerBody, EncodedRequest, Head, Request};
 
 /// The gRPC part of a request. Its bytes are messages behind their heads.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(super) fn lay_out(
             write_message(message, false, &mut bytes).unwrap_or_default();
             ends.push(bytes.len());
         }
-        let mut request = head.with(&bytes, true);
+        let mut request = head.with(&bytes, AnswerBody::Any);
         if let EncodedRequest::Http2 { call, .. } = &mut request.encoded {
             *call = Some(Call {
                 ends: ends.into(),

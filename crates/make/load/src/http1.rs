@@ -30,10 +30,11 @@ impl ConnectionSlot {
         let worker = Rc::clone(&self.worker);
         let pool = Rc::clone(&self.pool);
         let reader = ResponseReader::new(worker.latency_header.as_deref());
-        let mut reader = reader.keeping_headers(worker.listener.is_some());
+        let mut reader = reader.keeping_headers(worker.wants_headers());
         let mut outgoing = Outgoing::default();
         let mut left = worker.client.connecting.requests_max.unwrap_or(u64::MAX);
         let mut is_proven = false;
+        let mut number = None;
         let mut now = clock::now();
         loop {
             let mut ticket = match self.in_hand.pop_front() {
@@ -80,6 +81,7 @@ impl ConnectionSlot {
             now = answer.end;
             worker.origin(ticket, reader.watched());
             worker.receive(answer.whole.status, reader.headers_kept());
+            worker.complete(&mut number, answer.whole.status);
             worker.answered(ticket, &answer);
             self.backoff.reset();
             is_proven = true;
@@ -216,7 +218,7 @@ impl ConnectionSlot {
                     .add(count as u64);
                 let mut memo = self.pool.memo.borrow_mut();
                 reader
-                    .take(&self.buffer[..count], request.wants_body, &mut memo)
+                    .take(&self.buffer[..count], request.answer_body, &mut memo)
                     .map_err(|error| self.worker.malformed(&error))?
             };
             let first_byte = *first_byte.get_or_insert(now);

@@ -471,6 +471,10 @@ impl Http2Session {
                         flight.head_bytes = bytes;
                         flight.first_byte = Some(now);
                     });
+                    if self.opens_tunnel(stream, status) {
+                        self.client.reset(stream, H2ErrorCode::CANCEL);
+                        self.answered(stream, now);
+                    }
                 }
                 Some(ClientEvent::Body { stream, bytes }) => {
                     if let Some(Some(flight)) = self.requests.get_mut(stream.slot()) {
@@ -524,6 +528,15 @@ impl Http2Session {
         self.in_flight -= 1;
         self.calls.end(stream);
         Some(flight)
+    }
+
+    /// Returns true if an answer of `status` opens a tunnel, through which nothing is sent.
+    fn opens_tunnel(&self, stream: Stream, status: u16) -> bool {
+        let flight = self.requests.get(stream.slot()).copied().flatten();
+        flight.is_some_and(|flight| {
+            let request = self.worker.request(self.pool.endpoint, flight.ticket);
+            request.answer_body.opens_tunnel(status)
+        })
     }
 
     fn answered(&mut self, stream: Stream, now: Moment) {

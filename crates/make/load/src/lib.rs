@@ -59,8 +59,8 @@ use tokio::sync::{mpsc, watch};
 pub use block_requests::BlockRequests;
 pub use build::PrepareLoadError;
 use build::{Endpoint, RequestEncoder};
-pub use listen::AnswerHeader;
-use listen::HeaderForwarder;
+pub use listen::AnswerNote;
+use listen::NoteForwarder;
 use routes::RouteTally;
 pub use scenario::{
     PreparedScenario, ScenarioError, ScenarioResult, ScenarioUsers, StepFailure, StepResult,
@@ -83,7 +83,7 @@ pub struct PreparedLoad {
     workers: Vec<PreparedWorker>,
     start: watch::Sender<Option<Moment>>,
     spans: Option<Receiver<Span>>,
-    headers: Option<Receiver<AnswerHeader>>,
+    notes: Option<Receiver<AnswerNote>>,
 }
 
 #[derive(Debug)]
@@ -94,7 +94,7 @@ struct PreparedWorker {
     routes: RouteTally,
     tracer: Option<Tracer>,
     supply: Option<mpsc::Receiver<SuppliedRequest>>,
-    listener: Option<HeaderForwarder>,
+    listener: Option<NoteForwarder>,
 }
 
 /// Says when a load that waits for it begins.
@@ -128,9 +128,10 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     let exports = trace.is_some_and(|trace| trace.export.is_some());
     let queue = exports.then(|| sync_channel(trace::SPANS_WAITING_MAX));
     let (sender, spans) = queue.unzip();
-    let listens = !telemetry.headers.is_empty();
-    let queue = listens.then(|| sync_channel(listen::HEADERS_WAITING_MAX));
-    let (listener, headers) = queue.unzip();
+    let listens = telemetry.completions || !telemetry.headers.is_empty();
+    let queue = listens.then(|| sync_channel(listen::NOTES_WAITING_MAX));
+    let (listener, notes) = queue.unzip();
+    let listener = listener.map(|queue| NoteForwarder::new(&plan, &queue));
     let routes = Routes::of(&plan.endpoints);
     let requests = endpoints.iter().map(|endpoint| &*endpoint.requests);
     let (here, of) = plan.worker_counts();
@@ -152,15 +153,13 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
                 Tracer::new(plan, telemetry.run, worker, sender.clone())
             }),
             supply: None,
-            listener: listener
-                .as_ref()
-                .map(|listener| HeaderForwarder::new(&plan, listener)),
+            listener: listener.clone(),
         }
     });
     Ok(PreparedLoad {
         workers: workers.collect(),
         spans,
-        headers,
+        notes,
         plan: Arc::clone(&plan),
         endpoints: endpoints.into(),
         tls,
@@ -184,11 +183,11 @@ impl PreparedLoad {
         self.spans.take()
     }
 
-    /// The other end of the queue of headers of answers, if any are reported; once.
+    /// The other end of the queue of notes about answers, if any are reported; once.
     /// It ends when the last worker has.
     #[must_use]
-    pub const fn take_headers(&mut self) -> Option<Receiver<AnswerHeader>> {
-        self.headers.take()
+    pub const fn take_notes(&mut self) -> Option<Receiver<AnswerNote>> {
+        self.notes.take()
     }
 
     /// Has requests come from elsewhere while the load goes on, in place of those of the

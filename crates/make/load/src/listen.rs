@@ -1,42 +1,77 @@
-//! Forwards response headers to the thread that conducts the load.
+//! Forwards notes about answers to the thread that conducts the load.
 //!
-//! Headers go through one bounded queue. If it is full they are dropped and counted, so no
+//! Notes go through one bounded queue. If it is full they are dropped and counted, so no
 //! worker waits.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use stillwell_metric::LoadShard;
 use stillwell_plan::LoadPlan;
 use stillwell_plan::load::AnswerHeadersPlan;
 
-/// Maximum number of waiting headers, of all workers together.
-pub(super) const HEADERS_WAITING_MAX: usize = 1 << 14;
+/// Maximum number of waiting notes, of all workers together.
+pub(super) const NOTES_WAITING_MAX: usize = 1 << 14;
 
 /// The status, among headers.
 const STATUS: &[u8] = b":status";
 
-/// A header of an answer.
+/// A note about an answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct AnswerHeader {
-    /// Its name in lower case; `:status` for the status.
-    pub name: String,
-    /// Its value; what is no UTF-8 is replaced.
-    pub value: String,
+pub enum AnswerNote {
+    /// A header.
+    Header {
+        /// Its name in lower case; `:status` for the status.
+        name: String,
+        /// Its value; what is no UTF-8 is replaced.
+        value: String,
+    },
+    /// The end of an answer over HTTP/1.1.
+    Complete {
+        /// Number of the connection, in the order of first answers, from 0 on.
+        connection: u64,
+        /// Status of the answer.
+        status: u16,
+    },
 }
 
-/// Forwards response headers of one worker.
+/// Forwards notes about the answers of one worker.
 #[derive(Clone, Debug)]
-pub(super) struct HeaderForwarder {
+pub(super) struct NoteForwarder {
     plan: Arc<LoadPlan>,
-    queue: SyncSender<AnswerHeader>,
+    queue: SyncSender<AnswerNote>,
+    /// The number of the next connection, of all workers.
+    next_connection: Arc<AtomicU64>,
 }
 
-impl HeaderForwarder {
-    pub(super) fn new(plan: &Arc<LoadPlan>, queue: &SyncSender<AnswerHeader>) -> Self {
+impl NoteForwarder {
+    pub(super) fn new(plan: &Arc<LoadPlan>, queue: &SyncSender<AnswerNote>) -> Self {
         Self {
             plan: Arc::clone(plan),
             queue: queue.clone(),
+            next_connection: Arc::default(),
+        }
+    }
+
+    /// Returns true if headers are forwarded.
+    pub(super) fn wants_headers(&self) -> bool {
+        !self.plan.telemetry.headers.is_empty()
+    }
+
+    /// Forwards the end of an answer on a connection, which gets its number by the first.
+    pub(super) fn complete(&self, shard: &LoadShard, number: &mut Option<u64>, status: u16) {
+        if !self.plan.telemetry.completions {
+            return;
+        }
+        let next = || self.next_connection.fetch_add(1, Ordering::Relaxed);
+        let connection = *number.get_or_insert_with(next);
+        self.send(shard, AnswerNote::Complete { connection, status });
+    }
+
+    fn send(&self, shard: &LoadShard, note: AnswerNote) {
+        if self.queue.try_send(note).is_err() {
+            shard.headers_dropped.add(1);
         }
     }
 
@@ -54,13 +89,11 @@ impl HeaderForwarder {
         }
         for plan in &self.plan.telemetry.headers {
             for (name, value) in selected(plan, status, &all) {
-                let header = AnswerHeader {
+                let note = AnswerNote::Header {
                     name: String::from_utf8_lossy(name).to_ascii_lowercase(),
                     value: String::from_utf8_lossy(value).into_owned(),
                 };
-                if self.queue.try_send(header).is_err() {
-                    shard.headers_dropped.add(1);
-                }
+                self.send(shard, note);
             }
         }
     }

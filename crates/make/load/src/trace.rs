@@ -223,6 +223,7 @@ mod tests {
 
     use stillwell_http::RequestTemplate;
 
+    use super::super::build::AnswerBody;
     use super::*;
 
     fn plan(headers: TraceHeaders) -> TracePlan {
@@ -249,7 +250,7 @@ mod tests {
                 bytes: bytes.into_boxed_slice(),
             },
             described: 0,
-            wants_body: true,
+            answer_body: AnswerBody::Any,
         }
     }
 

@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 use super::blocks::Blocks;
 use super::build::Endpoint;
 use super::coalesce::Coalescer;
-use super::listen::HeaderForwarder;
+use super::listen::NoteForwarder;
 use super::recorder::{Answer, PredicateWatch, RequestRecorder, Ticket};
 use super::routes::RouteTally;
 use super::spin::SpinTime;
@@ -54,7 +54,7 @@ pub(super) struct LoadSetup {
     /// Source of requests other than the plan.
     pub(super) supply: Option<mpsc::Receiver<SuppliedRequest>>,
     /// Forwards response headers, if the plan names any.
-    pub(super) listener: Option<HeaderForwarder>,
+    pub(super) listener: Option<NoteForwarder>,
 }
 
 /// State that the pools of one worker share on its thread.
@@ -95,7 +95,7 @@ pub(super) struct Worker {
     tracer: Option<RefCell<Tracer>>,
     pub(super) source: RequestSource,
     /// Forwards response headers, if the plan names any.
-    pub(super) listener: Option<HeaderForwarder>,
+    pub(super) listener: Option<NoteForwarder>,
 }
 
 /// Source of the requests of a worker.
@@ -464,6 +464,20 @@ impl Worker {
         if let Some(listener) = &self.listener {
             listener.forward(&self.recorder.borrow().shard, status, headers);
         }
+    }
+
+    /// Reports the end of an answer on the connection of `number`, which may get one here.
+    pub(super) fn complete(&self, number: &mut Option<u64>, status: u16) {
+        if let Some(listener) = &self.listener {
+            listener.complete(&self.recorder.borrow().shard, number, status);
+        }
+    }
+
+    /// Returns true if headers of answers are reported.
+    pub(super) fn wants_headers(&self) -> bool {
+        self.listener
+            .as_ref()
+            .is_some_and(NoteForwarder::wants_headers)
     }
 }
 

@@ -155,8 +155,10 @@ impl Http3 {
             return Ok(());
         };
         let (http, uni) = (&mut self.http, &mut self.unis[place].1);
+        let received = &self.service.shard.received_bytes;
         let mut result = Ok(true);
         let read = line.read(stream, |input| {
+            received.add(input.len() as u64);
             result = http.read_uni(uni, input);
             matches!(result, Ok(true))
         });
@@ -187,6 +189,7 @@ impl Http3 {
         let (http, service) = (&mut self.http, &self.service);
         let (mut failure, mut expects) = (None, false);
         let read = line.read(stream, |input| {
+            service.shard.received_bytes.add(input.len() as u64);
             match request.digest(http, service, input) {
                 Ok(is_waiting) => expects |= is_waiting,
                 Err(error) => failure = Some(error),

@@ -29,7 +29,7 @@ pub use request::{BodyPlan, EndpointPlan, RequestPlan};
 pub use routes::Routes;
 pub use telemetry::{
     AnswerHeadersPlan, ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol,
-    StatsSinkPlan, TelemetryPlan, TraceHeaders, TracePlan,
+    StatsSinkPlan, StatsdNamesPlan, TelemetryPlan, TraceHeaders, TracePlan,
 };
 pub use tunnel::{TunnelPlan, TunnelProtocol};
 
@@ -166,6 +166,10 @@ pub struct ConnectingPlan {
     /// True if HTTP/2 is spoken over TLS to a server that chooses no protocol by ALPN.
     #[serde(default)]
     pub without_alpn: bool,
+    /// True if requests of HTTP/1.1 without a body say `content-length: 0` whatever their
+    /// method is.
+    #[serde(default)]
+    pub states_empty_length: bool,
     /// The local address that connections come from, where it is not the
     /// kernel's choice; port 0 for one that the kernel chooses.
     pub source: Option<SocketAddr>,

@@ -160,11 +160,15 @@ impl EnvoyMessage {
         self.read(requests::read_alone)
     }
 
-    /// Reads a `StatsSink` of statsd. A sink with a `tcp_cluster_name` is at `tcp_address`.
+    /// Reads a `StatsSink` of statsd. A sink with a `tcp_cluster_name` is at `tcp_address`; `None`
+    /// without that.
     ///
     /// # Errors
     /// Every mistake in it, with its place.
-    pub fn stats_sink(&self, tcp_address: Option<&str>) -> Result<StatsSinkPlan, Diagnostics> {
+    pub fn stats_sink(
+        &self,
+        tcp_address: Option<&str>,
+    ) -> Result<Option<StatsSinkPlan>, Diagnostics> {
         self.read(|reader, node| stats_sink::read(reader, node, tcp_address))
     }
 

@@ -177,11 +177,6 @@ fn read_method(reader: &Reader, node: &Node) -> Option<Option<&'static str>> {
     };
     Some(match method {
         RequestMethod::Unspecified => None,
-        RequestMethod::Connect => {
-            let help = "CONNECT opens a tunnel, through which there is nothing to send";
-            reader.not_built(node.span, "method", "CONNECT", Some(help));
-            return None;
-        }
         other => Some(other.name()),
     })
 }
@@ -290,7 +285,6 @@ mod tests {
         for (options, says) in [
             ("[]", "there are no requests"),
             ("[{request_method: GOT}]", "did you mean `GET`?"),
-            ("[{request_method: CONNECT}]", "`CONNECT` is not supported"),
             ("[{request_body_size: 4194305}]", "is out of range"),
             ("[{headers: []}]", "did you mean `request_headers`?"),
             ("[{request_headers: [{header: {}}]}]", "needs `key`"),

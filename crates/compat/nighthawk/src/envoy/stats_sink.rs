@@ -17,11 +17,12 @@ const SCALE: &str = "scale_histogram_units_to_milliseconds";
 /// Default prefix of names.
 const PREFIX: &str = "envoy";
 
+/// Reads a sink; `Some(None)` if it names a cluster, and `tcp_address` gives no address for it.
 pub(super) fn read(
     reader: &Reader,
     node: &Node,
     tcp_address: Option<&str>,
-) -> Option<StatsSinkPlan> {
+) -> Option<Option<StatsSinkPlan>> {
     let names = [STATSD[0], STATSD[1], DOGSTATSD[0], DOGSTATSD[1], ADAPTER];
     let (name, config) = named(reader, node, "stats sink", &names)?;
     let config = required(reader, node, config)?;
@@ -56,11 +57,9 @@ pub(super) fn read(
             (protocol, read_address(reader, node, "UDP")?.to_string())
         }
         (None, Some(node)) => {
+            reader.text(node)?;
             let Some(to) = tcp_address else {
-                let message = "`tcp_cluster_name` names a cluster, and there are none here";
-                let error = reader.error(code::MISSING_KEY, node.span, message);
-                reader.report(error.help("say where it is with --stats-sink-address HOST:PORT"));
-                return None;
+                return Some(None);
             };
             (StatsProtocol::StatsdTcp, to.to_owned())
         }
@@ -70,7 +69,7 @@ pub(super) fn read(
             return None;
         }
     };
-    Some(StatsSinkPlan {
+    Some(Some(StatsSinkPlan {
         name: format!("{name} at {to}"),
         protocol,
         receiver: ReceiverPlan {
@@ -80,7 +79,7 @@ pub(super) fn read(
             path: String::new(),
         },
         prefix: prefix.to_owned(),
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -88,7 +87,7 @@ mod tests {
     use super::*;
     use crate::envoy::EnvoyMessage;
 
-    fn read(config: &str, tcp_address: Option<&str>) -> Result<StatsSinkPlan, String> {
+    fn read_sink(config: &str, tcp_address: Option<&str>) -> Result<Option<StatsSinkPlan>, String> {
         let text = format!(
             r#"{{name:"envoy.stat_sinks.statsd",typed_config:
                 {{"@type":"type.googleapis.com/envoy.config.metrics.v3.StatsdSink",{config}}}}}"#
@@ -100,15 +99,16 @@ mod tests {
 
     #[test]
     fn statsd_is_sent_in_datagrams_or_over_tcp() {
-        let plan = read(
+        let plan = read_sink(
             r#"address:{socket_address:{protocol:UDP,address:"127.0.0.1",port_value:8125}},prefix:nh"#,
             None,
-        )
-        .unwrap();
+        );
+        let plan = plan.unwrap().unwrap();
         assert_eq!(plan.protocol, StatsProtocol::Statsd);
         assert_eq!(plan.receiver.address, "127.0.0.1:8125");
         assert_eq!(plan.prefix, "nh");
-        let plan = read(r#"tcp_cluster_name:"statsd""#, Some("a:1")).unwrap();
+        let plan = read_sink(r#"tcp_cluster_name:"statsd""#, Some("a:1"));
+        let plan = plan.unwrap().unwrap();
         assert_eq!(plan.protocol, StatsProtocol::StatsdTcp);
         assert_eq!(
             (plan.receiver.address.as_str(), plan.prefix.as_str()),
@@ -120,11 +120,10 @@ mod tests {
                 scale_histogram_units_to_milliseconds:true,address:{socket_address:
                 {address:"::1",port_value:1}},prefix:nh}}}}"#;
         let message = EnvoyMessage::parse("--stats-sinks", adapted).unwrap();
-        let plan = message.stats_sink(None).unwrap();
+        let plan = message.stats_sink(None).unwrap().unwrap();
         assert_eq!(plan.protocol, StatsProtocol::Dogstatsd);
         assert_eq!(plan.receiver.address, "[::1]:1");
-        let error = read(r#"tcp_cluster_name:"statsd""#, None).unwrap_err();
-        assert!(error.contains("--stats-sink-address"), "{error}");
-        assert!(read("prefix:a", None).is_err());
+        assert_eq!(read_sink(r#"tcp_cluster_name:"statsd""#, None), Ok(None));
+        assert!(read_sink("prefix:a", None).is_err());
     }
 }

@@ -172,12 +172,6 @@ fn unsupported(request: &NighthawkRequest) -> Result<(), RequestError> {
     {
         return Err(RequestError::SourceUri { uri: uri.clone() });
     }
-    if request.content.request_method == "CONNECT" {
-        return Err(RequestError::Conflict(
-            "--request-method CONNECT is not supported: it opens a tunnel, through which there \
-             is nothing to send",
-        ));
-    }
     Ok(())
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use stillwell_config::files::{Disk, Files};
 use stillwell_config::requests::{SpanSink, target};
-use stillwell_metric::LoadCounter;
+use stillwell_metric::{LoadCounter, Outcome};
 use stillwell_plan::load::{
     AnswerHeadersPlan, ClientPlan, ConnectingPlan, IdleStrategy, LoadPace, LoadPlanParts,
-    LoadProtocol, Overflow, PredicatePlan, Spacing, TelemetryPlan, TraceHeaders, TracePlan,
-    UntilPlan,
+    LoadProtocol, Overflow, PredicatePlan, Spacing, StatsdNamesPlan, TelemetryPlan, TraceHeaders,
+    TracePlan, UntilPlan,
 };
 use stillwell_plan::rate::Ramp;
 use stillwell_plan::tls::{ClientTlsPlan, TlsSuites, Verification};
@@ -31,6 +31,15 @@ pub(super) const FAILURES: [&str; 5] = [
     "benchmark.pool_connection_failure",
     "benchmark.stream_resets",
     "requestsource.upstream_rq_5xx",
+];
+
+/// Classes of statuses, whose times are statistics of their own.
+const CLASSES: [(Outcome, &str); 5] = [
+    (Outcome::Ok, "2xx"),
+    (Outcome::Status3xx, "3xx"),
+    (Outcome::Status4xx, "4xx"),
+    (Outcome::Status5xx, "5xx"),
+    (Outcome::StatusOther, "xxx"),
 ];
 
 pub(super) const DURATION: Nanos = Nanos::from_secs(5);
@@ -87,6 +96,7 @@ impl NighthawkRequest {
                     requests_max: Some(load.max_requests_per_connection.into()),
                     timeout: load.timeout,
                     without_alpn: true,
+                    states_empty_length: true,
                     source: match &target.upstream_bind_config {
                         Some(text) => Some(
                             EnvoyMessage::parse("--upstream-bind-config", text)?.bind_address()?,
@@ -297,6 +307,8 @@ fn telemetry(output: &NighthawkOutput, run: RunId) -> Result<TelemetryPlan, Requ
         Ok(message.stats_sink(address)?)
     };
     let sinks = output.stats_sinks.iter().map(sink);
+    // A sink without an address is left out.
+    let sinks = sinks.filter_map(Result::transpose);
     let every = output
         .stats_flush_interval
         .map(|n| Nanos::from_secs(n.into()));
@@ -312,8 +324,25 @@ fn telemetry(output: &NighthawkOutput, run: RunId) -> Result<TelemetryPlan, Requ
             .map(trace)
             .transpose()?,
         headers: answer_headers(output)?,
+        completions: output.verbosity == LogLevel::Trace,
+        statsd_names: Some(statsd_names()),
         ..TelemetryPlan::default()
     })
+}
+
+/// Counters and times of a worker by Nighthawk's names.
+fn statsd_names() -> StatsdNamesPlan {
+    let counters = LoadCounter::foreign().map(|(counter, name)| (counter, name.to_owned()));
+    let time = |(outcome, class): (Outcome, &str)| {
+        let name = format!("benchmark_http_client.latency_{class}");
+        (outcome.name().to_owned(), name)
+    };
+    StatsdNamesPlan {
+        before_worker: "cluster".to_owned(),
+        worker_tag: "envoy.cluster_name".to_owned(),
+        counters: counters.collect(),
+        times: CLASSES.map(time).into(),
+    }
 }
 
 /// Returns the response headers that are logged, at level info as by Nighthawk's plugin.

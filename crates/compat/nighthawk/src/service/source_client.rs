@@ -70,9 +70,6 @@ pub enum RequestSourceError {
     /// The message cannot be read.
     #[error("its response is not a request")]
     Message(#[source] WireError),
-    /// The request opens a tunnel.
-    #[error("its request uses CONNECT, which opens a tunnel")]
-    Tunnel,
     /// The request has a body that is too long.
     #[error("its request has a body of {length} bytes: up to {BODY_BYTES_MAX} are sent")]
     Body {
@@ -204,9 +201,6 @@ fn request_of(bytes: &[u8]) -> Result<SourceRequest, RequestSourceError> {
         let value = text(key).filter(|value| !value.is_empty());
         headers.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
-    if text("method") == Some("CONNECT") {
-        return Err(RequestSourceError::Tunnel);
-    }
     for list in ["headers", "v3_headers"] {
         let listed = specifier.get(list).and_then(|list| list.get("headers"));
         for header in listed.and_then(Value::as_array).into_iter().flatten() {
@@ -253,10 +247,7 @@ mod tests {
         assert_eq!(request.headers, headers.map(pair));
         assert_eq!(request.body, Some(SourceBody::Bytes(3)));
         assert_eq!(read(&json!({})), Ok(SourceRequest::default()));
-        for (specifier, says) in [
-            (json!({ "method": "CONNECT" }), "uses CONNECT"),
-            (json!({ "content_length": 4_194_305 }), "up to 4194304"),
-        ] {
+        for (specifier, says) in [(json!({ "content_length": 4_194_305 }), "up to 4194304")] {
             let why = read(&json!({ "request_specifier": specifier })).unwrap_err();
             assert!(why.contains(says), "{why}");
         }

@@ -37,6 +37,7 @@ fn plan(workers: u16, requests: u64) -> LoadPlan {
         client: ClientPlan {
             connecting: ConnectingPlan {
                 without_alpn: false,
+                states_empty_length: false,
                 connections: workers.into(),
                 protocol: LoadProtocol::Http1,
                 streams: 1,

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use stillwell_load::{AnswerHeader, Feed, PreparedLoad};
+use stillwell_load::{AnswerNote, Feed, PreparedLoad};
 use stillwell_metric::LoadShard;
 use stillwell_scope::{Scope, Token, clock};
 use stillwell_telemetry::LoadTelemetry;
@@ -21,15 +21,15 @@ const REQUESTS_MAX: Nanos = Nanos::from_secs(2);
 /// Maximum time in which a source ends.
 const CLOSE_MAX: Nanos = Nanos::from_secs(1);
 
-/// Maximum number of headers forwarded at a time, so seconds are reported in between.
-const HEADERS_AT_ONCE: usize = 4096;
+/// Maximum number of notes forwarded at a time, so seconds are reported in between.
+const NOTES_AT_ONCE: usize = 4096;
 
 /// Consumers and the source of a load.
 pub struct LoadBeside<'a> {
     /// Receives each second, warm-up included.
     pub progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
-    /// Receives the response headers that the plan names.
-    pub on_header: &'a mut dyn FnMut(&AnswerHeader),
+    /// Receives the notes about answers that the plan wants.
+    pub on_note: &'a mut dyn FnMut(&AnswerNote),
     /// Source of requests other than the plan.
     pub source: Option<&'a dyn LoadSource>,
     /// Returns the start once connections are open, or `None` to give up; without it the
@@ -64,10 +64,10 @@ impl fmt::Debug for LoadBeside<'_> {
 /// The started consumers and source of a load.
 pub(super) struct LoadCompanions<'a> {
     progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
-    on_header: &'a mut dyn FnMut(&AnswerHeader),
+    on_note: &'a mut dyn FnMut(&AnswerNote),
     agree: Option<AgreeStart<'a>>,
     pub(super) telemetry: Option<LoadTelemetry>,
-    headers: Option<Receiver<AnswerHeader>>,
+    notes: Option<Receiver<AnswerNote>>,
     /// Scope of the source, and the number of requests to wait for before the start.
     source: Option<(Scope, u64)>,
 }
@@ -90,10 +90,10 @@ impl<'a> LoadCompanions<'a> {
         };
         Ok(Self {
             progress: beside.progress,
-            on_header: beside.on_header,
+            on_note: beside.on_note,
             agree: beside.agree,
             telemetry,
-            headers: prepared.take_headers(),
+            notes: prepared.take_notes(),
             source,
         })
     }
@@ -129,7 +129,7 @@ impl<'a> LoadCompanions<'a> {
     /// Time until the next event; the workers end at `until`.
     pub(super) fn pause_length(&self, collector: &Collector, until: Option<Moment>) -> Nanos {
         let now = clock::now();
-        if self.headers.is_some() || until.is_some_and(|until| now >= until) {
+        if self.notes.is_some() || until.is_some_and(|until| now >= until) {
             return LOOK_EVERY;
         }
         let due = until.into_iter().chain([collector.next_look()]);
@@ -138,9 +138,9 @@ impl<'a> LoadCompanions<'a> {
         due.max(LOOK_EVERY)
     }
 
-    /// Publishes the interval that has just ended, if one has, and the response headers.
+    /// Publishes the interval that has just ended, if one has, and the notes about answers.
     pub(super) fn publish(&mut self, collector: &mut Collector, is_draining: bool) {
-        self.forward_headers(HEADERS_AT_ONCE);
+        self.forward_notes(NOTES_AT_ONCE);
         if collector.look(clock::now())
             && let Some(snapshot) = collector.snapshot(is_draining)
         {
@@ -151,16 +151,16 @@ impl<'a> LoadCompanions<'a> {
         }
     }
 
-    fn forward_headers(&mut self, at_most: usize) {
-        let headers = self.headers.iter().flat_map(Receiver::try_iter);
-        for header in headers.take(at_most) {
-            (self.on_header)(&header);
+    fn forward_notes(&mut self, at_most: usize) {
+        let notes = self.notes.iter().flat_map(Receiver::try_iter);
+        for note in notes.take(at_most) {
+            (self.on_note)(&note);
         }
     }
 
     /// Ends everything but the telemetry, after the workers.
     pub(super) fn finish(mut self) -> Option<LoadTelemetry> {
-        self.forward_headers(usize::MAX);
+        self.forward_notes(usize::MAX);
         if let Some((scope, _)) = self.source.take() {
             scope.close(CLOSE_MAX);
         }

@@ -86,6 +86,7 @@ pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
                 requests_max: None,
                 timeout: Nanos::from_secs(5),
                 without_alpn: false,
+                states_empty_length: false,
                 source: None,
             },
             tunnel: None,

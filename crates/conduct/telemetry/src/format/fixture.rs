@@ -27,6 +27,7 @@ pub(crate) fn page(count: u64) -> MetricsPage {
     MetricsPage {
         started: Nanos::from_secs(1_700_000_000),
         taken: Nanos::from_millis(1_700_000_005_250),
+        named: Vec::new(),
         points: vec![
             point(
                 catalogue::REQUESTS_SENT,

@@ -51,6 +51,43 @@ pub(crate) struct MetricsPage {
     pub(crate) taken: Nanos,
     /// The points.
     pub(crate) points: Vec<MetricPoint>,
+    /// The same for receivers of statsd with names of their own, if there are any.
+    pub(crate) named: Vec<NamedPoint>,
+}
+
+/// A series of one worker under a given name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct NamedPoint {
+    /// Number of the worker.
+    pub(crate) worker: usize,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its value.
+    pub(crate) value: NamedValue,
+}
+
+/// The value of a series under a given name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum NamedValue {
+    /// A total that never falls.
+    Counter(u64),
+    /// Times.
+    Times {
+        /// Number of times since the beginning.
+        count: u64,
+        /// Those since the last flush, each with its number.
+        recent: Vec<(Nanos, u64)>,
+    },
+}
+
+impl NamedPoint {
+    /// Total of a counter, number of times.
+    pub(crate) const fn total(&self) -> u64 {
+        match &self.value {
+            NamedValue::Counter(total) => *total,
+            NamedValue::Times { count, .. } => *count,
+        }
+    }
 }
 
 /// One series and its value.

@@ -1,11 +1,15 @@
 //! Lines of statsd.
 
+mod named;
+
 use std::ops::Range;
 
 use stillwell_metric::{Metric, Unit};
+use stillwell_plan::load::StatsdNamesPlan;
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::format::page::{MetricPoint, MetricsPage, PointValue, RECENT_QUANTILES};
+use named::NamedLines;
 
 /// Encodes what has changed since the last send, for a statsd server.
 ///
@@ -22,6 +26,8 @@ pub(crate) struct Statsd {
     datagram_bytes_max: usize,
     /// Total sent of each point so far.
     sent: Vec<u64>,
+    /// Names in place of ours, if there are any.
+    names: Option<NamedLines>,
 }
 
 /// Lines that travel together.
@@ -55,12 +61,22 @@ impl Statsd {
             tags,
             datagram_bytes_max,
             sent: Vec::new(),
+            names: None,
         }
+    }
+
+    /// Sends the named points of a page instead, if there are `names`.
+    pub(crate) fn named(mut self, names: Option<&StatsdNamesPlan>) -> Self {
+        self.names = names.map(|names| NamedLines::new(&self.prefix, self.tags.is_some(), names));
+        self
     }
 
     /// All that is new in `page`, cut between points where a datagram is full. A
     /// single point longer than that has a datagram of its own.
     pub(crate) fn datagrams(&mut self, page: &MetricsPage) -> Vec<Datagram> {
+        if let Some(names) = &mut self.names {
+            return names.datagrams(page, self.datagram_bytes_max);
+        }
         self.sent.resize(page.points.len(), 0);
         let mut datagrams: Vec<Datagram> = Vec::new();
         for (index, point) in page.points.iter().enumerate() {
@@ -84,6 +100,9 @@ impl Statsd {
 
     /// `datagram` of `page` got through.
     pub(crate) fn mark_sent(&mut self, page: &MetricsPage, datagram: &Datagram) {
+        if let Some(names) = &mut self.names {
+            return names.mark_sent(page, datagram);
+        }
         for index in datagram.points.clone() {
             let (Some(point), Some(sent)) = (page.points.get(index), self.sent.get_mut(index))
             else {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use stillwell_metric::{
-    Histogram, Interval, LoadShard, LoadTime, Metric, Outcome, TimeState, add_histogram, catalogue,
-    empty_histogram,
+    Histogram, Interval, LoadCounter, LoadShard, LoadTime, Metric, Outcome, TimeState,
+    add_histogram, catalogue, empty_histogram,
 };
 use stillwell_plan::LoadPlan;
-use stillwell_plan::load::LoadPace;
+use stillwell_plan::load::{LoadPace, StatsdNamesPlan};
 use stillwell_units::Nanos;
 
-use crate::format::page::{MetricPoint, MetricsPage, PointValue, Times};
+use crate::format::page::{MetricPoint, MetricsPage, NamedPoint, NamedValue, PointValue, Times};
 
 /// Makes pages from snapshots, and the last one from the result.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(super) struct Gatherer {
     has_spans: bool,
     started: Nanos,
     times: Vec<RecordedTimes>,
+    /// Names for receivers of statsd, if they are not ours.
+    names: Option<StatsdNamesPlan>,
 }
 
 /// Histograms of one kind of time.
@@ -42,6 +44,7 @@ impl Gatherer {
             has_warmup: plan.warmup > Nanos::ZERO,
             has_spans: plan.telemetry.trace.as_ref().is_some_and(exports),
             started: now,
+            names: plan.telemetry.statsd_names.clone(),
             times: times(has_schedule)
                 .map(|time| RecordedTimes {
                     time,
@@ -79,6 +82,7 @@ impl Gatherer {
             started: self.started,
             taken: now,
             points,
+            named: self.named(shards),
         }
     }
 
@@ -106,6 +110,42 @@ impl Gatherer {
             recorded.all = all;
         }
         self.page(shards, now)
+    }
+
+    /// Counters of each worker, and the times of all workers as those of the first.
+    fn named(&self, shards: &[Arc<LoadShard>]) -> Vec<NamedPoint> {
+        let Some(names) = &self.names else {
+            return Vec::new();
+        };
+        let counter =
+            |worker: usize, shard: &LoadShard, (counter, name): &(LoadCounter, String)| {
+                NamedPoint {
+                    worker,
+                    name: name.clone(),
+                    value: NamedValue::Counter(counter.value(shard)),
+                }
+            };
+        let mut points = Vec::new();
+        for (worker, shard) in shards.iter().enumerate() {
+            let counters = names.counters.iter();
+            points.extend(counters.map(|named| counter(worker, shard, named)));
+        }
+        for (outcome, name) in &names.times {
+            let is_it = |recorded: &&RecordedTimes| match recorded.time {
+                LoadTime::Service(end) => end.name() == outcome,
+                _ => false,
+            };
+            let recorded = self.times.iter().find(is_it);
+            points.extend(recorded.map(|recorded| NamedPoint {
+                worker: 0,
+                name: name.clone(),
+                value: NamedValue::Times {
+                    count: recorded.all.len(),
+                    recent: each(&recorded.recent),
+                },
+            }));
+        }
+        points
     }
 
     fn counters(&self, shards: &[Arc<LoadShard>]) -> Vec<MetricPoint> {
@@ -154,6 +194,15 @@ impl Gatherer {
         }
         points
     }
+}
+
+/// The recorded values of `times`, each with its number.
+fn each(times: &Histogram<u64>) -> Vec<(Nanos, u64)> {
+    let cells = times.iter_recorded();
+    let value = |cell: u64| Nanos::new(times.median_equivalent(cell));
+    cells
+        .map(|cell| (value(cell.value_iterated_to()), cell.count_at_value()))
+        .collect()
 }
 
 /// Totals of the counters without a label.

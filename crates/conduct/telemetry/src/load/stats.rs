@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use stillwell_plan::load::{StatsProtocol, StatsSinkPlan};
+use stillwell_plan::load::{StatsProtocol, StatsSinkPlan, StatsdNamesPlan};
 use stillwell_plan::tls::Alpn;
 use stillwell_scope::explain;
 use stillwell_units::Nanos;
@@ -58,8 +58,14 @@ enum StatsConnection {
 }
 
 impl StatsExporter {
-    pub(super) fn new(plan: &StatsSinkPlan, origin: &Arc<Origin>, tls: &ClientTls) -> Self {
-        let statsd = |tags| Statsd::new(&plan.prefix, tags, Statsd::DATAGRAM_BYTES_MAX);
+    pub(super) fn new(
+        plan: &StatsSinkPlan,
+        names: Option<&StatsdNamesPlan>,
+        origin: &Arc<Origin>,
+        tls: &ClientTls,
+    ) -> Self {
+        let statsd =
+            |tags| Statsd::new(&plan.prefix, tags, Statsd::DATAGRAM_BYTES_MAX).named(names);
         let receiver = |alpn| Receiver::new(&plan.receiver, tls, alpn);
         let address = plan.receiver.address.clone();
         let datagrams = |statsd, address| StatsConnection::StatsdDatagrams {

@@ -22,8 +22,8 @@ use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::load::LoadPlanParts;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
 use stillwell_run::{
-    AddressFamily, AnswerHeader, Interrupt, LoadBeside, LoadCapture, LoadEnd, LoadError,
-    LoadSource, conduct_load_beside,
+    AddressFamily, AnswerNote, Interrupt, LoadBeside, LoadCapture, LoadEnd, LoadError, LoadSource,
+    conduct_load_beside,
 };
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, Seed};
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         original: None,
         keep_going: arguments.keep_going,
         source: None,
-        on_header: &|_| {},
+        on_note: &|_| {},
         quiet: arguments.quiet,
         format: arguments.output_format,
         capture: arguments.capture.as_deref(),
@@ -107,7 +107,7 @@ struct Job<'a> {
     /// Source of requests, if it is not the plan.
     source: Option<&'a dyn LoadSource>,
     /// Receives the response headers that the plan names.
-    on_header: &'a dyn Fn(&AnswerHeader),
+    on_note: &'a dyn Fn(&AnswerNote),
     quiet: bool,
     format: LoadFormat,
     /// Folder in which the capture is kept, if it is.
@@ -136,7 +136,7 @@ impl Job<'_> {
                 }
                 display.show(snapshot);
             },
-            on_header: &mut |header| (self.on_header)(header),
+            on_note: &mut |note| (self.on_note)(note),
             source: self.source,
             agree: None,
         };

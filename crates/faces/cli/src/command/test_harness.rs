@@ -14,17 +14,25 @@ const RESULTS: &str = ".stillwell/results";
 /// Endings of names of tests, which folders do not have.
 const ENDINGS: [&str; 2] = ["_performance", "_correctness"];
 
-/// Flags about machines and versions, which have no effect.
-const UNUSED: [&str; 9] = [
-    "-c",
-    "-v",
-    "-u",
+/// Flags about machines and versions, which have no effect. These have a value.
+const UNUSED: [&str; 5] = ["-v", "-u", "--version", "--user-id", "--vector-version"];
+
+/// These have none.
+const UNUSED_SWITCHES: [&str; 8] = [
     "-b",
     "-r",
     "-p",
-    "--configuration",
-    "--version",
-    "--user",
+    "--bootstrap-only",
+    "--run-only",
+    "--skip-terraform",
+    "--percentages",
+    "--repair",
+];
+
+/// Configurations that are tests of their own here.
+const CONFIGURATIONS: [(&str, &str, &str); 2] = [
+    ("file-to-tcp", "single_file", "file-to-tcp"),
+    ("file-to-tcp", "multi_file", "files-to-tcp"),
 ];
 
 /// Returns the command line of Stillwell that does the same, and remarks about flags without
@@ -38,6 +46,7 @@ pub(crate) fn translate(
     exists: impl Fn(&Path) -> bool,
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (mut test, mut targets, mut remarks) = (None, Vec::new(), Vec::new());
+    let mut configuration = None;
     let mut words = typed.iter();
     let mut compares = false;
     while let Some(word) = words.next() {
@@ -50,18 +59,22 @@ pub(crate) fn translate(
             "test" => {}
             "compare" => compares = true,
             "-t" | "--test" => test = Some(value()?.as_str()),
-            "-s" => targets.push(value()?.clone()),
+            "-c" | "--configuration" => configuration = Some(value()?.as_str()),
+            "-s" | "--subject" | "--subjects" => targets.push(value()?.clone()),
             flag if UNUSED.contains(&flag) => {
                 let value = value()?;
                 remarks.push(format!("{flag} {value} has no effect"));
             }
+            flag if UNUSED_SWITCHES.contains(&flag) => {
+                remarks.push(format!("{flag} has no effect"));
+            }
             other => bail!(
-                "unknown word `{other}`: write test-harness [test|compare] -t TEST [-s TARGET]"
+                "unknown word `{other}`: write test-harness [test|compare] -t TEST [-c CONFIGURATION] [-s TARGET]"
             ),
         }
     }
     let test = test.context("-t TEST is missing")?;
-    let folder = folder_name(test);
+    let folder = folder_name(test, configuration);
     if compares {
         let suffix = format!("-{folder}");
         let mut results: Vec<&String> = folders
@@ -80,9 +93,14 @@ pub(crate) fn translate(
         return Ok((words.into(), remarks));
     }
     let places = [format!("harness/{folder}"), folder.clone(), test.to_owned()];
+    // The name as it is typed has no configuration.
+    let places = &places[..if configuration.is_some() { 2 } else { 3 }];
     let place = places.iter().find(|place| exists(Path::new(place)));
-    let place = place.with_context(|| {
-        format!("there is no folder harness/{folder}: run this beside the folder `harness`")
+    let place = place.with_context(|| match configuration {
+        Some(name) => format!(
+            "there is no folder harness/{folder}: configuration `{name}` of `{test}` has to be there"
+        ),
+        None => format!("there is no folder harness/{folder}: run this beside the folder `harness`"),
     })?;
     let mut words = vec!["stillwell".to_owned(), "run".to_owned(), place.clone()];
     if !targets.is_empty() {
@@ -99,11 +117,21 @@ pub(crate) fn result_names() -> Vec<String> {
         .collect()
 }
 
-/// The folder of a test: `disk_buffer_performance` is in `disk-buffer`.
-fn folder_name(test: &str) -> String {
+/// The folder of a test: `disk_buffer_performance` is in `disk-buffer`, its configuration
+/// `high_concurrency` in `disk-buffer-high-concurrency`.
+fn folder_name(test: &str, configuration: Option<&str>) -> String {
     let mut names = ENDINGS.iter();
     let name = names.find_map(|ending| test.strip_suffix(ending));
-    name.unwrap_or(test).replace('_', "-")
+    let folder = name.unwrap_or(test).replace('_', "-");
+    let Some(configuration) = configuration.filter(|name| *name != "default") else {
+        return folder;
+    };
+    let mut known = CONFIGURATIONS.iter();
+    let known = known.find(|(test, name, _)| *test == folder && *name == configuration);
+    match known {
+        Some((_, _, folder)) => (*folder).to_owned(),
+        None => format!("{folder}-{}", configuration.replace('_', "-")),
+    }
 }
 
 #[cfg(test)]
@@ -113,7 +141,9 @@ mod tests {
     fn translated(line: &str, folders: &[&str]) -> Result<String, String> {
         let typed: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let folders: Vec<String> = folders.iter().map(|name| (*name).to_owned()).collect();
-        let exists = |path: &Path| path == Path::new("harness/disk-buffer");
+        let known = ["disk-buffer", "files-to-tcp", "tcp-to-tcp-high-concurrency"];
+        let known = known.map(|name| Path::new("harness").join(name));
+        let exists = |path: &Path| known.iter().any(|known| known == path);
         let translated = translate(&typed, &folders, exists);
         let line =
             |(words, remarks): (Vec<String>, Vec<String>)| [words, remarks].concat().join(" ");
@@ -122,7 +152,8 @@ mod tests {
 
     // compat: Vector's test harness | bin/test -t, -s | works
     // compat: Vector's test harness | bin/compare -t | works
-    // compat: Vector's test harness | -c, -u, -v, -b, -r | differs | no effect: nothing runs on other machines
+    // compat: Vector's test harness | bin/test -c, bin/compare -c | works
+    // compat: Vector's test harness | -u, -v, -b, -r | differs | no effect: nothing runs on other machines
     #[test]
     fn command_lines_of_the_harness_run_its_folders_and_report_their_newest_result() {
         let results = [
@@ -140,6 +171,18 @@ mod tests {
                 "stillwell run harness/disk-buffer --targets vector,rsyslog -v 0.1 has no effect",
             ),
             (
+                "-b -t disk_buffer_performance -c default",
+                "stillwell run harness/disk-buffer -b has no effect",
+            ),
+            (
+                "-t tcp_to_tcp_performance -c high_concurrency",
+                "stillwell run harness/tcp-to-tcp-high-concurrency",
+            ),
+            (
+                "-t file_to_tcp_performance -c multi_file",
+                "stillwell run harness/files-to-tcp",
+            ),
+            (
                 "compare -t disk_buffer_performance",
                 "stillwell report .stillwell/results/20200102T000000-disk-buffer",
             ),
@@ -154,6 +197,10 @@ mod tests {
             ("", "-t TEST is missing"),
             ("-t", "-t needs a value"),
             ("-t tcp_performance", "there is no folder harness/tcp"),
+            (
+                "-t disk-buffer -c 16_cores",
+                "configuration `16_cores` of `disk-buffer`",
+            ),
             ("compare -t udp", "there is no result of `udp`"),
             ("-t a --what", "unknown word `--what`"),
         ] {

@@ -45,6 +45,7 @@ pub(super) fn parts(
                 requests_max: connecting.requests_max,
                 timeout: connecting.connect_timeout,
                 without_alpn: false,
+                states_empty_length: false,
                 source: None,
             },
             tunnel: tunnel::plan(&spec.tunnel)?,

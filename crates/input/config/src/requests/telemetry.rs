@@ -18,7 +18,7 @@ pub(super) fn plan(stats: &StatsSpec, trace: &TraceSpec, run: RunId) -> Telemetr
             sample: trace.sample.unwrap_or(1.0),
             export: trace.sink.clone(),
         }),
-        headers: Vec::new(),
+        ..TelemetryPlan::default()
     }
 }
 

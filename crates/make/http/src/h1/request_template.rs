@@ -9,7 +9,8 @@ use super::build::{is_token, write_content_length, write_headers};
 pub struct RequestTemplate {
     /// Request line and headers, each with its line end, up to the length.
     prefix: Vec<u8>,
-    has_body: bool,
+    /// True if a length of 0 is written too.
+    states_empty: bool,
 }
 
 impl RequestTemplate {
@@ -37,16 +38,46 @@ impl RequestTemplate {
             prefix.extend_from_slice(part.as_bytes());
         }
         write_headers(headers, &mut prefix)?;
-        let has_body = !matches!(method, "GET" | "HEAD" | "OPTIONS" | "DELETE" | "TRACE");
-        Ok(Self { prefix, has_body })
+        let states_empty = !matches!(method, "GET" | "HEAD" | "OPTIONS" | "DELETE" | "TRACE");
+        Ok(Self {
+            prefix,
+            states_empty,
+        })
+    }
+
+    /// A `CONNECT` request for `authority`, which is a host with its port; `headers` as with
+    /// [`Self::new`]. It goes with a length of 0, of which nothing is written.
+    ///
+    /// What follows the head of an answer from 200 to 299 is the peer's.
+    ///
+    /// # Errors
+    /// [`HeadError`] where any part would not arrive as what it was given as.
+    pub fn connect(authority: &str, headers: &[(&str, &str)]) -> Result<Self, HeadError> {
+        check_authority(authority)?;
+        let mut prefix =
+            format!("CONNECT {authority} HTTP/1.1\r\nhost: {authority}\r\n").into_bytes();
+        write_headers(headers, &mut prefix)?;
+        Ok(Self {
+            prefix,
+            states_empty: false,
+        })
+    }
+
+    /// Writes a length of 0 with every method, also with those that need no body.
+    #[must_use]
+    pub fn stating_empty_length(self) -> Self {
+        Self {
+            states_empty: true,
+            ..self
+        }
     }
 
     /// Appends the head of a request whose body of `content_length` bytes
     /// follows. What `out` holds already stays: requests can be pipelined.
     pub fn write_head(&self, content_length: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.prefix);
-        // A length of nothing is only said where a body would be expected.
-        if self.has_body || content_length > 0 {
+        // By default a length of 0 is only written where a body would be expected.
+        if self.states_empty || content_length > 0 {
             write_content_length(content_length, out);
         }
         out.extend_from_slice(b"\r\n");
@@ -66,17 +97,13 @@ impl RequestTemplate {
 }
 
 /// Returns the head of a `CONNECT` request to a proxy for `authority`, which is a host with
-/// its port; `headers` as with [`RequestTemplate::new`].
-///
-/// What follows the head of an answer from 200 to 299 is the peer's.
+/// its port, as of [`RequestTemplate::connect`].
 ///
 /// # Errors
 /// [`HeadError`] where any part would not arrive as what it was given as.
 pub fn connect_head(authority: &str, headers: &[(&str, &str)]) -> Result<Vec<u8>, HeadError> {
-    check_authority(authority)?;
-    let mut head = format!("CONNECT {authority} HTTP/1.1\r\nhost: {authority}\r\n").into_bytes();
-    write_headers(headers, &mut head)?;
-    head.extend_from_slice(b"\r\n");
+    let mut head = Vec::new();
+    RequestTemplate::connect(authority, headers)?.write_head(0, &mut head);
     Ok(head)
 }
 

@@ -40,6 +40,7 @@ fn plan() -> Arc<LoadPlan> {
                 requests_max: None,
                 timeout: Nanos::SECOND,
                 without_alpn: false,
+                states_empty_length: false,
                 source: None,
             },
             tunnel: None,

@@ -120,6 +120,13 @@ pub struct CounterError {
 }
 
 impl LoadCounter {
+    /// Counters that have a name of Nighthawk, by that name; of several, the first.
+    pub fn foreign() -> impl Iterator<Item = (Self, &'static str)> {
+        let is_foreign = |name: &str| name.contains('.') || name.starts_with("upstream_");
+        let known = NAMES.iter().filter(move |(name, _)| is_foreign(name));
+        known.map(|(name, what)| (Self(*what), *name))
+    }
+
     /// Returns the reported value, of the measured time.
     #[must_use]
     pub fn value(self, shard: &LoadShard) -> u64 {

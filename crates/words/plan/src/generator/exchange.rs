@@ -57,6 +57,7 @@ impl ExchangePlan {
                 requests_max: self.requests_max,
                 timeout: self.connect_timeout,
                 without_alpn: false,
+                states_empty_length: false,
                 source: None,
             },
             tunnel: None,

@@ -168,6 +168,7 @@ mod tests {
             client: ClientPlan {
                 connecting: ConnectingPlan {
                     without_alpn: false,
+                    states_empty_length: false,
                     connections: 1,
                     protocol: LoadProtocol::Http1,
                     streams: 1,

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use stillwell_metric::LoadCounter;
 use stillwell_units::{Nanos, RunId};
 
 /// Export during a load. The default exports nothing.
@@ -23,6 +24,12 @@ pub struct TelemetryPlan {
     pub trace: Option<TracePlan>,
     /// Headers of answers that are reported to the caller of the load.
     pub headers: Vec<AnswerHeadersPlan>,
+    /// True if the end of each answer over HTTP/1.1 is reported to the caller of the load.
+    #[serde(default)]
+    pub completions: bool,
+    /// Names that statsd's receivers get, if not Stillwell's.
+    #[serde(default)]
+    pub statsd_names: Option<StatsdNamesPlan>,
 }
 
 impl Default for TelemetryPlan {
@@ -35,6 +42,8 @@ impl Default for TelemetryPlan {
             page: None,
             trace: None,
             headers: Vec::new(),
+            completions: false,
+            statsd_names: None,
         }
     }
 }
@@ -74,6 +83,20 @@ pub struct StatsSinkPlan {
     pub receiver: ReceiverPlan,
     /// Prefix of every name, without the dot behind it; statsd only.
     pub prefix: String,
+}
+
+/// Names of counts and times for receivers of statsd, in place of Stillwell's. Times are sent
+/// as a line for each of them, not as quantiles.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct StatsdNamesPlan {
+    /// The part of each name before the number of the worker: `cluster` for `cluster.0.NAME`.
+    pub before_worker: String,
+    /// The key of the tag that holds that number, where a receiver takes tags.
+    pub worker_tag: String,
+    /// The counters of each worker.
+    pub counters: Vec<(LoadCounter, String)>,
+    /// The times from sending a request to the end of its answer, by the name of the outcome.
+    pub times: Vec<(String, String)>,
 }
 
 /// The protocol of a stats sink.

@@ -16,7 +16,7 @@ use stillwell_plan::LoadPlan;
 use stillwell_plan::tls::Verification;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
 use stillwell_run::{
-    AnswerHeader, Interrupt, LoadBeside, LoadCapture, LoadEnd, LoadSource, conduct_load_beside,
+    AnswerNote, Interrupt, LoadBeside, LoadCapture, LoadEnd, LoadSource, conduct_load_beside,
 };
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{LoadRules, load_warnings};
@@ -60,7 +60,7 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     let source = request.source_client()?;
     let beside = LoadBeside {
         progress: &mut |_| {},
-        on_header: &mut |_| {},
+        on_note: &mut |_| {},
         source: source.as_ref().map(|source| source as &dyn LoadSource),
         agree: None,
     };
@@ -121,7 +121,7 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
         original: Some(original(&options)),
         keep_going: true,
         source: source.as_ref().map(|source| source as &dyn LoadSource),
-        on_header: &|header| log_header(header, log),
+        on_note: &|note| log_note(note, log),
         quiet: request.output.verbosity > LogLevel::Debug,
         format: format_of(request),
         capture: None,
@@ -205,6 +205,12 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     if request.target.tls_context.is_some() {
         log.warn("--tls-context is deprecated, use --transport-socket instead.");
     }
+    if plan.telemetry.sinks.len() < request.output.stats_sinks.len() {
+        log.warn(
+            "--stats-sinks: nothing is sent to the cluster of `tcp_cluster_name`. Say where it is with \
+             --stats-sink-address HOST:PORT.",
+        );
+    }
     let trace = request.output.trace.as_deref().unwrap_or_default();
     if current_zipkin_uri(trace) != trace {
         log.warn("--trace: version 2 of Zipkin's interface is used, not version 1.");
@@ -219,6 +225,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
 
 /// Logs the load before its start.
 fn announce(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
+    log.trace("Node: nighthawk_service_node, zone nighthawk_service_zone.");
     let workers = u32::from(plan.workers);
     if request.load.concurrency == Concurrency::Auto {
         log.info(&format!("Detected {workers} (v)CPUs with affinity.."));
@@ -247,12 +254,20 @@ fn announce(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     }
 }
 
-/// Logs a response header in the words of Nighthawk's plugin.
-fn log_header(header: &AnswerHeader, log: Log) {
-    let AnswerHeader { name, value } = header;
-    log.info(&format!(
-        "Received Header with name {name} and value {value}"
-    ));
+/// Logs a response header in the words of Nighthawk's plugin, and the end of an answer in those of
+/// Envoy's codec and of its client, which are a line each.
+fn log_note(note: &AnswerNote, log: Log) {
+    match note {
+        AnswerNote::Header { name, value } => log.info(&format!(
+            "Received Header with name {name} and value {value}"
+        )),
+        AnswerNote::Complete { connection, status } => {
+            log.trace(&format!("[C{connection}] message complete"));
+            log.trace(&format!(
+                "[C{connection}] message complete, status {status}"
+            ));
+        }
+    }
 }
 
 /// Returns a warning if one worker sent clearly fewer requests than another. Every other figure hides that.

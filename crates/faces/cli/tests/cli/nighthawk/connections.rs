@@ -140,6 +140,35 @@ fn the_connection_used_last_is_used_first_or_all_take_turns() {
     }
 }
 
+/// Nighthawk's test of the same counts lines of Envoy.
+#[test]
+fn the_log_says_which_connection_carried_each_answer() {
+    let origin = Origin::start();
+    for (strategy, connections, requests) in [("mru", 2, [22, 0, 0]), ("lru", 3, [22, 20, 20])] {
+        let line = format!(
+            "--experimental-h1-connection-reuse-strategy {strategy} --connections {connections} \
+             --prefetch-connections --rps 50 --simple-warmup -v trace --duration 100 \
+             --termination-predicate benchmark.http_2xx:{} {}",
+            requests.iter().sum::<usize>() / 2 - 1,
+            origin.url()
+        );
+        let ended = client(&line);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        for (number, expected) in requests.into_iter().enumerate() {
+            let text = format!("[C{number}] message complete");
+            let lines = ended.stderr.lines().filter(|line| line.contains(&text));
+            // The warm-up shifts the turns of connections.
+            let actual = lines.count();
+            assert!(
+                actual.abs_diff(expected) <= 2,
+                "{strategy} {number}: {}",
+                ended.stderr
+            );
+            assert!(strategy != "mru" || actual == expected, "{}", ended.stderr);
+        }
+    }
+}
+
 // compat: nighthawk_client | --upstream-bind-config | works
 #[test]
 fn connections_come_from_the_address_that_is_named() {

@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
 
+use stillwell_units::float_from_u64;
+
 use super::*;
 
 const FEW: &str = "--rps 100 --connections 1 --duration 1.2s";
@@ -25,7 +27,7 @@ fn datagrams(socket: &UdpSocket) -> String {
     all
 }
 
-// compat: nighthawk_client | --stats-sinks | differs | statsd and dog_statsd, with Stillwell's names
+// compat: nighthawk_client | --stats-sinks | differs | statsd and dog_statsd; times of all workers have the number of the first; a cluster needs --stats-sink-address, else a warning says that nothing is sent
 // compat: nighthawk_client | --stats-flush-interval | works
 // compat: nighthawk_client | --stats-flush-interval-duration | works
 #[test]
@@ -44,14 +46,59 @@ fn statsd_is_reported_counts_in_datagrams_at_every_flush() {
     ] {
         let result = measure(&format!("{FEW} {every} {sink} {}", origin.url()));
         let printed = datagrams(&socket);
-        let is_counter = |line: &&str| line.starts_with("nh.") && line.ends_with("|c");
+        let values = |name: &str, kind: &str| -> Vec<f64> {
+            let lines = printed.lines().filter_map(|line| line.strip_prefix(name));
+            lines
+                .filter_map(|line| line.strip_suffix(kind)?.parse().ok())
+                .collect()
+        };
+        let answered = values("nh.cluster.0.benchmark.http_2xx:", "|c");
+        let total = float_from_u64(result.counter("benchmark.http_2xx"));
         assert!(
-            printed.lines().any(|line| is_counter(&line)),
+            (answered.iter().sum::<f64>() - total).abs() < 0.1,
             "{every}: {printed}"
+        );
+        // A line for each request, in milliseconds.
+        let times = values("nh.cluster.0.benchmark_http_client.latency_2xx:", "|ms");
+        assert!(
+            (float_from_u64(times.len() as u64) - total).abs() < 0.1,
+            "{every}: {printed}"
+        );
+        assert!(
+            times.iter().all(|time| (0.0..60_000.0).contains(time)),
+            "{times:?}"
         );
         let sinks = result.output["options"]["stats_sinks"].as_array().unwrap();
         assert_eq!(sinks[0]["name"], "envoy.stat_sinks.statsd");
     }
+}
+
+#[test]
+fn receivers_of_tags_get_the_worker_as_a_tag() {
+    let origin = Origin::start();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let to = format!(
+        "address:{{socket_address:{{address:\"127.0.0.1\",port_value:{port}}}}},prefix:\"nh\""
+    );
+    let line = format!(
+        "{FEW} --concurrency 2 {} {}",
+        sink("dog_statsd", &to),
+        origin.url()
+    );
+    measure(&line);
+    let printed = datagrams(&socket);
+    for worker in ["|c|#envoy.cluster_name:0", "|c|#envoy.cluster_name:1"] {
+        let is_count = |line: &str| {
+            line.starts_with("nh.cluster.benchmark.http_2xx:") && line.ends_with(worker)
+        };
+        assert!(printed.lines().any(is_count), "{worker}: {printed}");
+    }
+    let is_time = |line: &str| {
+        line.starts_with("nh.cluster.benchmark_http_client.latency_2xx:")
+            && line.ends_with("|ms|#envoy.cluster_name:0")
+    };
+    assert!(printed.lines().any(is_time), "{printed}");
 }
 
 #[test]
@@ -60,6 +107,10 @@ fn statsd_is_reported_counts_over_tcp_where_its_cluster_is() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let sink = sink("statsd", "tcp_cluster_name:\"statsd\"");
+    let few = "--rps 100 --termination-predicate benchmark.http_2xx:2";
+    let result = measure(&format!("{few} {sink} {}", origin.url()));
+    let warning = "[W] --stats-sinks: nothing is sent to the cluster";
+    assert!(result.log.contains(warning), "{}", result.log);
     let at = format!("--stats-sink-address {address} --stats-flush-interval 1");
     measure(&format!("{FEW} {at} {sink} {}", origin.url()));
     let (mut stream, _) = listener.accept().unwrap();

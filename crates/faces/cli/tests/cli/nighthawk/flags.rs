@@ -120,7 +120,7 @@ fn every_output_format_is_reported_on_standard_output_alone() {
     assert!(ended.stderr.contains("Bad argument: "), "{}", ended.stderr);
 }
 
-// compat: nighthawk_client | --verbosity | differs | trace is debug
+// compat: nighthawk_client | --verbosity | differs | trace adds the answers of each connection, not all of Envoy's lines
 #[test]
 fn each_level_of_verbosity_prints_the_lines_of_those_above_it() {
     let origin = Origin::start();
@@ -145,6 +145,12 @@ fn each_level_of_verbosity_prints_the_lines_of_those_above_it() {
         assert_eq!(
             ended.stderr.contains("][W] "),
             is_warned,
+            "{level}: {}",
+            ended.stderr
+        );
+        assert_eq!(
+            ended.stderr.contains("nighthawk_service_zone"),
+            level == "trace",
             "{level}: {}",
             ended.stderr
         );

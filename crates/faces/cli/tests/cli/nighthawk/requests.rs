@@ -1,5 +1,8 @@
 //! Methods, bodies and headers of requests.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
 use super::*;
 
 const BODY: &str = "benchmark_http_client.response_body_size";
@@ -64,9 +67,9 @@ fn headers_arrive_and_say_how_requests_are_answered() {
     assert_eq!(echo(more) - echo(""), bytes as u64);
 }
 
-// compat: nighthawk_client | --request-method | differs | PATCH too; CONNECT is refused, because nothing goes through its tunnel
+// compat: nighthawk_client | --request-method | differs | PATCH too; an answer that opens a tunnel ends the request of CONNECT, and its connection or stream is closed
 #[test]
-fn every_method_but_connect_is_sent() {
+fn every_method_is_sent() {
     let origin = Origin::start();
     let few = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:1";
     for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE"] {
@@ -76,15 +79,49 @@ fn every_method_but_connect_is_sent() {
         let bytes = whole(&result.statistic(BODY)["raw_max"]);
         assert_eq!(bytes == 0, method == "HEAD", "{method}: {bytes}");
     }
-    let ended = client(&format!("--request-method CONNECT {}", origin.url()));
-    assert_eq!(ended.code, 1);
-    assert!(
-        ended
-            .stderr
-            .contains("Bad argument: --request-method CONNECT"),
-        "{}",
-        ended.stderr
+}
+
+#[test]
+fn an_answer_that_opens_a_tunnel_ends_its_request_and_its_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let line = format!(
+        "--request-method CONNECT --rps 100 --connections 1 --duration 100 --output-format json \
+         --termination-predicate benchmark.http_2xx:1 http://{address}/path"
     );
+    let (_named, process) = start_client(&line);
+    let expected = format!("CONNECT {address} HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    let mut tunnels = Vec::new();
+    for _ in 0..2 {
+        let (mut tunnel, _) = listener.accept().unwrap();
+        tunnel.set_read_timeout(Some(LONG)).unwrap();
+        let mut head = vec![0; expected.len()];
+        tunnel.read_exact(&mut head).unwrap();
+        assert_eq!(String::from_utf8(head).unwrap(), expected);
+        // The other end of a tunnel may speak first.
+        tunnel
+            .write_all(b"HTTP/1.1 200 OK\r\n\r\n220 hello\r\n")
+            .unwrap();
+        tunnels.push(tunnel);
+    }
+    let ended = process.finish(LONG);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let output: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let result = &output["results"][0];
+    assert_eq!(counter_of(result, "benchmark.http_2xx"), 2);
+    assert_eq!(counter_of(result, "upstream_cx_total"), 2);
+}
+
+#[test]
+fn a_refused_tunnel_is_an_answer_like_another() {
+    let origin = Origin::start();
+    let line = "--request-method CONNECT --rps 100 --connections 1 --no-default-failure-predicates \
+                --termination-predicate requests:4";
+    for protocol in ["http1", "http2"] {
+        let result = measure(&format!("{line} --protocol {protocol} {}", origin.url()));
+        let answered = result.counter("benchmark.http_4xx") + result.counter("benchmark.http_2xx");
+        assert!(answered >= 4, "{protocol}: {:?}", result.counters(""));
+    }
 }
 
 /// Requests for bodies of 13 and 17 bytes in turn.

@@ -38,6 +38,7 @@ fn plan() -> LoadPlan {
                 requests_max: None,
                 timeout: Nanos::SECOND,
                 without_alpn: false,
+                states_empty_length: false,
                 source: None,
             },
             tunnel: None,

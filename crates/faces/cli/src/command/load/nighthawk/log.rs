@@ -17,6 +17,10 @@ impl Log {
         Self { least }
     }
 
+    pub(super) fn trace(self, text: &str) {
+        self.say(LogLevel::Trace, 'T', text);
+    }
+
     pub(super) fn info(self, text: &str) {
         self.say(LogLevel::Info, 'I', text);
     }

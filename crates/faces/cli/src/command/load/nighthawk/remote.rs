@@ -21,7 +21,7 @@ use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{LoadRules, load_warnings};
 
 use super::log::Log;
-use super::{announce, cpus, log_header, log_problems, original, random_run, warn};
+use super::{announce, cpus, log_note, log_problems, original, random_run, warn};
 use crate::command::load::add_typed;
 use crate::command::load::remedy::OptionNames;
 use progress::Progress;
@@ -111,7 +111,7 @@ impl Prepared {
         let source = self.source.as_ref();
         let beside = LoadBeside {
             progress: &mut |snapshot| task.report(progress.take(snapshot)),
-            on_header: &mut |header| log_header(header, log),
+            on_note: &mut |note| log_note(note, log),
             source: source.map(|source| source as &dyn LoadSource),
             agree: None,
         };

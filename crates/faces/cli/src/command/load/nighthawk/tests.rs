@@ -201,13 +201,6 @@ fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_by_its_name() {
-    let error = plan("--request-method CONNECT a").unwrap_err();
-    let says = "--request-method CONNECT is not supported";
-    assert!(error.starts_with(says), "{error}");
-}
-
-#[test]
 fn values_are_refused_with_their_flag() {
     for (words, says) in [
         ("--foo a", "PARSE ERROR: Argument: --foo"),
