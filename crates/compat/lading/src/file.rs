@@ -209,6 +209,9 @@ fn say_target(reader: &Reader, node: &Node) {
         map.ignore(key);
     }
     let command = map.required("command").and_then(|node| {
+        if matches!(node.value, Value::Scalar { .. }) {
+            return reader.text(node);
+        }
         let map = reader.map(node, &Keys::new("command", &["path"]))?;
         reader.text(map.required("path")?)
     });

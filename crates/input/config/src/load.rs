@@ -19,6 +19,7 @@ use crate::rules::ready_probe_of;
 use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_target};
 
 mod apply;
+mod build_file;
 mod native;
 mod suite;
 mod targets;
@@ -97,6 +98,8 @@ impl<'l> Loader<'l> {
             return Loaded::checked(None, NATIVE, diagnostics);
         };
         apply::to_run(&mut run_plan, overrides, target, &mut diagnostics);
+        let run_plan = run_plan.recording_checks();
+        suite::warn_of_checks(&run_plan, "", &mut diagnostics);
         Loaded::checked(Some(run_plan), format, diagnostics)
     }
 

@@ -147,6 +147,8 @@ enum Content {
     List(Vec<Node>),
     Map {
         entries: Vec<Entry>,
+        /// Places of the entries by key, once there are many.
+        places: HashMap<String, usize>,
         key: Option<Key>,
     },
 }
@@ -188,9 +190,13 @@ impl<'s> Tree<'s> {
                     self.open(anchor, tag, span, Content::List(Vec::new()));
                 }
                 Event::MappingStart(_, anchor, tag) => {
-                    let (entries, key) = (Vec::new(), None);
+                    let content = Content::Map {
+                        entries: Vec::new(),
+                        places: HashMap::new(),
+                        key: None,
+                    };
                     let tag = self.tag(tag.as_deref());
-                    self.open(anchor, tag, span, Content::Map { entries, key });
+                    self.open(anchor, tag, span, content);
                 }
                 Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
                 Event::Alias(anchor) => {
@@ -262,11 +268,15 @@ impl<'s> Tree<'s> {
         match self.open.last_mut().map(|open| &mut open.content) {
             None => self.root = Some(node),
             Some(Content::List(list)) => list.push(node),
-            Some(Content::Map { entries, key }) => match key.take() {
+            Some(Content::Map {
+                entries,
+                places,
+                key,
+            }) => match key.take() {
                 None => *key = Some(key_of(node, self.source, &mut self.diagnostics)),
                 Some(key) => {
                     let entry = entry(key, node);
-                    push_entry(entries, entry, self.source, &mut self.diagnostics);
+                    push_entry((entries, places), entry, self.source, &mut self.diagnostics);
                 }
             },
         }
@@ -377,16 +387,25 @@ fn entry(key: Key, mut value: Node) -> Entry {
     Entry { key, value }
 }
 
+/// Number of entries up to which a key is compared with each of them.
+const FEW: usize = 16;
+
 fn push_entry(
-    entries: &mut Vec<Entry>,
+    (entries, places): (&mut Vec<Entry>, &mut HashMap<String, usize>),
     entry: Entry,
     source: &Arc<Source>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    if let Some(first) = entries
-        .iter()
-        .find(|earlier| earlier.key.text == entry.key.text)
-    {
+    let text = &entry.key.text;
+    let first = if entries.len() <= FEW {
+        entries.iter().find(|earlier| earlier.key.text == *text)
+    } else {
+        for (place, earlier) in entries.iter().enumerate().skip(places.len()) {
+            places.insert(earlier.key.text.clone(), place);
+        }
+        places.get(text).map(|place| &entries[*place])
+    };
+    if let Some(first) = first {
         diagnostics.push(
             Diagnostic::error(
                 code::DUPLICATE_KEY,

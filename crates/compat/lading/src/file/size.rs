@@ -1,8 +1,11 @@
 //! Sizes as lading spells them.
 
-use stillwell_units::{ByteSize, floor_to_u64};
+use stillwell_units::{ByteSize, floor_to_u64, whole_number};
 
 use stillwell_text::{Node, Reader, code};
+
+/// Prefixes of whole numbers that are not decimal.
+const RADIXES: [&str; 3] = ["0x", "0o", "0b"];
 
 /// A size and whether it was written in bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,10 +18,18 @@ pub struct Size {
 
 /// `text` as lading 0.33 reads sizes: a number, a prefix in any case (`k`, `M`,
 /// `G`, `T`, `P`, with `i` for powers of 1024) and `B` for bytes or `b` for
-/// bits; bytes if neither.
+/// bits; bytes if neither. A number alone may be hexadecimal, octal or binary.
 #[must_use]
 pub fn parse_size(text: &str) -> Option<Size> {
     let text = text.trim();
+    if RADIXES.iter().any(|radix| text.starts_with(radix))
+        && let Some(bytes) = whole_number(text)
+    {
+        return Some(Size {
+            bytes: ByteSize::new(bytes),
+            if_bytes: None,
+        });
+    }
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
         .unwrap_or(text.len());
@@ -105,6 +116,9 @@ mod tests {
             ("1_000 KiB", 1_024_000),
             ("30g", 30_000_000_000),
             ("8 Kibit", 1024),
+            ("0x800000", 8_388_608),
+            ("0o17", 15),
+            ("0b101", 5),
         ] {
             assert_eq!(parse_size(text).unwrap().bytes.bytes(), bytes, "{text}");
         }

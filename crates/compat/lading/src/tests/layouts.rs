@@ -241,4 +241,14 @@ fn the_settings_of_a_suite_complete_its_cases() {
         "{warnings}"
     );
     assert!(!warnings.contains("check `open`"), "{warnings}");
+    // A single run of the case records the same, and warns too.
+    let case = Path::new("/suite/cases/one");
+    let loaded = load_run_from(&files, case, &RunOverrides::default());
+    let loaded = loaded.unwrap_or_else(|result| panic!("{result}"));
+    assert!(loaded.plan.observer.kernel.processes);
+    let warnings = loaded.warnings.to_string();
+    assert!(
+        warnings.contains("check `lost` cannot be measured"),
+        "{warnings}"
+    );
 }

@@ -13,6 +13,7 @@ use stillwell_plan::{
 use stillwell_text::{Diagnostic, Diagnostics, Place, code};
 use stillwell_units::{Nanos, Seed};
 
+use super::build_file::RepositoryBuild;
 use super::target_from_override;
 use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, VariantArgument};
 use crate::rate::parse_rate;
@@ -124,6 +125,8 @@ pub(super) struct Given {
     pub(super) several_targets: bool,
     /// Place of missing keys.
     pub(super) place: Option<Place>,
+    /// The build that the repository of revisions names.
+    pub(super) build: Option<RepositoryBuild>,
 }
 
 /// Lays `overrides` over `plan`, whose file is right or has mistakes.
@@ -321,14 +324,15 @@ fn set_variants(
             .to_vec();
     }
     if let Some(argument) = &overrides.baseline {
-        set_variant(plan, 0, argument, overrides, diagnostics);
+        set_variant(plan, 0, argument, (overrides, given), diagnostics);
     }
     if let Some(argument) = &overrides.comparison {
         let named = plan
             .variants
             .iter()
             .position(|variant| variant.name == "comparison");
-        set_variant(plan, named.unwrap_or(1), argument, overrides, diagnostics);
+        let index = named.unwrap_or(1);
+        set_variant(plan, index, argument, (overrides, given), diagnostics);
     }
 }
 
@@ -336,7 +340,7 @@ fn set_variant(
     plan: &mut ExperimentPlan,
     index: usize,
     argument: &VariantArgument,
-    overrides: &SuiteOverrides,
+    (overrides, given): (&SuiteOverrides, &Given),
     diagnostics: &mut Diagnostics,
 ) {
     let known = plan
@@ -346,6 +350,15 @@ fn set_variant(
             BinarySource::Git(git) => Some(git.clone()),
             BinarySource::AsPlanned | BinarySource::Path(_) => None,
         });
+    let known = known.or_else(|| {
+        let RepositoryBuild { build, output } = given.build.clone()?;
+        Some(GitSource {
+            repository: absolute(Path::new(".")),
+            revision: String::new(),
+            build,
+            output,
+        })
+    });
     let Some(variant) = plan.variants.get_mut(index) else {
         return;
     };
@@ -369,7 +382,8 @@ fn set_variant(
                 None => {
                     let message = format!("`git:{revision}` needs a build command and its output");
                     diagnostics.push(Diagnostic::error(code::BUILD_INCOMPLETE, message).help(
-                        "e.g. `--build 'cargo build --release' --build-output target/release/x`",
+                        "e.g. `--build 'cargo build --release' --build-output target/release/x`, or \
+                         `build` and `output` in stillwell.yaml of the repository",
                     ));
                 }
             }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_plan::experiment::FamilyPlan;
-use stillwell_plan::{ExperimentPlan, SuitePlan};
+use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan};
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
+use super::build_file::RepositoryBuild;
 use super::native::NativeFile;
-use super::{Loaded, NATIVE, apply, plan_of};
+use super::{Loaded, NATIVE, apply, build_file, plan_of};
 use crate::discover::{Case, CaseKind, Lookup, first_prose, matches};
 use crate::files::Files;
 use crate::foreign::ForeignFormat;
@@ -40,9 +41,11 @@ pub(super) fn load(
         Some(CaseKind::Foreign(format)) => format.name(),
         Some(CaseKind::Native) | None => NATIVE,
     };
+    let build = build_file::read(lookup.files, overrides, &mut diagnostics);
+    let changes = (overrides, build.as_ref());
     let mut experiments = Vec::new();
     for opened in opened {
-        experiments.extend(opened.experiments(lookup.files, overrides, &mut diagnostics));
+        experiments.extend(opened.experiments(lookup.files, changes, &mut diagnostics));
     }
     let seed = overrides.seed.or_else(|| {
         experiments
@@ -95,7 +98,7 @@ impl<'l> Opened<'l> {
     fn experiments(
         mut self,
         files: &dyn Files,
-        overrides: &SuiteOverrides,
+        (overrides, build): (&SuiteOverrides, Option<&RepositoryBuild>),
         diagnostics: &mut Diagnostics,
     ) -> Vec<ExperimentPlan> {
         let has_errors = self.diagnostics.has_errors();
@@ -109,7 +112,8 @@ impl<'l> Opened<'l> {
                 }
                 CaseKind::Native => self.read_native(files, name, cell, &mut diagnostics_of_case),
             };
-            if let Some((mut plan, given)) = read {
+            if let Some((mut plan, mut given)) = read {
+                given.build = build.cloned();
                 if plan.summary.is_none() {
                     let readme = files.read(&self.case.folder.join("README.md"));
                     plan.summary = readme.ok().and_then(|text| first_prose(&text));
@@ -119,7 +123,8 @@ impl<'l> Opened<'l> {
                 apply::to_experiment(&mut plan, overrides, &given, is_right, &mut applied);
                 diagnostics_of_case.append(applied);
                 plan.run_plan = plan.run_plan.recording_checks();
-                warn_of_checks(&plan, &mut diagnostics_of_case);
+                let of = format!(" of {}", plan.name);
+                warn_of_checks(&plan.run_plan, &of, &mut diagnostics_of_case);
                 experiments.push(plan);
             }
             diagnostics.append(diagnostics_of_case);
@@ -142,6 +147,7 @@ impl<'l> Opened<'l> {
             variants: spec.has_variants,
             several_targets: spec.has_several_targets,
             place: Some(place),
+            build: None,
         };
         let folder = self.case.folder.clone();
         let mut plan = plan_of(spec, name.to_owned(), folder, variants);
@@ -154,11 +160,11 @@ impl<'l> Opened<'l> {
 }
 
 /// Warns of checks that fail because nothing records their series.
-fn warn_of_checks(plan: &ExperimentPlan, diagnostics: &mut Diagnostics) {
-    for (check, reason) in plan.run_plan.unmeasurable_checks() {
+pub(super) fn warn_of_checks(run_plan: &RunPlan, of: &str, diagnostics: &mut Diagnostics) {
+    for (check, reason) in run_plan.unmeasurable_checks() {
         let message = format!(
-            "check `{}` of {} cannot be measured, so it fails: {reason}",
-            check.name, plan.name
+            "check `{}`{of} cannot be measured, so it fails: {reason}",
+            check.name
         );
         let warning = Diagnostic::warning(code::CHECK_UNMEASURABLE, message);
         diagnostics.push(warning.help(format!("it bounds the series `{}`", check.series.metric)));
@@ -178,6 +184,7 @@ fn read_foreign(
         variants: true,
         several_targets: false,
         place: None,
+        build: None,
     };
     Some((case.plan, given))
 }

@@ -120,6 +120,44 @@ fn variants_of_the_command_line_change_one_thing() {
     );
 }
 
+// compat: SMP and soaks | revisions alone, built as stillwell.yaml of the repository says | differs | the file is Stillwell's; soaks built Vector alone
+#[test]
+fn a_repository_says_how_its_revisions_are_built_unless_the_command_line_does() {
+    let build = "build: make\noutput: out/x\n";
+    let files = Memory::with([
+        ("/suite/native/experiment.yaml", LEAST),
+        ("/src/stillwell.yaml", build),
+        ("/wrong/stillwell.yaml", "build: make\nresult: out/x\n"),
+    ]);
+    let load = |repository: &str, typed: Option<&str>| {
+        let overrides = SuiteOverrides {
+            baseline: Some("27381ec978e00553746372679c1692682328d4ec".parse().unwrap()),
+            comparison: Some("2c9212e".parse().unwrap()),
+            repository: Some(repository.into()),
+            build: typed.map(str::to_owned),
+            ..SuiteOverrides::default()
+        };
+        let loaded = load_suite_from(&files, &["/suite".into()], &overrides);
+        let loaded = loaded.map_err(|diagnostics| diagnostics.to_string())?;
+        match &loaded.plan.experiments[0].variants[1].binary {
+            BinarySource::Git(source) => Ok(source.clone()),
+            other => Err(format!("{other:?}")),
+        }
+    };
+    let source = load("/src", None).unwrap();
+    assert_eq!(
+        (source.revision.as_str(), source.build.as_str()),
+        ("2c9212e", "make")
+    );
+    assert_eq!(source.output, Path::new("out/x"));
+    assert_eq!(source.repository, Path::new("/src"));
+    assert_eq!(load("/src", Some("ninja")).unwrap().build, "ninja");
+    let error = load("/nothing", None).unwrap_err();
+    assert!(error.contains("stillwell.yaml"), "{error}");
+    let error = load("/wrong", None).unwrap_err();
+    assert!(error.contains("/wrong/stillwell.yaml:2:1"), "{error}");
+}
+
 #[test]
 fn variants_may_come_from_the_command_line_alone() {
     let text = LEAST.replace(

@@ -21,6 +21,13 @@ fn bodies_hold_as_many_events_as_readers_would_say() {
         (None, "\n\n", 2),
         (None, "[1,2,3]", 1),
         (Some("text/plain"), "[1,2,3]", 1),
+        // Without a type, an array of objects is JSON, and text in brackets is text.
+        (None, "[{\"a\":1},{\"a\":2}]", 2),
+        (Some(""), "\n[ \n{},{}]", 2),
+        (Some("text/plain"), "[{},{}]", 1),
+        (None, "[a] b\n[c] d\n", 2),
+        (None, "[\n\n", 2),
+        (None, "[", 1),
         (json, "[1,2,3]", 3),
         (Some("Application/JSON; charset=utf-8"), "[1,2]", 2),
         (Some("application/jsonlines"), "[1,2]\n", 1),
