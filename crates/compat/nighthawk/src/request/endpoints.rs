@@ -8,6 +8,7 @@ use stillwell_http::Target;
 use stillwell_plan::load::{BodyPlan, EndpointPlan, GrpcMessages, GrpcPlan, RequestPlan};
 
 use super::error::RequestError;
+use super::values::bracketed;
 use super::{NighthawkContent, NighthawkRequest};
 use crate::envoy::{EnvoyMessage, RequestSource, SourceRequest};
 use crate::service::{RequestPattern, RequestSourceClient};
@@ -67,6 +68,14 @@ pub(super) fn endpoints(
     Ok(patterns(request)?.into_iter().map(endpoint).collect())
 }
 
+/// Returns `uri` with brackets around an address of IPv6 that has none: `::1:80` is `[::1]:80`.
+fn with_brackets(uri: &str) -> String {
+    let start = uri.find("://").map_or(0, |at| at + "://".len());
+    let (scheme, rest) = uri.split_at(start);
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    format!("{scheme}{}{path}", bracketed(authority))
+}
+
 /// The parts that all requests to one target share.
 #[derive(Clone, Debug)]
 struct Pattern {
@@ -83,7 +92,7 @@ fn patterns(request: &NighthawkRequest) -> Result<Vec<Pattern>, RequestError> {
     let content = &request.content;
     let many = &request.target.multi_target_endpoint;
     let urls: Vec<String> = match &request.uri {
-        Some(uri) => vec![uri.clone()],
+        Some(uri) => vec![with_brackets(uri)],
         None => {
             let is_secure = request.target.multi_target_use_https;
             let scheme = if is_secure { "https" } else { "http" };

@@ -101,6 +101,7 @@ fn receivers_of_tags_get_the_worker_as_a_tag() {
     assert!(printed.lines().any(is_time), "{printed}");
 }
 
+// compat: nighthawk_client | --stats-sink-address | differs | only here: the address of a sink with tcp_cluster_name
 #[test]
 fn statsd_is_reported_counts_over_tcp_where_its_cluster_is() {
     let origin = Origin::start();

@@ -70,24 +70,6 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
     }
 }
 
-// compat: nighthawk_client | --stats-sink-address | differs | only here: the address of a sink with tcp_cluster_name
-/// The rule for sinks over TCP, whose cluster is named nowhere else.
-#[test]
-fn a_sink_by_the_name_of_a_cluster_needs_its_address() {
-    let sink = "{name:\"envoy.stat_sinks.statsd\",typed_config:{\"@type\":\
-                \"type.googleapis.com/envoy.config.metrics.v3.StatsdSink\",\
-                tcp_cluster_name:\"statsd\"}}";
-    let ended = client(&format!("--stats-sinks '{sink}' http://127.0.0.1:1/"));
-    assert_eq!(ended.code, 1);
-    for part in [
-        "Bad argument: ",
-        "`tcp_cluster_name`",
-        "--stats-sink-address HOST:PORT",
-    ] {
-        assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
-    }
-}
-
 // compat: nighthawk_client | --output-format | works
 #[test]
 fn every_output_format_is_reported_on_standard_output_alone() {
