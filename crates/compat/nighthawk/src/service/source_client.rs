@@ -247,10 +247,9 @@ mod tests {
         assert_eq!(request.headers, headers.map(pair));
         assert_eq!(request.body, Some(SourceBody::Bytes(3)));
         assert_eq!(read(&json!({})), Ok(SourceRequest::default()));
-        for (specifier, says) in [(json!({ "content_length": 4_194_305 }), "up to 4194304")] {
-            let why = read(&json!({ "request_specifier": specifier })).unwrap_err();
-            assert!(why.contains(says), "{why}");
-        }
+        let too_long = json!({ "request_specifier": { "content_length": 4_194_305 } });
+        let why = read(&too_long).unwrap_err();
+        assert!(why.contains("up to 4194304"), "{why}");
         assert!(request_of(b"\x0a\x7f").is_err());
     }
 }

@@ -31,8 +31,8 @@ pub(super) fn read(
     if !variants.any(|variant| matches!(variant, VariantArgument::Git(_))) {
         return None;
     }
-    let folder = overrides.repository.as_deref().unwrap_or(Path::new("."));
-    let path = absolute(folder).join(NAME);
+    let folder = overrides.repository.as_deref();
+    let path = absolute(folder.unwrap_or_else(|| Path::new("."))).join(NAME);
     let text = files.read(&path).ok()?;
     let reader = Reader::new(Source::new(path, text));
     let root = reader.parse();
