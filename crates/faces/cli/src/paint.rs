@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
+use stillwell_report::document::escape::is_steering;
 
 use crate::arguments::ColorWhen;
 use crate::exit::CommandError;
@@ -89,7 +90,7 @@ impl Paint {
 /// Returns `text` with its control characters spelled out, other than line feeds, tabs and
 /// sequences that set a colour.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    let is_kept = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    let is_kept = |c: char| !is_steering(c) || matches!(c, '\n' | '\t');
     if text.chars().all(is_kept) {
         return Cow::Borrowed(text);
     }
@@ -128,9 +129,8 @@ mod tests {
 
     #[test]
     fn control_characters_are_spelled_out_and_colours_stay() {
-        let text = "\x1b[1;31merror:\x1b[0m a\tb\nc \x1b[2J \x1b]52;c;aGk=\x07 \r\u{9b}2J";
-        let expected =
-            "\x1b[1;31merror:\x1b[0m a\tb\nc \\u{1b}[2J \\u{1b}]52;c;aGk=\\u{7} \\r\\u{9b}2J";
+        let text = "\x1b[1;31merror:\x1b[0m a\tb\nc \x1b[2J \x1b]52;c;aGk=\x07 \r\u{9b}2J\u{202e}";
+        let expected = "\x1b[1;31merror:\x1b[0m a\tb\nc \\u{1b}[2J \\u{1b}]52;c;aGk=\\u{7} \\r\\u{9b}2J\\u{202e}";
         assert_eq!(visible(text), expected);
     }
 
@@ -160,7 +160,7 @@ mod tests {
                 let length = colour_length(&left[place..]).expect("a colour");
                 left.replace_range(place..place + length, "");
             }
-            let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+            let is_plain = |c: char| !is_steering(c) || matches!(c, '\n' | '\t');
             assert!(left.chars().all(is_plain), "{text:?}: {left:?}");
         }
     }

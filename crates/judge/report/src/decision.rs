@@ -3,6 +3,7 @@
 use serde_json::{Value, json as object};
 use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, Verdict, exit_code};
 
+use crate::document::escape;
 use crate::{SuiteReport, by_attention, words};
 
 /// Names the shape of [`decision_json`]'s text; keys are added within a version and never removed.
@@ -80,7 +81,7 @@ pub fn decision_json(report: &SuiteReport, policy: GatePolicy) -> String {
         "version": report.version,
         "results_folder": report.results_folder,
     });
-    format!("{value:#}\n")
+    escape::json(&format!("{value:#}\n"))
 }
 
 fn experiment(entry: &ExperimentVerdict) -> Value {
@@ -212,7 +213,7 @@ fn xml(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            c if c.is_control() => escaped.push(' '),
+            c if escape::is_steering(c) => escaped.push(' '),
             c => escaped.push(c),
         }
     }

@@ -26,7 +26,7 @@ mod markdown;
 mod table;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::str::FromStr;
@@ -90,7 +90,7 @@ impl Format {
         match self.renderer() {
             Some(_) if self == Self::Html => html::page(&document(), &data()),
             Some(render) => render(&document(), style),
-            None => data(),
+            None => escape::json(&data()),
         }
     }
 }

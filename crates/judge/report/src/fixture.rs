@@ -26,6 +26,7 @@ pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> SuiteReport {
             not_confirmed: 0,
             demoted: Vec::new(),
         },
+        problems: Vec::new(),
         results_folder: ".stillwell/results/20261121-091500".to_owned(),
         command: "stillwell run examples/quickstart --seed 42".to_owned(),
         seed: "42".to_owned(),

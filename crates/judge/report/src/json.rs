@@ -40,6 +40,7 @@ pub fn json(report: &SuiteReport) -> String {
         "comparison": report.comparison,
         "experiments": experiments.collect::<Vec<_>>(),
         "budget": budget(&report.budget),
+        "problems": report.problems,
         "results_folder": report.results_folder,
         "command": report.command,
         "seed": report.seed,

@@ -74,6 +74,8 @@ pub struct SuiteReport {
     pub experiments: Vec<ExperimentVerdict>,
     /// The shared error budget that limits false alarms.
     pub budget: ErrorBudget,
+    /// Problems that are not part of the verdicts, such as a full disk, each with the name of its experiment.
+    pub problems: Vec<String>,
     /// Folder of the captures.
     pub results_folder: String,
     /// The command that gives these results again.
@@ -103,5 +105,7 @@ impl From<&SuiteReport> for FullReport {
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod hostile_text;
 #[cfg(test)]
 mod tests;

@@ -135,6 +135,6 @@ pub struct LoadInterval {
 }
 
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;

@@ -81,6 +81,7 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
     screen.push(Block::group([charts::all_intervals(&ordered)]));
     screen.push(Block::group([Block::paragraph(headline(report))]));
     screen.push(Block::Table(answers(report)));
+    screen.push(problems(report));
 
     let tally = format!("{}.", words::tally(&report.experiments));
     let table = Table::new(
@@ -92,6 +93,7 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
         Block::On(Medium::Browser, vec![needing_attention(&ordered)]),
         Block::On(Medium::Browser, vec![charts::all_intervals(&ordered)]),
         Block::Table(table),
+        problems(report),
     ];
     let mut page = vec![Block::section(1, finding(report), top)];
     page.extend(responses);
@@ -102,6 +104,11 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
         comment: Some(COMMENT),
         ..Document::new([Block::on_screen(screen), Block::on_page(page)])
     }
+}
+
+/// Returns the problems that are not part of the verdicts.
+fn problems(report: &SuiteReport) -> Block {
+    Block::list(report.problems.iter().map(Text::bad))
 }
 
 /// Most experiments of a page that shows all of them open; else those that pass are closed.

@@ -124,7 +124,7 @@ fn rectangle(class: &str, corner: (f64, f64), opposite: (f64, f64)) -> Markup {
 /// Returns text at a point; `anchor` is `start`, `middle` or `end`.
 fn text(class: &str, point: (f64, f64), anchor: &str, text: &str) -> Markup {
     let anchor = (anchor != "start").then_some(anchor);
-    html! { text class=(class) x=(at(point.0)) y=(at(point.1)) text-anchor=[anchor] { (text) } }
+    html! { text class=(class) x=(at(point.0)) y=(at(point.1)) text-anchor=[anchor] { (escape::terminal(text)) } }
 }
 
 /// Returns points for the attribute of a line or an area.

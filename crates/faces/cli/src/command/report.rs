@@ -149,6 +149,7 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         comparison: name(1),
         experiments,
         budget,
+        problems: Vec::new(),
         results_folder: output::show_path(results.root()),
         command: output::typed(&record.command),
         seed: record.plan.seed.to_string(),

@@ -149,6 +149,7 @@ impl SuiteRun<'_> {
             comparison: self.labels.1.clone(),
             experiments: outcome.verdicts.clone(),
             budget: outcome.budget.clone(),
+            problems: problems(outcome),
             results_folder: shown,
             command: output::command_line(),
             seed: self.plan.seed.to_string(),
@@ -164,6 +165,16 @@ impl SuiteRun<'_> {
         let kept = output::keep(&report, &self.results);
         delivered.and(kept)
     }
+}
+
+/// Returns the first line of each problem that is not part of the verdicts.
+fn problems(outcome: &SuiteOutcome) -> Vec<String> {
+    let problems = outcome.problems.iter();
+    let lines = problems.map(|problem| {
+        let reason = problem.reason.lines().next().unwrap_or_default();
+        format!("{}: {reason}", problem.experiment)
+    });
+    lines.collect()
 }
 
 fn load(

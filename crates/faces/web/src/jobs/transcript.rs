@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use stillwell_report::document::escape::is_steering;
+
 /// Maximum number of lines.
 const LINES_MAX: usize = 300;
 /// Maximum length of a line, in bytes.
@@ -56,7 +58,7 @@ impl Transcript {
 
     fn end_line(&mut self) {
         let line = String::from_utf8_lossy(&self.open);
-        let visible = |c: &char| !c.is_control();
+        let visible = |c: &char| !is_steering(*c);
         self.lines.push_back(line.chars().filter(visible).collect());
         self.open.clear();
         if self.lines.len() > LINES_MAX {

@@ -1,5 +1,7 @@
 //! The response curve as a table.
 
+use crate::document::escape;
+
 use super::{CapacityReport, observed_code, purpose_code};
 
 /// One line for each probe in the order in which they were made, with a header;
@@ -28,7 +30,7 @@ pub fn capacity_csv(report: &CapacityReport) -> String {
         for figure in &columns {
             text.push_str(&format!(",{}", number(probe.figure(*figure))));
         }
-        let why = probe.why.as_deref().unwrap_or_default();
+        let why = escape::terminal(probe.why.as_deref().unwrap_or_default());
         text.push_str(&format!(",\"{}\"\n", why.replace('"', "\"\"")));
     }
     text

@@ -2,11 +2,46 @@
 
 use std::iter;
 
+/// Returns true for a character that would steer a terminal, end a line, or show other characters in another order
+/// than they have.
+#[must_use]
+pub fn is_steering(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            // Marks, embeddings, overrides and isolates of text that runs from right to left.
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Ends of lines and paragraphs.
+            | '\u{2028}' | '\u{2029}'
+        )
+}
+
 /// Returns `text` without what would steer a terminal or end a line.
 #[must_use]
 pub fn terminal(text: &str) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let clean = |c: char| if is_steering(c) { ' ' } else { c };
     text.chars().map(clean).collect()
+}
+
+/// Returns `text` in its lines, each without what would steer a terminal.
+#[must_use]
+pub fn lines(text: &str) -> String {
+    let clean = |c: char| if is_steering(c) && c != '\n' { ' ' } else { c };
+    text.chars().map(clean).collect()
+}
+
+/// Returns `json` with every steering character of its strings as an escape: the same value, safe to print.
+#[must_use]
+pub fn json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_steering(character) && character != '\n' {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// Returns `text` as text of Markdown: it ends no cell or line and starts no tag, link, mention or block.
@@ -98,6 +133,6 @@ pub fn html(text: &str) -> String {
 /// Returns the target of a link within angle brackets.
 #[must_use]
 pub fn target(link: &str) -> String {
-    let is_kept = |c: &char| !matches!(c, '<' | '>') && !c.is_control();
+    let is_kept = |c: &char| !matches!(c, '<' | '>') && !is_steering(*c);
     link.chars().filter(is_kept).collect()
 }

@@ -1,6 +1,6 @@
 //! A report of any family: its document, and its data.
 
-use super::{Block, Chart, Document, Format, Medium, Section, html, markdown};
+use super::{Block, Chart, Document, Format, Medium, Section, escape, html, markdown};
 use crate::{Style, svg};
 
 /// A report: a document for readers, and JSON for programs.
@@ -28,7 +28,7 @@ impl FullReport {
         match format.renderer() {
             Some(_) if format == Format::Html => html::page(&self.document, &self.data),
             Some(render) => render(&self.document, style),
-            None => self.data.clone(),
+            None => escape::json(&self.data),
         }
     }
 

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Alignment, Block, Cell, Column, Datum, Document, Fold, Item, Medium, Section, Severity, Table,
-    Text,
+    Text, escape,
 };
 use crate::{Style, svg};
 pub(super) use inline::plain;
@@ -102,7 +102,7 @@ pub(super) fn page_below(header: &str, document: &Document, data: &str) -> Strin
 /// significant digits.
 fn embedded(json: &str) -> String {
     let compact = serde_json::from_str(json).map(|value: Value| shorter(value).to_string());
-    compact.unwrap_or_default().replace('<', "\\u003c")
+    escape::json(&compact.unwrap_or_default()).replace('<', "\\u003c")
 }
 
 /// Returns the value with nine significant digits in each number that is not whole.

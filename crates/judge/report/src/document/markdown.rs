@@ -76,7 +76,8 @@ impl Page {
             Block::Code(Language::Markdown, text) => self.set_apart(text),
             Block::Code(Language::Text, text) => {
                 let fence = "`".repeat(3.max(longest_quote(text) + 1));
-                self.set_apart(&format!("{fence}text\n{}\n{fence}\n", text.trim_end()));
+                let text = escape::lines(text.trim_end());
+                self.set_apart(&format!("{fence}text\n{text}\n{fence}\n"));
             }
             Block::On(Medium::Page | Medium::Plain, blocks) => self.blocks(blocks),
             Block::Colophon(text) => {

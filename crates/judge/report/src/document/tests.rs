@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Returns a document that has `text` in every place that takes text from outside.
-pub(super) fn everywhere(text: &str) -> Document {
+pub(crate) fn everywhere(text: &str) -> Document {
     let rows = vec![vec![Cell::from(text), Cell::from(Text::code(text))]];
     let item = Item {
         text: text.into(),

@@ -12,6 +12,7 @@ use stillwell_units::{Nanos, float_from_u64};
 
 pub use self::point::LoadPointError;
 use super::{LoadReport, LoadStatistic, OutcomeCount, RequestClass, id};
+use crate::document::escape;
 
 /// Names the shape of [`BriefLoad`]; keys are added within a version and never removed.
 pub const BRIEF_LOAD_SCHEMA: &str = "stillwell/load-summary/v1";
@@ -214,7 +215,7 @@ impl BriefLoad {
     pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self);
         let text = text.unwrap_or_else(|_| unreachable!("{WRITABLE}"));
-        format!("{text}\n")
+        escape::json(&format!("{text}\n"))
     }
 
     /// Returns its numbers and texts as CSV: a name and a value in each line. Names are those
@@ -291,12 +292,13 @@ fn add_lines(lines: &mut String, name: &str, value: &Value) {
     }
 }
 
-/// Returns a cell; quotes protect separators and line ends.
+/// Returns a cell; quotes protect separators.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
+    let text = escape::terminal(text);
+    if text.contains([',', '"']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        text
     }
 }
 

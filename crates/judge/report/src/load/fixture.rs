@@ -117,7 +117,7 @@ fn interval(second: u64) -> LoadInterval {
 }
 
 /// An open loop in which one second has a stall.
-pub(super) fn report() -> LoadReport {
+pub(crate) fn report() -> LoadReport {
     let workers = vec![worker(0), worker(1)];
     let global = LoadResult::merged(GLOBAL, &workers);
     LoadReport {

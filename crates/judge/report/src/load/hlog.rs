@@ -6,6 +6,7 @@ use super::{
     GLOBAL, LoadReport, LoadResult, LoadStatistic, Moments, PackedHistogram, StatisticUnit, id,
     merge_histograms,
 };
+use crate::document::escape::is_steering;
 
 /// Divisor of the largest value of a line: nanoseconds are written in milliseconds.
 const MAX_DIVISOR: f64 = 1e6;
@@ -206,7 +207,7 @@ fn tag_of(id: &str) -> Option<String> {
 /// Readers split lines at these.
 fn clean(tag: &str) -> String {
     let clean = |c: char| {
-        if c == ',' || c.is_whitespace() || c.is_control() {
+        if c == ',' || c.is_whitespace() || is_steering(c) {
             '_'
         } else {
             c

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::LoadReport;
+use crate::document::escape;
 
 /// Names the shape of [`write_load_json`]'s text; keys are added within a version
 /// and never removed.
@@ -17,7 +18,7 @@ pub fn write_load_json(report: &LoadReport) -> String {
     value["schema"] = LOAD_SCHEMA.into();
     value["valid"] = report.health.is_valid().into();
     // `#` formats indented text; printing a value cannot fail.
-    format!("{value:#}\n")
+    escape::json(&format!("{value:#}\n"))
 }
 
 /// The result that `text` holds.

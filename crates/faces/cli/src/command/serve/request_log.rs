@@ -1,6 +1,7 @@
 //! Lines of the request log.
 
 use serde_json::json;
+use stillwell_report::document::escape::{self, is_steering};
 use stillwell_serve::{LoggedResult, RequestLog, RequestLogEntry};
 
 use crate::arguments::ServeFormat;
@@ -10,7 +11,7 @@ use crate::paint::Paint;
 pub(super) fn print(log: &RequestLog, format: ServeFormat) {
     let lines = log.take().map(|entry| match format {
         ServeFormat::Text => text(&entry),
-        ServeFormat::Json => as_json(&entry).to_string(),
+        ServeFormat::Json => escape::json(&as_json(&entry).to_string()),
     });
     let lines: Vec<String> = lines.collect();
     if !lines.is_empty() {
@@ -70,7 +71,7 @@ fn as_json(entry: &RequestLogEntry) -> serde_json::Value {
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
-        if char.is_control() {
+        if is_steering(char) {
             safe.extend(char.escape_default());
         } else {
             safe.push(char);

@@ -2,6 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use stillwell_report::document::escape::terminal;
 use stillwell_units::{as_usize, count, float_from_u64, floor_to_u64};
 
 /// Abilities of the terminal.
@@ -75,8 +76,7 @@ impl Row {
 
     /// Adds text; what would steer the terminal becomes a space.
     pub(in crate::progress) fn push(&mut self, tone: Tone, text: &str) {
-        let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-        let span = Span::styled(clean.collect::<String>(), self.look.style(tone));
+        let span = Span::styled(terminal(text), self.look.style(tone));
         self.line.push_span(span);
     }
 
