@@ -1,6 +1,6 @@
 //! State that the tasks of a relay share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::time::Duration;
 
@@ -36,6 +36,9 @@ const DRAIN: Drain = Drain {
     quiet: Nanos::ZERO,
 };
 
+/// The most bytes of bodies that are not taken in yet, over all connections, beyond the first of each body.
+const BODIES_BYTES_MAX: usize = 256 << 20;
+
 /// Between two tries to write to disk.
 const WRITE_AGAIN: Duration = Duration::from_millis(50);
 
@@ -57,6 +60,8 @@ pub(crate) struct Core {
     takes_requests: bool,
     /// Content type of the newest request; empty before the first and where it has none.
     content_type: RefCell<Vec<u8>>,
+    /// Bytes of bodies that are not taken in yet, over all connections.
+    bodies: Cell<usize>,
 }
 
 impl Core {
@@ -75,7 +80,25 @@ impl Core {
             turn_events,
             takes_requests: options.format == Format::Requests,
             content_type: RefCell::default(),
+            bodies: Cell::default(),
         }
+    }
+
+    /// Reserves memory for `bytes` of a body, until [`Self::release`]. Returns false where the bodies of all connections
+    /// have as much as they may.
+    #[must_use]
+    pub(crate) fn hold(&self, bytes: usize) -> bool {
+        let held = self.bodies.get() + bytes;
+        let has_room = held <= BODIES_BYTES_MAX;
+        if has_room {
+            self.bodies.set(held);
+        }
+        has_room
+    }
+
+    /// Gives back memory for `bytes` of a body.
+    pub(crate) fn release(&self, bytes: usize) {
+        self.bodies.set(self.bodies.get() - bytes);
     }
 
     /// Notes the content type of a request whose lines are events.

@@ -23,7 +23,7 @@ pub(crate) use reader::InputReader;
 pub(crate) use socket::{BoundInput, InputSocket};
 
 /// Connections served at once; more wait in the backlog.
-const CONNECTIONS_MAX: usize = 256;
+const CONNECTIONS_MAX: usize = 1024;
 
 /// Takes events in until the relay is to end, and then what has arrived already.
 pub(crate) async fn take_in(core: &Rc<Core>, input: BoundInput) -> Result<(), PartError> {

@@ -12,6 +12,9 @@ use crate::input::InputReader;
 /// The longest body that is kept; longer ones are answered with 413.
 const BODY_BYTES_MAX: usize = 16 << 20;
 
+/// The first bytes of each body, which always have room: large bodies that never end do not lock out small ones.
+const FREE_BYTES: usize = 64 << 10;
+
 /// The longest request that is one event, its stamp included: what a buffer on disk
 /// takes.
 pub(crate) const REQUEST_BYTES_MAX: usize = 16 << 20;
@@ -70,7 +73,37 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
     pub(crate) is_encoded: bool,
     is_last: bool,
-    is_too_long: bool,
+    /// The status that refuses the body, which is not kept then.
+    refusal: Option<u16>,
+}
+
+/// The memory that one connection holds for its request's body, beyond the first bytes. Dropping it gives the memory
+/// back.
+#[derive(Debug)]
+struct HeldBody<'c> {
+    core: &'c Core,
+    bytes: usize,
+}
+
+impl HeldBody<'_> {
+    /// Holds memory for a body of this length, beyond its first bytes; false where there is no room.
+    #[must_use]
+    fn grow_to(&mut self, length: usize) -> bool {
+        let more = length.saturating_sub(FREE_BYTES + self.bytes);
+        let has_room = self.core.hold(more);
+        self.bytes += if has_room { more } else { 0 };
+        has_room
+    }
+
+    fn release(&mut self) {
+        self.core.release(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl Drop for HeldBody<'_> {
+    fn drop(&mut self) {
+        self.release();
+    }
 }
 
 /// The response to a request.
@@ -116,6 +149,7 @@ pub(crate) async fn serve(
     let mut reader = InputReader::new(core);
     let mut parser = RequestParser::new();
     let mut request = Request::default();
+    let mut held = HeldBody { core, bytes: 0 };
     let mut out = Vec::new();
     while let Some(input) = reader.read(&mut stream).await {
         let mut read = 0;
@@ -134,15 +168,15 @@ pub(crate) async fn serve(
                     }
                     request = Request::of(&head);
                 }
-                Some(H1RequestEvent::Body(part)) => request.push(part),
+                Some(H1RequestEvent::Body(part)) => request.push(part, &mut held),
                 Some(H1RequestEvent::End) => {
                     let request = std::mem::take(&mut request);
                     let is_last = request.is_last;
-                    let answer = if request.is_too_long {
-                        Answer::status(413)
-                    } else {
-                        answer(request).await
+                    let answer = match request.refusal {
+                        Some(status) => Answer::status(status),
+                        None => answer(request).await,
                     };
+                    held.release();
                     write(&answer, is_last, &mut out);
                     if is_last {
                         stream.write_all(&out).await.unwrap_or_default();
@@ -172,16 +206,24 @@ impl Request {
                 .content_encoding
                 .is_some_and(|coding| !is_plain(coding)),
             is_last: !head.keep_alive,
-            is_too_long: false,
+            refusal: None,
         }
     }
 
-    fn push(&mut self, part: &[u8]) {
-        if self.body.len() + part.len() > BODY_BYTES_MAX {
-            self.is_too_long = true;
-            self.body = Vec::new();
+    fn push(&mut self, part: &[u8], held: &mut HeldBody<'_>) {
+        if self.refusal.is_some() {
+            return;
         }
-        if !self.is_too_long {
+        let length = self.body.len() + part.len();
+        if length > BODY_BYTES_MAX {
+            self.refusal = Some(413);
+        } else if !held.grow_to(length) {
+            self.refusal = Some(503);
+        }
+        if self.refusal.is_some() {
+            self.body = Vec::new();
+            held.release();
+        } else {
             self.body.extend_from_slice(part);
         }
     }
@@ -197,7 +239,35 @@ fn write(answer: &Answer, is_last: bool, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use stillwell_scope::Token;
+
     use super::*;
+    use crate::endpoint::Endpoint;
+    use crate::options::RelayOptions;
+
+    #[test]
+    fn bodies_of_all_connections_are_bounded_in_sum() {
+        let options = RelayOptions::new(Endpoint::Discard, Endpoint::Discard);
+        let core = Core::new(&options, None, Token::new());
+        let holder = || HeldBody {
+            core: &core,
+            bytes: 0,
+        };
+        let (mut first, mut second) = (holder(), holder());
+        let of = |mebibytes: usize| (mebibytes << 20) + FREE_BYTES;
+        assert!(first.grow_to(of(200)));
+        assert!(!second.grow_to(of(57)));
+        assert!(second.grow_to(of(56)));
+        // A small body always has room. A larger one is refused, and gives back what it held.
+        let mut third = holder();
+        let mut request = Request::default();
+        request.push(&vec![0; FREE_BYTES], &mut third);
+        assert_eq!((request.refusal, third.bytes), (None, 0));
+        request.push(b"a", &mut third);
+        assert_eq!((request.refusal, third.bytes), (Some(503), 0));
+        drop(first);
+        assert!(second.grow_to(of(256)));
+    }
 
     #[test]
     fn a_request_comes_out_of_its_event_as_it_went_in() {

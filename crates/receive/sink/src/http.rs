@@ -15,6 +15,7 @@ use stillwell_units::Nanos;
 use stillwell_wire::Stream;
 use stillwell_wire::server::{DueTimer, HeadDeadline, Reader as _, linger};
 use tokio::io::AsyncWriteExt;
+use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
 use crate::intake::{self, Intake};
@@ -24,6 +25,10 @@ use crate::worker::Worker;
 mod exchange;
 
 use exchange::{Exchange, HttpReply};
+
+/// Bytes of a compressed body that are read at once. Each can become a thousand, so other
+/// connections are served after them.
+const CODED_READ_BYTES: usize = 4 << 10;
 
 /// Pipelined answers are written together up to about this length.
 const WRITE_BYTES: usize = 64 << 10;
@@ -101,8 +106,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
     loop {
         let open = version.open_head(&exchange);
         let head_due = head.of(open.filter(|_| worker.reads_at_once()));
+        let mut read_max = usize::MAX;
+        if version.is_decoding(&exchange) {
+            read_max = CODED_READ_BYTES;
+            yield_now().await;
+        }
         let take = |bytes: &[u8]| version.take(bytes, &mut exchange, &worker.base.shard);
-        let receiving = worker.receive(&mut stream, &mut stopping, take);
+        let receiving = worker.receive_at_most(read_max, &mut stream, &mut stopping, take);
         let read = match head_due {
             None => receiving.await,
             // A client that is too slow ends as one that has closed.
@@ -175,6 +185,11 @@ impl Version {
                 }
             }
         }
+    }
+
+    /// Returns true within a body whose coding is undone.
+    const fn is_decoding(&self, exchange: &Exchange) -> bool {
+        matches!(self, Self::Http1) && exchange.is_decoding()
     }
 
     /// The number of the request whose head has begun and is not whole, if there is one.

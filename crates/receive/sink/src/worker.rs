@@ -101,6 +101,18 @@ impl Worker {
         &self,
         stream: &mut (impl AsyncRead + Unpin),
         stopping: &mut Stopping,
+        take: impl FnMut(&[u8]),
+    ) -> Option<io::Result<usize>> {
+        self.receive_at_most(usize::MAX, stream, stopping, take)
+            .await
+    }
+
+    /// The same, with no more than `bytes_max` at once.
+    pub(crate) async fn receive_at_most(
+        &self,
+        bytes_max: usize,
+        stream: &mut (impl AsyncRead + Unpin),
+        stopping: &mut Stopping,
         mut take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {
         loop {
@@ -110,13 +122,13 @@ impl Worker {
                 continue;
             }
             let throttle = self.throttle.borrow().clone();
-            let mut most = usize::MAX;
+            let mut most = bytes_max;
             if let Some(throttle) = &throttle {
                 let wait = throttle.wait(&self.base.token);
                 if self.unless_changed(version, wait).await.is_none() {
                     continue;
                 }
-                most = throttle.read_max();
+                most = most.min(throttle.read_max());
             }
             let reading = stopping.next(|context| {
                 let base = &self.base;

@@ -127,6 +127,17 @@ impl Exchange {
         self.refused
     }
 
+    /// Returns true within a body whose coding is undone.
+    pub(super) const fn is_decoding(&self) -> bool {
+        matches!(
+            &self.request,
+            Some(ReceivedRequest {
+                decoder: Some(_),
+                ..
+            })
+        )
+    }
+
     /// The number of the request whose head has begun and is not whole, if there is one.
     pub(super) fn open_head(&self) -> Option<u64> {
         self.parser.open_head()
@@ -252,5 +263,35 @@ impl ReceivedRequest {
             head_only: self.head_only,
             last: self.last,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_metric::Labels;
+
+    use super::*;
+
+    /// Other connections are served between the reads of such a body.
+    #[test]
+    fn a_compressed_body_is_read_in_turns_from_its_head_to_its_end() {
+        let shard = SinkShard::new(Labels::none());
+        let body = zstd::encode_all(&b"one\ntwo\n"[..], 1).unwrap();
+        let (first, last) = body.split_at(body.len() - 1);
+        let head = |coding: &str| {
+            let length = body.len();
+            format!("POST / HTTP/1.1\r\nhost: a\r\n{coding}content-length: {length}\r\n\r\n")
+        };
+        for (coding, is_decoding) in [("content-encoding: zstd\r\n", true), ("", false)] {
+            let mut exchange = Exchange::new(Stamps::new(None, None), None);
+            assert!(!exchange.is_decoding());
+            exchange.take(head(coding).as_bytes(), &shard);
+            assert_eq!(exchange.is_decoding(), is_decoding);
+            exchange.take(first, &shard);
+            assert_eq!(exchange.is_decoding(), is_decoding);
+            exchange.take(last, &shard);
+            assert!(!exchange.is_decoding());
+        }
+        assert_eq!(shard.messages.total(), 2);
     }
 }

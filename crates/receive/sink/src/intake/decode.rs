@@ -45,8 +45,8 @@ impl Coding {
     }
 }
 
-/// The most bytes that one body may become, unless it is itself large.
-const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+/// The most bytes that one body may become, unless it is itself large: 20 ms of work.
+const OUTPUT_BYTES_MAX: u64 = 32 << 20;
 
 /// The most bytes that each byte of a large body may become, on average.
 const RATIO_MAX: u64 = 100;
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_small_body_does_not_become_a_huge_one() {
-        let member = encoded(&vec![0; 64 << 20], Coding::Gzip);
+        let member = encoded(&vec![0; 8 << 20], Coding::Gzip);
         let mut decoder = Decoder::new(Coding::Gzip).unwrap();
         let mut length = 0;
         let mut push = || decoder.push(&member, |bytes| length += bytes.len() as u64);
