@@ -90,9 +90,9 @@ capacity-trials mode="all" tries="10":
 fuzz seconds="60" *targets:
     .ci/fuzz {{seconds}} {{targets}}
 
-# Faults and hostile input: files, peers, signals, rights of callers.
+# Faults and hostile input: files, peers, signals, limits, rights of callers. Prints a table: tried, held.
 faults:
-    cargo test -p stillwell --test cli -- --nocapture hostile secrets faulty_peer faults interrupt service target
+    .ci/faults
 
 # Accept the current output of snapshot tests. Read the diff before you commit it.
 bless:

@@ -10,10 +10,12 @@ const SIGHUP: u32 = 1;
 const SIGINT: i32 = 2;
 const SIGQUIT: i32 = 3;
 const SIGTERM: i32 = 15;
+/// A file has become larger than this process may make one.
+const SIGXFSZ: i32 = 25;
 
 /// Calls `raise` with the number of every SIGINT, SIGTERM, SIGHUP and SIGQUIT that comes, from a
 /// thread of the returned scope, until that is closed. SIGHUP stays ignored where it was ignored
-/// at the start, as `nohup` does. When this returns none is
+/// at the start, as `nohup` does. SIGXFSZ ends nothing: the write that caused it fails. When this returns none is
 /// missed any more: who reads that something listens may signal at once.
 ///
 /// # Errors
@@ -27,6 +29,7 @@ pub(crate) fn listen(raise: impl Fn(i32) + Send + 'static) -> std::io::Result<Sc
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut quit = signal(SignalKind::quit())?;
+        let _file_size = signal(SignalKind::from_raw(SIGXFSZ))?;
         let mut hangup = match heeds_hangup {
             true => Some(signal(SignalKind::hangup())?),
             false => None,

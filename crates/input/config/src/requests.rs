@@ -39,7 +39,7 @@ pub use listed::{
 pub(crate) use mix::{MixedRequest, RequestOrigin, endpoint_of};
 pub(crate) use parts::spacing;
 pub use receivers::{SpanSink, StatsSink};
-pub use recorded::{RecordedRequest, request_lines};
+pub use recorded::{RecordedRequest, har, request_lines};
 pub use reflection::{Reflection, ReflectionFailure, ReflectionFailureKind, ReflectionRequest};
 pub use spec::{
     ConnectingSpec, GrpcSpec, LoadSpec, RequestSpec, ShapeSpec, StatsSpec, Streaming, TlsSpec,

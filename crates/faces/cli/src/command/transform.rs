@@ -1,6 +1,6 @@
 //! `stillwell transform`, and `nighthawk_output_transform`.
 
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -80,15 +80,21 @@ fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyho
     Ok(text?)
 }
 
+/// Most bytes that are typed at a terminal.
+const TYPED_MAX: u64 = 1 << 20;
+
 fn read(file: Option<&Path>) -> anyhow::Result<String> {
     match file.filter(|file| *file != Path::new("-")) {
         Some(file) => read_text(file).with_context(|| format!("read {}", file.display())),
-        None => {
+        None if io::stdin().is_terminal() => {
             let mut text = String::new();
-            let read = io::stdin().read_to_string(&mut text);
-            read.context("read standard input")?;
+            let typed = io::stdin().lock().take(TYPED_MAX);
+            { typed }
+                .read_to_string(&mut text)
+                .context("read standard input")?;
             Ok(text)
         }
+        None => read_text(Path::new("/dev/stdin")).context("read standard input"),
     }
 }
 

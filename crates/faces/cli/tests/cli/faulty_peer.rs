@@ -15,6 +15,7 @@ use stillwell_testkit::{Process, free_port, wait_until};
 use stillwell_wire::tls::ServerTls;
 
 use crate::both_ends::ends::{LONG, Report, load, start_load};
+use crate::hostile::tally;
 use server::Server;
 
 /// Requests of each load; none has an end but them where the loop is closed.
@@ -71,6 +72,7 @@ fn begin_at(scheme: &str, server: &Server, words: &str) -> Process {
 
 /// Checks the result of each case: all loads ran side by side.
 fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, Process)>) {
+    let tried = under_way.len();
     for (case, server, process) in under_way {
         let report = Report::of(process.finish(LONG));
         let seen = server.stop();
@@ -106,6 +108,7 @@ fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, 
             "{context}"
         );
     }
+    tally("servers with faults in HTTP", tried, &[]);
 }
 
 fn http1_cases() -> Vec<Case<http1::Fault>> {

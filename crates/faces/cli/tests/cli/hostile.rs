@@ -1,7 +1,17 @@
 //! Commands that read a file, with files that were not made for them: each ends by itself, with its
 //! exit code and a message, within a limit of memory, and leaves no process.
 //!
-//! The table is the product of [`READERS`] and [`INPUTS`].
+//! The table is the product of [`READERS`] and [`INPUTS`]. Further tables have servers that get hostile bytes,
+//! processes with closed outputs, limits or no rights, and recordings.
+
+#[path = "hostile/attacks.rs"]
+mod attacks;
+#[path = "hostile/processes.rs"]
+mod processes;
+#[path = "hostile/recordings.rs"]
+mod recordings;
+#[path = "hostile/servers.rs"]
+mod servers;
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -11,6 +21,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use stillwell_testkit::Process;
+
+use crate::suite::share_machine;
 
 const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 
@@ -176,6 +188,7 @@ fn fault(folder: &Path, reader: &Reader, input: &str) -> Option<String> {
 
 #[test]
 fn every_reader_of_a_file_refuses_every_file_that_is_not_for_it() {
+    let _machine = share_machine();
     let folder = tempfile::tempdir().unwrap();
     let _socket = make_inputs(folder.path());
     let mut faults = Vec::new();
@@ -184,12 +197,12 @@ fn every_reader_of_a_file_refuses_every_file_that_is_not_for_it() {
             faults.extend(fault(folder.path(), reader, input));
         }
     }
-    let cases = READERS.len() * INPUTS.len();
-    assert!(
-        faults.is_empty(),
-        "{} of {cases} cases failed:\n{}",
-        faults.len(),
-        faults.join("\n")
-    );
-    println!("{cases} cases of hostile files held");
+    tally("files that are none", READERS.len() * INPUTS.len(), &faults);
+}
+
+/// Prints the number of cases of a kind, in the form that `.ci/faults` reads, and fails if one has a fault.
+pub(crate) fn tally(kind: &str, tried: usize, faults: &[String]) {
+    let held = tried.saturating_sub(faults.len());
+    println!("FAULTS | {kind} | {tried} | {held} |");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use stillwell_capture::{Capture, Manifest};
@@ -31,6 +31,11 @@ const MARK: &str = "STILLWELL_TEST";
 /// Tests share the machine, except one whose runs must be reliable.
 static MACHINE: RwLock<()> = RwLock::new(());
 
+/// Shares the machine with other tests, but not with one whose runs must be reliable.
+pub(crate) fn share_machine() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A folder with an experiment. A test has one, because it holds the machine.
 pub(crate) struct Suite {
     folder: TempDir,
@@ -46,9 +51,7 @@ pub(crate) struct Suite {
 impl Suite {
     /// Lines at a low rate through a relay, four pairs of short runs.
     pub(crate) fn new() -> Self {
-        Self::on(Box::new(
-            MACHINE.read().unwrap_or_else(PoisonError::into_inner),
-        ))
+        Self::on(Box::new(share_machine()))
     }
 
     /// The same, with no other test beside it.

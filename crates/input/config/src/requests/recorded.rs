@@ -129,9 +129,12 @@ struct HarBody {
     params: Vec<HarPair>,
 }
 
-/// The requests of an HTTP archive (HAR 1.2), in their order, one after the
-/// other; and how many entries are none of HTTP, which browsers record as well.
-pub(super) fn har(text: &str) -> Result<(Vec<RecordedRequest>, usize), LoadSpecError> {
+/// Reads the requests of an HTTP archive (HAR 1.2), in their order, one after the
+/// other; and the number of entries that are not HTTP, which browsers record as well.
+///
+/// # Errors
+/// It is no archive, an entry is no request, or there is none.
+pub fn har(text: &str) -> Result<(Vec<RecordedRequest>, usize), LoadSpecError> {
     let har: Har = serde_json::from_str(text).reading(|| "read the recording")?;
     let mut requests = Vec::new();
     let mut skipped = 0;

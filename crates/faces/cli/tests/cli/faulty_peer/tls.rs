@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::server::{PeerSession, Server};
 use super::{CLOSED, Case, LONG, OPEN, REQUESTS, Report, begin_at, case};
+use crate::hostile::tally;
 
 /// A server with a certificate of its own making that speaks `alpn`.
 pub(crate) fn server(alpn: &[Alpn]) -> ServerTls {
@@ -115,6 +116,7 @@ fn cases() -> Vec<Case<Fault>> {
 /// Every request has failed, since no connection was opened, and the load says why in the
 /// words of its case.
 fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, Process)>) {
+    let tried = under_way.len();
     for (case, server, process) in under_way {
         let report = Report::of(process.finish(LONG));
         let context = format!(
@@ -136,6 +138,7 @@ fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, 
         assert!(report.findings().contains(case.says), "{context}");
         assert_eq!(report.ended.code, 3, "{context}");
     }
+    tally("servers with faults in TLS and certificates", tried, &[]);
 }
 
 #[test]
