@@ -1,5 +1,7 @@
 //! The attempt that this process is, from its environment.
 
+use crate::clocks::ClockShift;
+
 /// One attempt of a task: engines may start a task again, or twice.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Attempt {
@@ -11,6 +13,8 @@ pub struct Attempt {
     pub node: String,
     /// Identity of the boot of the node.
     pub boot: String,
+    /// Planted error of its clocks, for tests.
+    pub(crate) shift: ClockShift,
 }
 
 /// An environment without a task.
@@ -21,18 +25,23 @@ pub struct Attempt {
 )]
 pub struct AttemptError;
 
+/// Returns the identity of the boot of this machine.
+pub(crate) fn boot_id() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    boot.unwrap_or_default().trim().to_owned()
+}
+
 impl Attempt {
     /// Returns the attempt that the environment describes.
     ///
     /// # Errors
     /// [`AttemptError`] if it describes none.
     pub fn from_env() -> Result<Self, AttemptError> {
-        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
         let host = rustix::system::uname();
         Self::from_variables(
             &|name| std::env::var(name).ok(),
             &host.nodename().to_string_lossy(),
-            boot.unwrap_or_default().trim(),
+            &boot_id(),
         )
     }
 
@@ -50,6 +59,7 @@ impl Attempt {
                 name: format!("local-{}-{task}", text("STILLWELL_ATTEMPT")),
                 node: host.to_owned(),
                 boot,
+                shift: ClockShift::of_task(task, &text("STILLWELL_TEST_CLOCK")),
             });
         }
         if let (Some(task), Some(pod)) = (number("JOB_COMPLETION_INDEX"), variable("STILLWELL_POD"))
@@ -59,6 +69,7 @@ impl Attempt {
                 name: format!("kubernetes-{pod}"),
                 node: variable("STILLWELL_NODE").unwrap_or_else(|| host.to_owned()),
                 boot,
+                shift: ClockShift::default(),
             });
         }
         let task = number("SLURM_ARRAY_TASK_ID").ok_or(AttemptError)?;
@@ -68,6 +79,7 @@ impl Attempt {
             name: format!("slurm-{}-{task}-{restart}", text("SLURM_ARRAY_JOB_ID")),
             node: variable("SLURMD_NODENAME").unwrap_or_else(|| host.to_owned()),
             boot,
+            shift: ClockShift::default(),
         })
     }
 }

@@ -1,5 +1,9 @@
 //! Signs of life of a task, beside which it looks for an abort.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
 use stillwell_run::Interrupt;
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::Nanos;
@@ -17,30 +21,47 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 /// Ends a task from inside, as SIGTERM does.
 const STOP_SIGNAL: i32 = 15;
 
-/// Starts a thread that gives signs of life of `task`, and raises `interrupt` after an abort.
+/// A sign of life of a generator.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct SignOfLife {
+    /// Requests since the last one.
+    pub(crate) requests: u64,
+    /// Time since then.
+    pub(crate) length: Nanos,
+}
+
+/// Starts a thread that gives signs of life of `task`, which has made `sent` requests, and raises `interrupt` after an abort.
 pub(crate) fn start(
     store: &JobStore,
     task: usize,
     interrupt: &Interrupt,
+    sent: &Arc<AtomicU64>,
 ) -> std::io::Result<Scope> {
     let mut scope = Scope::new(&Token::new());
-    let (store, interrupt) = (store.clone(), interrupt.clone());
+    let (store, interrupt, sent) = (store.clone(), interrupt.clone(), Arc::clone(sent));
     scope.thread(Place::default(), "abort", move |token| {
-        let (mut beat, mut next) = (0, clock::now());
+        let (mut number, mut next) = (0, clock::now());
+        let (mut counted, mut since) = (0, clock::now());
         let place = |name: &str| format!("{}/{name}", store.job());
         while !token.is_cancelled() && interrupt.signal().is_none() {
             // A store that does not answer is no reason to end.
             if let Ok(Some(_)) = store.store().get(&place(ABORT)) {
                 interrupt.raise(STOP_SIGNAL);
             }
-            if clock::now() >= next
-                && store
-                    .store()
-                    .create(&place(&beat_name(task, beat)), b"")
-                    .is_ok()
-            {
-                beat += 1;
-                next = clock::now() + BEAT_EVERY;
+            let now = clock::now();
+            if now >= next {
+                let all = sent.load(Ordering::Relaxed);
+                let beat = SignOfLife {
+                    requests: all - counted,
+                    length: now.since(since),
+                };
+                let bytes = serde_json::to_vec(&beat).unwrap_or_default();
+                let key = place(&beat_name(task, number));
+                if store.store().create(&key, &bytes).is_ok() {
+                    number += 1;
+                    (counted, since) = (all, now);
+                    next = now + BEAT_EVERY;
+                }
             }
             let mut rest = ABORT_EVERY;
             while rest > Nanos::ZERO && !token.is_cancelled() && interrupt.signal().is_none() {

@@ -27,8 +27,7 @@ pub(crate) fn pack(folder: &Path, result: &impl Serialize) -> std::io::Result<Ve
     files.sort();
     let size: u64 = files.iter().map(|(_, length)| length).sum();
     if size > OBJECT_MAX {
-        let why = format!("the result has {size} bytes, and an object at most {OBJECT_MAX}");
-        return Err(std::io::Error::other(why));
+        return Err(std::io::Error::other(too_large(size)));
     }
     let mut content = Vec::new();
     for (path, length) in &mut files {
@@ -39,7 +38,20 @@ pub(crate) fn pack(folder: &Path, result: &impl Serialize) -> std::io::Result<Ve
     let mut bytes = serde_json::to_vec(&Head { result, files })?;
     bytes.push(b'\n');
     bytes.extend(content);
+    let size = bytes.len() as u64;
+    if size > OBJECT_MAX {
+        return Err(std::io::Error::other(too_large(size)));
+    }
     Ok(bytes)
+}
+
+fn too_large(size: u64) -> String {
+    format!(
+        "it has {} MiB, and an object of the store {} MiB at most; record less in each run, such as \
+         fewer profiles, or make fewer pairs",
+        size.div_ceil(1 << 20),
+        OBJECT_MAX >> 20
+    )
 }
 
 /// Lists the files below `folder`; links and sockets are left out.
@@ -121,6 +133,18 @@ mod tests {
         assert_eq!(std::fs::read(to.path().join("a/b/x")).unwrap(), b"1\n2");
         assert_eq!(pack(to.path(), &7).unwrap(), bytes);
         assert!(unpack::<u32>(&bytes[..bytes.len() - 1], to.path()).is_err());
+    }
+
+    #[test]
+    fn a_result_that_is_too_large_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(folder.path().join("x")).unwrap();
+        file.set_len(OBJECT_MAX + 1).unwrap();
+        let error = pack(folder.path(), &7).unwrap_err().to_string();
+        assert!(
+            error.starts_with("it has 257 MiB, and an object of the store 256 MiB at most"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -3,8 +3,12 @@
 //! The controller writes a ping with its time, and each generator that reads it answers with
 //! its own. The answer lies between the ping and the moment at which the controller
 //! reads it, so the offset is known up to half of the time that was spent on the way.
+//!
+//! Wall clocks are compared, by which generators start, and monotonic clocks, by which they send
+//! and measure. The latter are compared again after the load: the change is the drift.
 
 use serde::{Deserialize, Serialize};
+use stillwell_metric::ClockDrift;
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
@@ -13,7 +17,7 @@ use crate::job::of_task;
 use crate::pause::pause;
 use crate::store::{JobStore, StoreError};
 
-/// Number of pings. The first one meets generators that look rarely.
+/// Number of pings of a stage. The first one meets generators that look rarely.
 const ROUNDS: u32 = 5;
 /// Time in which all answer a ping.
 const ROUND_MAX: Nanos = Nanos::from_secs(3);
@@ -67,29 +71,111 @@ impl ClockOffset {
         Nanos::new(time.as_u64().saturating_add_signed(nanos))
     }
 
-    /// Returns the change from `before` until now, as parts per million of `elapsed`, if it is more
-    /// than both errors.
+    /// Returns the change from `before` until now, which was `elapsed` later. `None` for one that
+    /// is out of range.
     #[must_use]
-    pub fn drift(self, before: Self, elapsed: Nanos) -> Option<i64> {
+    pub fn drift(self, before: Self, elapsed: Nanos) -> Option<ClockDrift> {
         let change = i128::from(self.nanos) - i128::from(before.nanos);
         let errors = i128::from((self.error + before.error).as_u64());
         let elapsed = i128::from(elapsed.as_u64().max(1));
-        let parts = change * 1_000_000 / elapsed;
-        (change.abs() > errors)
-            .then_some(parts)
-            .and_then(|parts| i64::try_from(parts).ok())
+        Some(ClockDrift {
+            ppm: i64::try_from(change * 1_000_000 / elapsed).ok()?,
+            error: u64::try_from(errors * 1_000_000 / elapsed).ok()? + 1,
+        })
+    }
+}
+
+/// The clocks of a process at one moment.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct ClockReading {
+    /// Since 1970.
+    pub(crate) wall: Nanos,
+    /// Since the boot. It is never stepped.
+    pub(crate) monotonic: Nanos,
+}
+
+impl ClockReading {
+    /// Reads the clocks of this process.
+    pub(crate) fn now() -> Self {
+        Self {
+            wall: clock::wall(),
+            monotonic: Nanos::new(clock::now().as_u64()),
+        }
+    }
+}
+
+/// A planted error of the clocks of a generator, for tests of the engine `local`. The clocks that
+/// it sends and measures with are not shifted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct ClockShift {
+    /// Nanoseconds ahead at first.
+    ahead: i64,
+    /// Drift in parts per million.
+    ppm: i64,
+    /// Monotonic time from which it drifts.
+    since: Nanos,
+}
+
+impl ClockShift {
+    /// Reads the error of `task` from text such as `1:5000000:20000`: the task, nanoseconds ahead,
+    /// and parts per million.
+    pub(crate) fn of_task(task: u16, text: &str) -> Self {
+        let mut fields = text.split(':').map(|field| field.parse::<i64>().ok());
+        let mut field = || fields.next().flatten();
+        if field() != Some(task.into()) {
+            return Self::default();
+        }
+        Self {
+            ahead: field().unwrap_or(0),
+            ppm: field().unwrap_or(0),
+            since: ClockReading::now().monotonic,
+        }
+    }
+
+    pub(crate) fn apply(self, reading: ClockReading) -> ClockReading {
+        let elapsed = reading.monotonic.saturating_sub(self.since).as_u64();
+        let drift = i128::from(elapsed) * i128::from(self.ppm) / 1_000_000;
+        let ahead = self.ahead + i64::try_from(drift).unwrap_or(0);
+        let shifted = |time: Nanos| Nanos::new(time.as_u64().saturating_add_signed(ahead));
+        ClockReading {
+            wall: shifted(reading.wall),
+            monotonic: shifted(reading.monotonic),
+        }
+    }
+}
+
+/// Offsets of both clocks of a generator.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct ClockOffsets {
+    pub(crate) wall: ClockOffset,
+    pub(crate) monotonic: ClockOffset,
+}
+
+/// The time of an exchange in a load.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ClockStage {
+    BeforeStart,
+    AfterEnd,
+}
+
+impl ClockStage {
+    /// Returns the numbers of its pings.
+    const fn rounds(self) -> std::ops::Range<u32> {
+        match self {
+            Self::BeforeStart => 0..ROUNDS,
+            Self::AfterEnd => ROUNDS..2 * ROUNDS,
+        }
     }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Ping {
-    sent: Nanos,
+    sent: ClockReading,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Pong {
-    seen: Nanos,
-    answered: Nanos,
+    seen: ClockReading,
 }
 
 fn ping_name(round: u32) -> String {
@@ -100,37 +186,42 @@ fn pong_name(task: usize, attempt: &str, round: u32) -> String {
     of_task(task, &format!("pong-{attempt}-{round}.json"))
 }
 
-/// Measures the offsets of the clocks of these attempts, one for each task, against `wall`. An
-/// attempt that does not answer has none.
+/// Measures the offsets of the clocks of these attempts, one for each task, against `read`. An
+/// attempt that does not answer has none, and is not waited for again.
 pub(crate) fn measure(
     store: &JobStore,
     interrupt: &Interrupt,
+    stage: ClockStage,
     attempts: &[String],
-    wall: &dyn Fn() -> Nanos,
-) -> Result<Vec<Option<ClockOffset>>, StoreError> {
-    let mut best: Vec<Option<ClockOffset>> = vec![None; attempts.len()];
-    for round in 0..ROUNDS {
-        let ping = Ping { sent: wall() };
+    read: &dyn Fn() -> ClockReading,
+) -> Result<Vec<Option<ClockOffsets>>, StoreError> {
+    let mut best: Vec<Option<ClockOffsets>> = vec![None; attempts.len()];
+    let mut there: Vec<usize> = (0..attempts.len()).collect();
+    for round in stage.rounds() {
+        let ping = Ping { sent: read() };
         store.create_json(interrupt, &ping_name(round), &ping)?;
         let Some(ping) = store.get_json::<Ping>(interrupt, &ping_name(round))? else {
             continue;
         };
         let until = clock::now() + ROUND_MAX;
-        let mut open: Vec<usize> = (0..attempts.len()).collect();
+        let mut open = there.clone();
         while !open.is_empty() && clock::now() < until && interrupt.signal().is_none() {
             let mut rest = Vec::new();
             for task in open {
                 let name = pong_name(task, &attempts[task], round);
-                let Some(pong) = store.get_json::<Pong>(interrupt, &name)? else {
+                // A look at many generators takes long in a bucket.
+                let is_in_time = clock::now() < until;
+                let pong = is_in_time.then(|| store.get_json::<Pong>(interrupt, &name));
+                let Some(pong) = pong.transpose()?.flatten() else {
                     rest.push(task);
                     continue;
                 };
-                let offset = ClockOffset::of_exchange(ping.sent, pong.seen, pong.answered, wall());
-                let is_better = |offset: &ClockOffset| {
-                    best[task].is_none_or(|before| offset.error < before.error)
+                let offsets = offsets(ping.sent, pong.seen, read());
+                let is_better = |offsets: &ClockOffsets| {
+                    best[task].is_none_or(|before| offsets.wall.error < before.wall.error)
                 };
-                if let Some(offset) = offset.filter(is_better) {
-                    best[task] = Some(offset);
+                if let Some(offsets) = offsets.filter(is_better) {
+                    best[task] = Some(offsets);
                 }
             }
             open = rest;
@@ -138,32 +229,54 @@ pub(crate) fn measure(
                 pause(interrupt, LOOK_EVERY);
             }
         }
-        if best.iter().all(Option::is_none) {
+        there.retain(|task| !open.contains(task));
+        if there.is_empty() {
             break;
         }
     }
     Ok(best)
 }
 
-/// Answers pings as the attempt of a task.
+/// Returns the offsets of clocks that showed `seen` between `sent` and `received`.
+fn offsets(sent: ClockReading, seen: ClockReading, received: ClockReading) -> Option<ClockOffsets> {
+    let of = |clock: fn(ClockReading) -> Nanos| {
+        ClockOffset::of_exchange(clock(sent), clock(seen), clock(seen), clock(received))
+    };
+    Some(ClockOffsets {
+        wall: of(|reading| reading.wall)?,
+        monotonic: of(|reading| reading.monotonic)?,
+    })
+}
+
+/// Answers pings of a stage as the attempt of a task.
 #[derive(Debug)]
 pub(crate) struct ClockAnswers<'a> {
     store: &'a JobStore,
     task: usize,
     attempt: &'a str,
-    round: u32,
+    rounds: std::ops::Range<u32>,
     fast_until: Option<Moment>,
 }
 
 impl<'a> ClockAnswers<'a> {
-    pub(crate) const fn new(store: &'a JobStore, task: usize, attempt: &'a str) -> Self {
+    pub(crate) const fn new(
+        store: &'a JobStore,
+        task: usize,
+        attempt: &'a str,
+        stage: ClockStage,
+    ) -> Self {
         Self {
             store,
             task,
             attempt,
-            round: 0,
+            rounds: stage.rounds(),
             fast_until: None,
         }
+    }
+
+    /// Returns true if all pings were answered.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.rounds.is_empty()
     }
 
     /// Answers a ping, if there is a new one, and returns the time until the next look if it is
@@ -171,23 +284,18 @@ impl<'a> ClockAnswers<'a> {
     pub(crate) fn look(
         &mut self,
         interrupt: &Interrupt,
-        wall: &dyn Fn() -> Nanos,
+        read: &dyn Fn() -> ClockReading,
     ) -> Result<Option<Nanos>, StoreError> {
-        if self.round < ROUNDS
-            && let Some(_) = self.store.get(interrupt, &ping_name(self.round))?
-        {
-            let seen = wall();
-            let pong = Pong {
-                seen,
-                answered: seen,
-            };
-            let name = pong_name(self.task, self.attempt, self.round);
+        let round = self.rounds.start;
+        if !self.is_complete() && self.store.get(interrupt, &ping_name(round))?.is_some() {
+            let pong = Pong { seen: read() };
+            let name = pong_name(self.task, self.attempt, round);
             self.store.create_json(interrupt, &name, &pong)?;
-            self.round += 1;
+            self.rounds.start += 1;
             self.fast_until = Some(clock::now() + NEXT_MAX);
         }
         let is_fast =
-            self.round < ROUNDS && self.fast_until.is_some_and(|until| clock::now() < until);
+            !self.is_complete() && self.fast_until.is_some_and(|until| clock::now() < until);
         Ok(is_fast.then_some(LOOK_EVERY))
     }
 }
@@ -199,20 +307,32 @@ mod tests {
     use super::*;
     use crate::store::{RetryBounds, Store};
 
-    /// The offsets of a clock that is wrong as `wrong` says, measured through a store.
-    fn measured(job: &JobStore, wrong: impl Fn(Nanos) -> Nanos + Sync) -> ClockOffset {
+    /// The offsets of a clock that is ahead by this much, measured through a store.
+    fn measured(job: &JobStore, stage: ClockStage, ahead: u64) -> ClockOffset {
         let attempts = ["a".to_owned()];
+        let shifted = || {
+            let reading = ClockReading::now();
+            ClockReading {
+                wall: reading.wall + Nanos::new(ahead),
+                monotonic: reading.monotonic + Nanos::new(ahead),
+            }
+        };
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let quiet = Interrupt::new();
-                let mut answers = ClockAnswers::new(job, 0, "a");
-                while answers.round < ROUNDS {
-                    answers.look(&quiet, &|| wrong(clock::wall())).unwrap();
+                let mut answers = ClockAnswers::new(job, 0, "a", stage);
+                while !answers.is_complete() {
+                    answers.look(&quiet, &shifted).unwrap();
                     pause(&quiet, LOOK_EVERY);
                 }
             });
-            let offsets = measure(job, &Interrupt::new(), &attempts, &clock::wall).unwrap();
-            offsets[0].unwrap()
+            let quiet = Interrupt::new();
+            let offsets = measure(job, &quiet, stage, &attempts, &ClockReading::now).unwrap();
+            let offsets = offsets[0].unwrap();
+            assert!(
+                offsets.wall.nanos.abs_diff(ahead.cast_signed()) <= offsets.wall.error.as_u64()
+            );
+            offsets.monotonic
         })
     }
 
@@ -221,8 +341,8 @@ mod tests {
         const AHEAD: u64 = 5_000_000;
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), true).unwrap();
-        let job = |name: &str| JobStore::new(store.clone(), name, RetryBounds::default()).unwrap();
-        let first = measured(&job("one"), |wall| wall + Nanos::new(AHEAD));
+        let job = JobStore::new(store, "a", RetryBounds::default()).unwrap();
+        let first = measured(&job, ClockStage::BeforeStart, AHEAD);
         let miss = first.nanos.abs_diff(AHEAD.cast_signed());
         assert!(miss <= first.error.as_u64(), "{first:?}");
         let start = Nanos::from_secs(1_000);
@@ -237,14 +357,11 @@ mod tests {
         };
         assert_eq!(known.apply(start) + Nanos::new(5), start);
         // Ten seconds later, at 100,000 parts per million.
-        let second = measured(&job("two"), |wall| wall + Nanos::new(AHEAD + 1_000_000_000));
+        let second = measured(&job, ClockStage::AfterEnd, AHEAD + 1_000_000_000);
         let drift = second.drift(first, Nanos::from_secs(10)).unwrap();
-        let error = (first.error + second.error).as_u64() / 10_000 + 1;
-        assert!(
-            drift.abs_diff(100_000) <= error,
-            "{drift} parts per million"
-        );
-        assert_eq!(first.drift(first, Nanos::from_secs(10)), None);
+        assert!(drift.ppm.abs_diff(100_000) <= drift.error, "{drift:?}");
+        let none = first.drift(first, Nanos::from_secs(10)).unwrap();
+        assert_eq!(none.at_least(), 0, "{none:?}");
     }
 
     #[test]
@@ -254,7 +371,9 @@ mod tests {
         let job = JobStore::new(store, "a", RetryBounds::default()).unwrap();
         let interrupt = Interrupt::new();
         interrupt.raise(15);
-        let offsets = measure(&job, &interrupt, &["a".to_owned()], &clock::wall).unwrap();
+        let attempts = ["a".to_owned()];
+        let stage = ClockStage::BeforeStart;
+        let offsets = measure(&job, &interrupt, stage, &attempts, &ClockReading::now).unwrap();
         assert_eq!(offsets, [None]);
     }
 

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use stillwell_capture::{LoadCapture, LoadMerge, MergeError};
+use stillwell_capture::{GeneratorClock, LoadCapture, LoadMerge, MergeError};
 use stillwell_plan::LoadPlan;
 use stillwell_run::{AddressFamily, Interrupt, LoadEnd};
 use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos, Secrets, human};
 
-use crate::clocks::{self, ClockOffset};
+use crate::attempt::boot_id;
+use crate::clocks::{self, ClockOffset, ClockOffsets, ClockReading, ClockStage};
 
 use crate::engine::{Engine, EngineError, JobHandle, Submission, TaskState};
 use crate::generator::unpack;
@@ -17,6 +18,7 @@ use crate::job::{
     failed_name, family_number, result_name, shared_plan,
 };
 use crate::pause::pause;
+use crate::rates::FleetRates;
 use crate::status::latest_ready;
 use crate::store::{Created, JobStore, StoreError};
 
@@ -253,12 +255,15 @@ impl FleetLoad<'_> {
 
     /// Writes the start; that of another controller counts if it was first.
     fn agree(&self, attempts: Vec<String>) -> Result<Start, FleetError> {
-        let clocks = clocks::measure(self.store, self.interrupt, &attempts, &clock::wall)?;
+        let clocks = self.clocks(ClockStage::BeforeStart, &attempts)?;
+        let measured = ClockReading::now().monotonic;
         self.say_clocks(&clocks);
         let start = Start {
             at: clock::wall() + START_LEAD,
             attempts,
             clocks,
+            measured,
+            boot: boot_id(),
         };
         if self.store.create_json(self.interrupt, START, &start)? == Created::Now {
             return Ok(start);
@@ -266,9 +271,52 @@ impl FleetLoad<'_> {
         Ok(self.store.get_json(self.interrupt, START)?.unwrap_or(start))
     }
 
+    fn clocks(
+        &self,
+        stage: ClockStage,
+        attempts: &[String],
+    ) -> Result<Vec<Option<ClockOffsets>>, StoreError> {
+        clocks::measure(
+            self.store,
+            self.interrupt,
+            stage,
+            attempts,
+            &ClockReading::now,
+        )
+    }
+
+    /// Measures clocks once more after the end of a load, and adds them to `merge`.
+    fn add_clocks(&self, start: &Start, merge: &mut LoadMerge) -> Result<(), StoreError> {
+        let clocks = self.clocks(ClockStage::AfterEnd, &start.attempts)?;
+        let elapsed = ClockReading::now().monotonic.saturating_sub(start.measured);
+        let is_same_clock = start.boot == boot_id();
+        let mut drifts = Vec::new();
+        for (task, (before, after)) in start.clocks.iter().zip(clocks).enumerate() {
+            let Some(before) = before else { continue };
+            let after = after.filter(|_| is_same_clock);
+            let drift = after.and_then(|after| after.monotonic.drift(before.monotonic, elapsed));
+            drifts.extend(drift);
+            merge.add_clock(
+                task,
+                GeneratorClock {
+                    ahead: before.wall.nanos,
+                    error: before.wall.error,
+                    drift,
+                },
+            );
+        }
+        if let Some(most) = drifts.iter().map(|drift| drift.at_most()).max() {
+            let known = drifts.len();
+            (self.say)(&format!(
+                "clocks of {known} generators drifted by {most} ppm at most"
+            ));
+        }
+        Ok(())
+    }
+
     /// Prints how far clocks are off.
-    fn say_clocks(&self, clocks: &[Option<ClockOffset>]) {
-        let known = || clocks.iter().flatten();
+    fn say_clocks(&self, clocks: &[Option<ClockOffsets>]) {
+        let known = || clocks.iter().flatten().map(|clock| clock.wall);
         let wrong = known().filter(|clock| clock.is_certain());
         if let Some(wrong) = wrong.max_by_key(|clock| clock.nanos.unsigned_abs()) {
             let offset = human::nanos(Nanos::new(wrong.nanos.unsigned_abs()));
@@ -276,7 +324,7 @@ impl FleetLoad<'_> {
             (self.say)(&format!(
                 "a clock differs from that of this machine by {offset} ± {error}; starts are corrected"
             ));
-        } else if let Some(most) = known().map(|clock| clock.at_most()).max() {
+        } else if let Some(most) = known().map(ClockOffset::at_most).max() {
             let most = human::nanos(most);
             (self.say)(&format!(
                 "clocks agree with that of this machine within {most}"
@@ -303,9 +351,12 @@ impl FleetLoad<'_> {
         let mut is_aborted = false;
         // After an interrupt the results so far are still read.
         let quiet = Interrupt::new();
-        let (mut shown, mut lost_count) = (usize::MAX, 0);
+        // Generators answer pings for some seconds after their results.
+        let (mut shown, mut lost_count, mut is_live) = (usize::MAX, 0, false);
+        let mut rates = FleetRates::new(job.generators);
         while !open.is_empty() {
             let mut losses = self.take(&quiet, start, &mut open, &mut merge)?;
+            is_live |= !open.is_empty();
             if shown != open.len() {
                 let of = usize::from(job.generators);
                 let results = of - open.len() - lost_count;
@@ -341,15 +392,29 @@ impl FleetLoad<'_> {
                     self.abort(handle, &why)?;
                 }
             }
+            if let Some(line) = rates.look(self.store, &open) {
+                (self.say)(&line);
+            }
             if !open.is_empty() {
                 pause(&quiet, LOOK_EVERY);
             }
+        }
+        if is_live && !is_aborted {
+            self.try_clocks(start, &mut merge);
         }
         let mut capture = merge.finish()?;
         if let Some(signal) = self.interrupt.signal() {
             capture.manifest.end = LoadEnd::Interrupted(signal);
         }
         Ok(capture)
+    }
+
+    /// As [`Self::add_clocks`]; the results do not depend on it.
+    fn try_clocks(&self, start: &Start, merge: &mut LoadMerge) {
+        if let Err(error) = self.add_clocks(start, merge) {
+            let why = explain(&error);
+            (self.say)(&format!("clocks were not compared after the load: {why}"));
+        }
     }
 
     /// Takes the results that are there; returns the tasks that will have none.

@@ -1,6 +1,8 @@
 //! A generator: one task of a load.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use stillwell_capture::{CaptureError, GeneratorResult, LoadCapture};
 use stillwell_plan::LoadPlan;
@@ -12,7 +14,7 @@ use stillwell_units::{Moment, Nanos, Secrets};
 use crate::attempt::Attempt;
 use crate::beats;
 use crate::bundle::{self, TemporaryFolder};
-use crate::clocks::ClockAnswers;
+use crate::clocks::{ClockAnswers, ClockReading, ClockStage};
 use crate::controller::START_LEAD;
 use crate::job::{
     ABORT, Abort, ClusterJob, Failed, JOB, JOB_SCHEMA, Ready, START, Start, failed_name,
@@ -25,6 +27,8 @@ use crate::store::{Created, JobStore, StoreError};
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 /// The longest wait for the start.
 const START_MAX: Nanos = Nanos::from_secs(15 * 60);
+/// Time after its result in which a generator answers pings.
+const CLOCKS_MAX: Nanos = Nanos::from_secs(5);
 /// Most attempts of one task.
 const ATTEMPTS_MAX: u32 = 64;
 /// The deadline of the thread that looks for an abort.
@@ -209,10 +213,9 @@ impl Generator<'_> {
     /// Waits for the start; `None` if the load was given up.
     fn start(&self) -> Result<Option<Start>, GenerateError> {
         let until = clock::now() + START_MAX;
-        let mut clock_answers =
-            ClockAnswers::new(self.store, self.attempt.task.into(), &self.attempt.name);
+        let mut clock_answers = self.clock_answers(ClockStage::BeforeStart);
         loop {
-            if let Some(soon) = clock_answers.look(self.interrupt, &clock::wall)? {
+            if let Some(soon) = clock_answers.look(self.interrupt, &|| self.read_clocks())? {
                 pause(self.interrupt, soon);
                 continue;
             }
@@ -232,6 +235,30 @@ impl Generator<'_> {
         }
     }
 
+    fn clock_answers(&self, stage: ClockStage) -> ClockAnswers<'_> {
+        ClockAnswers::new(
+            self.store,
+            self.attempt.task.into(),
+            &self.attempt.name,
+            stage,
+        )
+    }
+
+    fn read_clocks(&self) -> ClockReading {
+        self.attempt.shift.apply(ClockReading::now())
+    }
+
+    /// Answers pings after the result. A store that does not answer costs the drift alone.
+    fn answer_at_end(&self) -> Result<(), StoreError> {
+        let mut answers = self.clock_answers(ClockStage::AfterEnd);
+        let until = clock::now() + CLOCKS_MAX;
+        while !answers.is_complete() && clock::now() < until && self.interrupt.signal().is_none() {
+            let soon = answers.look(self.interrupt, &|| self.read_clocks())?;
+            pause(self.interrupt, soon.unwrap_or(LOOK_EVERY));
+        }
+        Ok(())
+    }
+
     fn is_aborted(&self) -> Result<bool, StoreError> {
         Ok(self
             .store
@@ -242,18 +269,21 @@ impl Generator<'_> {
     /// Makes the load, which starts at the time `at`.
     fn load(&self, job: &ClusterJob, task: usize, at: Nanos) -> Result<LoadCapture, GenerateError> {
         let plan = job.plan.split(job.generators)?.swap_remove(task);
-        let watch = beats::start(self.store, task, self.interrupt);
+        let sent = Arc::new(AtomicU64::new(0));
+        let watch = beats::start(self.store, task, self.interrupt, &sent);
         let watch = watch.map_err(|source| GenerateError::System {
             action: "start a thread",
             source,
         })?;
         let mut agree = |_: &Interrupt| -> Option<Moment> {
-            let now = clock::wall();
+            let now = self.read_clocks().wall;
             let rest = at.saturating_sub(now);
             (rest > Nanos::ZERO && rest <= START_LEAD + START_LEAD).then(|| clock::now() + rest)
         };
         let beside = LoadBeside {
-            progress: &mut |_| {},
+            progress: &mut |snapshot| {
+                sent.fetch_add(snapshot.second.sent, Ordering::Relaxed);
+            },
             on_note: &mut |_| {},
             source: None,
             agree: Some(&mut agree),
@@ -281,21 +311,28 @@ impl Generator<'_> {
     ) -> Result<GeneratorEnd, GenerateError> {
         let manifest = &capture.manifest;
         let planned = at + manifest.plan.warmup;
-        let early = planned.saturating_sub(manifest.started);
+        let started = self.attempt.shift.apply(ClockReading {
+            wall: manifest.started,
+            monotonic: ClockReading::now().monotonic,
+        });
+        let early = planned.saturating_sub(started.wall);
         let result = GeneratorResult {
             attempt: self.attempt.name.clone(),
             node: self.attempt.node.clone(),
             boot: self.attempt.boot.clone(),
             began: self.began,
             ended: clock::wall(),
-            start_delay: manifest.started.saturating_sub(planned).max(early),
+            start_delay: started.wall.saturating_sub(planned).max(early),
             workers: manifest.plan.workers,
             evidence: capture.evidence(),
         };
         let bytes = pack(capture, &result, secrets, &self.attempt.name)?;
         let quiet = Interrupt::new();
         match self.store.create(&quiet, &result_name(task), &bytes)? {
-            Created::Now => Ok(GeneratorEnd::Committed),
+            Created::Now => {
+                self.answer_at_end().unwrap_or_default();
+                Ok(GeneratorEnd::Committed)
+            }
             Created::Before => Ok(GeneratorEnd::NotNeeded),
         }
     }

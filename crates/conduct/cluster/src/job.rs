@@ -5,7 +5,7 @@ use stillwell_plan::LoadPlan;
 use stillwell_run::AddressFamily;
 use stillwell_units::{Nanos, Secrets};
 
-use crate::clocks::ClockOffset;
+use crate::clocks::ClockOffsets;
 
 /// Names the shape of [`ClusterJob`].
 pub const JOB_SCHEMA: &str = "stillwell/cluster-job/v1";
@@ -94,16 +94,19 @@ pub(crate) struct Start {
     pub(crate) at: Nanos,
     /// The attempt of each task that counts.
     pub(crate) attempts: Vec<String>,
-    /// Offset of the clock of each of them, if it is known.
-    #[serde(default)]
-    pub(crate) clocks: Vec<Option<ClockOffset>>,
+    /// Offsets of the clocks of each of them, if they are known.
+    pub(crate) clocks: Vec<Option<ClockOffsets>>,
+    /// Time of that measurement, by the monotonic clock of the controller.
+    pub(crate) measured: Nanos,
+    /// Identity of the boot of the controller's machine, which that clock is of.
+    pub(crate) boot: String,
 }
 
 impl Start {
     /// Returns the time of the start by the clock of a task.
     pub(crate) fn at_of(&self, task: usize) -> Nanos {
         let clock = self.clocks.get(task).copied().flatten();
-        clock.map_or(self.at, |clock| clock.apply(self.at))
+        clock.map_or(self.at, |clock| clock.wall.apply(self.at))
     }
 }
 

@@ -13,7 +13,7 @@
 //! | `ping-0.json` | controller | its time; the next one has the next number |
 //! | `tasks/0000/pong-A-0.json` | generator | the time at which attempt A read it |
 //! | `start.json` | controller | the time of the start, the offsets of clocks, and the attempt of each task that counts |
-//! | `tasks/0000/beat-0` | generator | a sign of life; the next one has the next number |
+//! | `tasks/0000/beat-0` | generator | a sign of life, with the requests since the last one; the next one has the next number |
 //! | `tasks/0000/result` | generator | the capture |
 //! | `tasks/0000/failed.json` | generator | the reason why there will be none |
 //! | `abort.json` | controller | the reason why all end early |
@@ -29,6 +29,7 @@ mod engine;
 mod generator;
 mod job;
 mod pause;
+mod rates;
 mod status;
 mod store;
 mod suite;

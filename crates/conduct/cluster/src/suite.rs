@@ -266,7 +266,7 @@ impl<'a> SuiteTask<'a> {
         for number in 0..ATTEMPTS_MAX {
             let name = ready_name(task, number);
             if store.create_json(interrupt, &name, &ready)? == Created::Now {
-                let beats = beats::start(store, task, &Interrupt::new());
+                let beats = beats::start(store, task, &Interrupt::new(), &Default::default());
                 return Ok(Some(Self {
                     store,
                     attempt,
@@ -298,7 +298,12 @@ impl<'a> SuiteTask<'a> {
         let created = match bundle::pack(folder, &node) {
             Ok(bytes) => self.store.create(&quiet, &result_name(task), &bytes)?,
             Err(error) => {
-                self.fail(explain(&error));
+                self.fail(format!(
+                    "its result cannot be packed: {}; it is left in {} on {}",
+                    explain(&error),
+                    folder.display(),
+                    self.attempt.node
+                ));
                 return Err(FleetError::Pack(error));
             }
         };

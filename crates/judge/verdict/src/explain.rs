@@ -280,6 +280,12 @@ pub const LOAD_WARNINGS: &[(&str, &str)] = &[
          Look at `stillwell cluster logs`, and repeat the load.",
     ),
     (
+        "clock_drift",
+        "Unreliable. The clock of a generator ran faster or slower than that of the controller, by more than \
+         1,000 ppm (0.1 %), so its latencies and its rate are wrong by as much. Let its machine \
+         follow a time server, and repeat the load.",
+    ),
+    (
         "export_failed",
         "Warning. A metrics or trace receiver did not get everything. The measurement itself is \
          complete.",

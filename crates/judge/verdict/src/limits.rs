@@ -225,6 +225,10 @@ pub const LOAD_SHARES_FROM: Nanos = Nanos::from_millis(500);
 /// time.
 pub const LOAD_STEAL_SHARE: f64 = 0.02;
 
+/// Drift of a generator's clock, in parts per million, above which its latencies and its rate
+/// are wrong by more than other limits allow. Clocks that follow a server stay below 500.
+pub const LOAD_CLOCK_DRIFT_PPM: u64 = 1_000;
+
 /// Share of its time above which a worker that had no request to send waited for
 /// their source.
 pub const LOAD_SOURCE_WAIT_SHARE: f64 = 0.01;

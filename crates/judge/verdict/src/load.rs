@@ -10,9 +10,9 @@ use stillwell_units::float_from_u64;
 pub use warning::LoadWarning;
 
 use crate::limits::{
-    LOAD_BUNCHED_P99, LOAD_BUNCHED_REQUESTS_MIN, LOAD_BUSY_SHARE, LOAD_CPU_WAIT_SHARE,
-    LOAD_LATENESS_OF_LATENCY, LOAD_LATENESS_P99, LOAD_RATE_ACHIEVED_SHARE, LOAD_SHARES_FROM,
-    LOAD_SOURCE_WAIT_SHARE, LOAD_STEAL_SHARE,
+    LOAD_BUNCHED_P99, LOAD_BUNCHED_REQUESTS_MIN, LOAD_BUSY_SHARE, LOAD_CLOCK_DRIFT_PPM,
+    LOAD_CPU_WAIT_SHARE, LOAD_LATENESS_OF_LATENCY, LOAD_LATENESS_P99, LOAD_RATE_ACHIEVED_SHARE,
+    LOAD_SHARES_FROM, LOAD_SOURCE_WAIT_SHARE, LOAD_STEAL_SHARE,
 };
 
 /// The rules by which the result of a load is judged.
@@ -128,7 +128,7 @@ fn of_generators(
     generators: &[GeneratorEvidence],
     known: &[LoadWarning],
 ) -> Vec<LoadWarning> {
-    let mut warnings: Vec<LoadWarning> = Vec::new();
+    let mut warnings: Vec<LoadWarning> = drifting(generators).into_iter().collect();
     for generator in generators {
         let Ok(evidence) = &generator.evidence else {
             continue;
@@ -146,6 +146,18 @@ fn of_generators(
         }
     }
     warnings
+}
+
+/// The generator whose clock certainly drifted most, if it is too much.
+fn drifting(generators: &[GeneratorEvidence]) -> Option<LoadWarning> {
+    let drifts = generators.iter();
+    let drifts = drifts.filter_map(|generator| Some((generator, generator.drift?)));
+    let (generator, drift) = drifts.max_by_key(|(_, drift)| drift.at_least())?;
+    (drift.at_least() > LOAD_CLOCK_DRIFT_PPM).then(|| LoadWarning::OfGenerator {
+        index: generator.index,
+        node: generator.node.clone(),
+        warning: Box::new(LoadWarning::ClockDrift { drift }),
+    })
 }
 
 /// Reason why there is nothing to report, if so.

@@ -37,9 +37,9 @@ mod write;
 
 pub use ledger::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
 pub use load::{
-    FleetRecord, GeneratorRecord, GeneratorResult, HostCpu, LOAD_SCHEMA, LoadCapture, LoadEnd,
-    LoadManifest, LoadMerge, LoadSecond, LoadWorker, LoadWorkerView, MergeError, PageFound,
-    RouteCounts, SinkFound, SpansFound, TelemetryResult,
+    FleetRecord, GeneratorClock, GeneratorRecord, GeneratorResult, HostCpu, LOAD_SCHEMA,
+    LoadCapture, LoadEnd, LoadManifest, LoadMerge, LoadSecond, LoadWorker, LoadWorkerView,
+    MergeError, PageFound, RouteCounts, SinkFound, SpansFound, TelemetryResult,
 };
 pub use manifest::{
     BusyProgram, EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart,

@@ -22,7 +22,7 @@ use stillwell_metric::{
 use stillwell_plan::LoadPlan;
 use stillwell_units::{Nanos, Secrets};
 
-pub use fleet::{FleetRecord, GeneratorRecord, GeneratorResult};
+pub use fleet::{FleetRecord, GeneratorClock, GeneratorRecord, GeneratorResult};
 pub use merge::{LoadMerge, MergeError};
 pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryResult};
 

@@ -36,7 +36,7 @@ pub use files::{DiskShard, LogFsShard, LogRequests};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
 pub use load::{
-    CallCells, CallEnd, CallMessages, CounterError, GeneratorEvidence, HandshakeCount,
+    CallCells, CallEnd, CallMessages, ClockDrift, CounterError, GeneratorEvidence, HandshakeCount,
     HandshakePart, HandshakeTally, LoadCounter, LoadCounts, LoadEvidence, LoadShard,
     LoadSourceEvidence, LoadStrain, LoadTime, PhasedCount, Remedy, SizeCells, Sizes, SourceCells,
     SourceCount, SourceCounts, StatusCells, TlsWish, Trouble,

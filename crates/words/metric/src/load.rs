@@ -20,7 +20,7 @@ use crate::routes::RouteShard;
 pub use calls::{CallCells, CallEnd, CallMessages};
 pub use counter::{CounterError, LoadCounter};
 pub use counts::{HandshakeCount, LoadCounts, PhasedCount, SourceCounts};
-pub use evidence::{GeneratorEvidence, LoadEvidence, LoadSourceEvidence, LoadStrain};
+pub use evidence::{ClockDrift, GeneratorEvidence, LoadEvidence, LoadSourceEvidence, LoadStrain};
 pub use handshakes::{HandshakePart, HandshakeTally};
 pub use sizes::{SizeCells, Sizes};
 pub use source::{SourceCells, SourceCount};

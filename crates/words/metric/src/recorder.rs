@@ -11,8 +11,8 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use stillwell_units::Nanos;
 
 /// Longest recorded time; longer times count as this long.
-const LONGEST: Nanos = Nanos::from_secs(3600);
-const SIGNIFICANT_DIGITS: u8 = 3;
+pub(crate) const LONGEST: Nanos = Nanos::from_secs(3600);
+pub(crate) const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Histograms that go round: the worker's, one on its way or ready, and those of the
 /// interval under way and of the one that is shown.

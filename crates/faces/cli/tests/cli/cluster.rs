@@ -38,6 +38,11 @@ impl Fleet {
     }
 
     fn start(&self, words: &[&str]) -> Process {
+        self.start_with("", words)
+    }
+
+    /// The same with a planted error of a clock.
+    fn start_with(&self, clock: &str, words: &[&str]) -> Process {
         let mut command = Command::new(STILLWELL);
         command.args(["load", &self.url, "--on=local", "--generators=3", "--job=a"]);
         command.args([
@@ -46,6 +51,7 @@ impl Fleet {
             "--validity=off",
         ]);
         command.arg(format!("--store={}", self.store().display()));
+        command.env("STILLWELL_TEST_CLOCK", clock);
         Process::start(command.args(words))
     }
 
@@ -328,4 +334,57 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
     assert_eq!(again.code, ended.code, "{}", again.stderr);
     let verdict = |results: &str| read(&suite.path(results).join("other/verdict.json"));
     assert_eq!(verdict("again")["verdict"], verdict("results")["verdict"]);
+}
+
+/// Start of the load of a generator by the true clock, from the manifest in its result.
+fn true_start(fleet: &Fleet, index: usize) -> i64 {
+    let bytes = fs::read(fleet.object(&format!("tasks/{index:04}/result"))).unwrap();
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let head: Value = serde_json::from_slice(&bytes[..end]).unwrap();
+    let mut at = end + 1;
+    for file in head["files"].as_array().unwrap() {
+        let length = usize::try_from(file[1].as_u64().unwrap()).unwrap();
+        if file[0] == "manifest.json" {
+            let manifest: Value = serde_json::from_slice(&bytes[at..at + length]).unwrap();
+            return manifest["started"].as_i64().unwrap();
+        }
+        at += length;
+    }
+    panic!("the result has no manifest");
+}
+
+#[test]
+fn a_clock_that_is_ahead_is_measured_within_its_bound_and_starts_are_corrected() {
+    const AHEAD: i64 = 5_000_000;
+    let fleet = Fleet::new();
+    let words = ["--rate=100/s", "--requests=200"];
+    let ended = fleet.start_with("1:5000000", &words).finish(LONG);
+    assert_eq!((ended.code, sent(&ended)), (0, 200), "{}", ended.stderr);
+    let start = read(&fleet.object("start.json"));
+    let agreed = start["at"].as_i64().unwrap();
+    for index in 0..3 {
+        let clock = &start["clocks"][index]["wall"];
+        let (nanos, error) = (&clock["nanos"], &clock["error"]);
+        let (nanos, error) = (nanos.as_i64().unwrap(), error.as_i64().unwrap());
+        let planted = if index == 1 { AHEAD } else { 0 };
+        assert!((nanos - planted).abs() <= error, "{start}");
+        // It began at the agreed time by the true clock, or later, up to the error that is left.
+        let left = if nanos.abs() > error { error } else { planted };
+        let early = agreed - true_start(&fleet, index);
+        assert!(early <= left, "generator {index}: {early} ns, {start}");
+    }
+}
+
+#[test]
+fn a_clock_that_drifts_during_a_load_is_named() {
+    let fleet = Fleet::new();
+    let words = ["--rate=100/s", "--requests=200"];
+    let ended = fleet.start_with("2:0:100000", &words).finish(LONG);
+    assert_eq!(sent(&ended), 200, "{}", ended.stderr);
+    assert!(
+        codes(&ended).contains(&"clock_drift".to_owned()),
+        "{}",
+        ended.stdout
+    );
+    assert!(ended.stdout.contains("generator 2 on "), "{}", ended.stdout);
 }

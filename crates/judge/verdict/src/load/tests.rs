@@ -1,6 +1,6 @@
 //! A load is judged by its evidence alone.
 
-use stillwell_metric::{Remedy, TlsWish};
+use stillwell_metric::{ClockDrift, Remedy, TlsWish};
 use stillwell_units::Nanos;
 
 use super::*;
@@ -261,6 +261,7 @@ fn a_generator_of_several_is_judged_as_if_it_were_alone() {
         index,
         node: format!("n{index}"),
         evidence,
+        drift: None,
     };
     let mut late = clean();
     late.strain.lateness_p99 = Nanos::from_millis(2);
@@ -298,4 +299,30 @@ fn a_generator_of_several_is_judged_as_if_it_were_alone() {
         .iter()
         .filter(|warning| off.is_unreliable_by(warning));
     assert_eq!(unreliable.count(), 1, "the missing one is always missing");
+}
+
+/// Latencies of a clock that is 2 % fast are 2 % too long.
+#[test]
+fn a_clock_that_certainly_drifts_makes_a_load_unreliable() {
+    let warnings = |ppm, error| {
+        let mut evidence = clean();
+        evidence.generators = vec![GeneratorEvidence {
+            index: 1,
+            node: "n1".to_owned(),
+            evidence: Ok(clean()),
+            drift: Some(ClockDrift { ppm, error }),
+        }];
+        load_warnings(usual(LoadPacing::Open), &evidence)
+    };
+    for (ppm, error) in [(0, 5_000), (500, 10), (20_000, 19_000)] {
+        assert_eq!(warnings(ppm, error), [], "{ppm} ± {error}");
+    }
+    let found = warnings(-20_000, 300);
+    assert_eq!(codes(&found), ["clock_drift"]);
+    assert!(usual(LoadPacing::Open).is_unreliable_by(&found[0]));
+    let text = found[0].to_string();
+    assert!(
+        text.starts_with("generator 1 on n1: clock drift: its clock ran 20000 ± 300 ppm slower"),
+        "{text}"
+    );
 }

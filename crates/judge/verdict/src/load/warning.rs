@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stillwell_metric::{Remedy, Trouble};
+use stillwell_metric::{ClockDrift, Remedy, Trouble};
 use stillwell_units::Nanos;
 use stillwell_units::human::{nanos, percent};
 
@@ -96,6 +96,11 @@ pub enum LoadWarning {
         /// The reason.
         why: String,
     },
+    /// The clock of a generator was faster or slower than that of the controller.
+    ClockDrift {
+        /// Its drift.
+        drift: ClockDrift,
+    },
     /// A warning about one generator of several.
     OfGenerator {
         /// Its index.
@@ -127,6 +132,7 @@ impl LoadWarning {
             Self::Malformed { .. } => "malformed",
             Self::ExportFailed { .. } => "export_failed",
             Self::GeneratorMissing { .. } => "generator_missing",
+            Self::ClockDrift { .. } => "clock_drift",
             Self::OfGenerator { warning, .. } => warning.code(),
         }
     }
@@ -161,6 +167,7 @@ impl LoadWarning {
                 | Self::SendsBunched { .. }
                 | Self::CpuStarvation { .. }
                 | Self::CpuSteal { .. }
+                | Self::ClockDrift { .. }
                 | Self::SourceSlow { .. }
         )
     }
@@ -177,6 +184,7 @@ impl LoadWarning {
                 | Self::AllWarmup
                 | Self::NoRequest { .. }
                 | Self::NoAnswer { .. }
+                | Self::ClockDrift { .. }
                 | Self::GeneratorMissing { .. }
         )
     }
@@ -242,6 +250,7 @@ impl fmt::Display for LoadWarning {
                 "generator missing: generator {index} has no result, so its part of the load is not \
                  in the numbers: {why}; run the load again"
             ),
+            Self::ClockDrift { drift } => write_drift(f, *drift),
             Self::OfGenerator {
                 index,
                 node,
@@ -311,4 +320,15 @@ impl LoadWarning {
             _ => Ok(()),
         }
     }
+}
+
+fn write_drift(f: &mut fmt::Formatter<'_>, drift: ClockDrift) -> fmt::Result {
+    write!(
+        f,
+        "clock drift: its clock ran {} ± {} ppm {} than that of the controller, so its latencies and \
+         its rate are wrong by as much; let the machine follow a time server, and repeat the load",
+        drift.ppm.unsigned_abs(),
+        drift.error,
+        if drift.ppm > 0 { "faster" } else { "slower" },
+    )
 }

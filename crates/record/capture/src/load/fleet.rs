@@ -1,7 +1,7 @@
 //! The generators of a load that several made together.
 
 use serde::{Deserialize, Serialize};
-use stillwell_metric::{GeneratorEvidence, LoadEvidence};
+use stillwell_metric::{ClockDrift, GeneratorEvidence, LoadEvidence};
 use stillwell_units::Nanos;
 
 use super::LoadManifest;
@@ -20,6 +20,21 @@ pub struct FleetRecord {
 pub struct GeneratorRecord {
     /// Its result, or the reason why it has none.
     pub result: Result<GeneratorResult, String>,
+    /// Its clock, if the controller measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<GeneratorClock>,
+}
+
+/// The clock of a generator, as the controller measured it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct GeneratorClock {
+    /// Nanoseconds by which it was ahead of the controller's before the start; negative if it was
+    /// behind.
+    pub ahead: i64,
+    /// Bound on the error of that.
+    pub error: Nanos,
+    /// Drift from then until the end of the load, if it was measured again.
+    pub drift: Option<ClockDrift>,
 }
 
 /// The result of a generator, besides what was merged.
@@ -58,6 +73,7 @@ impl FleetRecord {
                 Ok(result) => Ok(result.evidence.clone()),
                 Err(why) => Err(why.clone()),
             },
+            drift: generator.clock.and_then(|clock| clock.drift),
         });
         evidence.collect()
     }

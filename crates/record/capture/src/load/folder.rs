@@ -215,11 +215,15 @@ fn outcome(row: &Row) -> Option<Outcome> {
 }
 
 fn packed(bytes: &[u8]) -> io::Result<PackedHistogram> {
-    histogram(bytes).map(|histogram| PackedHistogram::new(&histogram))
+    PackedHistogram::from_bytes(bytes).ok_or_else(not_encoded)
 }
 
 fn histogram(bytes: &[u8]) -> io::Result<Histogram<u64>> {
-    decode_histogram(bytes).ok_or_else(|| foreign("a row's histogram is not in V2 encoding"))
+    decode_histogram(bytes).ok_or_else(not_encoded)
+}
+
+fn not_encoded() -> io::Error {
+    foreign("a row's histogram is not in V2 encoding")
 }
 
 /// Times of each worker.

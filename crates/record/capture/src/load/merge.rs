@@ -13,13 +13,20 @@ use stillwell_plan::LoadPlan;
 use stillwell_units::Nanos;
 
 use super::{
-    FleetRecord, GeneratorRecord, GeneratorResult, HostCpu, LOAD_SCHEMA, LoadCapture, LoadEnd,
-    LoadManifest, LoadSecond, LoadWorker, RouteCounts, TelemetryResult,
+    FleetRecord, GeneratorClock, GeneratorRecord, GeneratorResult, HostCpu, LOAD_SCHEMA,
+    LoadCapture, LoadEnd, LoadManifest, LoadSecond, LoadWorker, RouteCounts, TelemetryResult,
 };
 
 /// Number of workers up to which the result keeps the times of each one. Beyond it the
 /// first worker has those of all, because each histogram takes 270 kB of memory.
 const WORKERS_WITH_TIMES_MAX: u32 = 64;
+
+/// Number of histograms of a second that are added in one go: packing the sum takes longer than
+/// adding, and each one that waits takes up to some kilobytes.
+const PENDING_MAX: usize = 8;
+
+/// Number of histograms of a second.
+const SECOND_TIMES: usize = 3;
 
 /// Captures that do not belong to one load.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -60,6 +67,9 @@ pub struct LoadMerge {
     times: Vec<Option<Histogram<u64>>>,
     route_times: Vec<[Histogram<u64>; RouteTime::ALL.len()]>,
     seconds: Vec<LoadSecond>,
+    /// Times of each second that are not in `seconds` yet.
+    pending: Vec<[Vec<PackedHistogram>; SECOND_TIMES]>,
+    sum: Histogram<u64>,
     hosts: BTreeMap<String, HostCpu>,
     telemetry: TelemetryResult,
 }
@@ -83,6 +93,7 @@ impl LoadMerge {
     pub fn new(plan: LoadPlan, engine: &str, generators: u16) -> Self {
         let missing = GeneratorRecord {
             result: Err("no result arrived".to_owned()),
+            clock: None,
         };
         Self {
             fleet: FleetRecord {
@@ -94,6 +105,8 @@ impl LoadMerge {
             times: (0..LoadTime::COUNT).map(|_| None).collect(),
             route_times: Vec::new(),
             seconds: Vec::new(),
+            pending: Vec::new(),
+            sum: empty_histogram(),
             hosts: BTreeMap::new(),
             telemetry: TelemetryResult::default(),
             plan,
@@ -129,7 +142,7 @@ impl LoadMerge {
                 add_routes(&mut self.route_times, &routes);
             }
         }
-        add_seconds(&mut self.seconds, seconds);
+        self.add_seconds(seconds);
         if let Some(host) = manifest.host {
             // Generators on one machine measured the same CPUs.
             self.hosts.entry(result.boot.clone()).or_insert(host);
@@ -159,6 +172,56 @@ impl LoadMerge {
         }
     }
 
+    /// Records the clock of the generator with this `index`.
+    pub fn add_clock(&mut self, index: usize, clock: GeneratorClock) {
+        if let Some(generator) = self.fleet.generators.get_mut(index) {
+            generator.clock = Some(clock);
+        }
+    }
+
+    /// Adds `seconds` to those with the same number; borders are those of the longest series.
+    fn add_seconds(&mut self, mut seconds: Vec<LoadSecond>) {
+        let all = self.seconds.len().max(seconds.len());
+        self.pending.resize_with(all, Default::default);
+        for (pending, second) in self.pending.iter_mut().zip(&mut seconds) {
+            for (pending, times) in pending.iter_mut().zip(times_of(second)) {
+                let times = std::mem::take(times);
+                if !times.is_empty() {
+                    pending.push(times);
+                }
+                if pending.len() >= PENDING_MAX {
+                    let sum = add_packed(&mut self.sum, pending);
+                    pending.push(sum);
+                }
+            }
+        }
+        if self.seconds.len() < seconds.len() {
+            std::mem::swap(&mut self.seconds, &mut seconds);
+        }
+        for (all, second) in self.seconds.iter_mut().zip(seconds) {
+            all.requested += second.requested;
+            all.begun += second.begun;
+            all.sent += second.sent;
+            for (all, count) in all.outcomes.iter_mut().zip(second.outcomes) {
+                *all += count;
+            }
+            for (all, count) in all.bytes.iter_mut().zip(second.bytes) {
+                *all += count;
+            }
+        }
+    }
+
+    /// Returns the seconds with their times.
+    fn take_seconds(&mut self) -> Vec<LoadSecond> {
+        let mut seconds = std::mem::take(&mut self.seconds);
+        for (second, mut pending) in seconds.iter_mut().zip(self.pending.drain(..)) {
+            for (times, pending) in times_of(second).into_iter().zip(&mut pending) {
+                *times = add_packed(&mut self.sum, pending);
+            }
+        }
+        seconds
+    }
+
     fn check(&self, index: usize, capture: &LoadCapture) -> Result<(), MergeError> {
         let workers = &capture.manifest.workers;
         let whole = self.plan.workers;
@@ -185,7 +248,8 @@ impl LoadMerge {
     ///
     /// # Errors
     /// [`MergeError::Nothing`] if no capture was added.
-    pub fn finish(self) -> Result<LoadCapture, MergeError> {
+    pub fn finish(mut self) -> Result<LoadCapture, MergeError> {
+        let seconds = self.take_seconds();
         let parts: Vec<&GeneratorPart> = self.parts.iter().flatten().collect();
         let times = |time: fn(&GeneratorPart) -> Nanos| parts.iter().map(move |part| time(part));
         let Some(started) = times(|part| part.started).min() else {
@@ -227,7 +291,7 @@ impl LoadMerge {
             },
             times: Vec::new(),
             route_times: Vec::new(),
-            seconds: self.seconds,
+            seconds,
         };
         for part in self.parts.into_iter().flatten() {
             capture.manifest.workers.extend(part.workers);
@@ -292,39 +356,25 @@ fn add_routes(
     }
 }
 
-/// Adds `seconds` to those with the same number; borders are those of the longest series.
-fn add_seconds(all: &mut Vec<LoadSecond>, mut seconds: Vec<LoadSecond>) {
-    if all.len() < seconds.len() {
-        std::mem::swap(all, &mut seconds);
-    }
-    for (all, second) in all.iter_mut().zip(seconds) {
-        all.requested += second.requested;
-        all.begun += second.begun;
-        all.sent += second.sent;
-        for (all, count) in all.outcomes.iter_mut().zip(second.outcomes) {
-            *all += count;
-        }
-        for (all, count) in all.bytes.iter_mut().zip(second.bytes) {
-            *all += count;
-        }
-        for (all, times) in [
-            (&mut all.response, second.response),
-            (&mut all.service, second.service),
-            (&mut all.lateness, second.lateness),
-        ] {
-            add_packed(all, times);
-        }
-    }
+/// Returns the histograms of a second.
+fn times_of(second: &mut LoadSecond) -> [&mut PackedHistogram; SECOND_TIMES] {
+    [
+        &mut second.response,
+        &mut second.service,
+        &mut second.lateness,
+    ]
 }
 
-fn add_packed(all: &mut PackedHistogram, times: PackedHistogram) {
-    if all.is_empty() {
-        *all = times;
-    } else if !times.is_empty() {
-        let mut sum = all.unpack();
-        add_histogram(&mut sum, &times.unpack());
-        *all = PackedHistogram::new(&sum);
+/// Takes `pending` and returns their sum; `sum` has room for it.
+fn add_packed(sum: &mut Histogram<u64>, pending: &mut Vec<PackedHistogram>) -> PackedHistogram {
+    if pending.len() <= 1 {
+        return pending.pop().unwrap_or_default();
     }
+    sum.reset();
+    for times in pending.drain(..) {
+        times.add_to(sum);
+    }
+    PackedHistogram::new(sum)
 }
 
 /// Fits the last second to the length of the load.

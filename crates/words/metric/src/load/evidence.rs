@@ -60,6 +60,32 @@ pub struct GeneratorEvidence {
     pub node: String,
     /// Its evidence, or the reason why it has none.
     pub evidence: Result<LoadEvidence, String>,
+    /// Drift of its clock during the load, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<ClockDrift>,
+}
+
+/// Difference of rate between the clock of a generator and that of the controller.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ClockDrift {
+    /// Parts per million; positive for a clock that is fast.
+    pub ppm: i64,
+    /// Bound on the error of it.
+    pub error: u64,
+}
+
+impl ClockDrift {
+    /// Returns the size that it certainly has.
+    #[must_use]
+    pub const fn at_least(self) -> u64 {
+        self.ppm.unsigned_abs().saturating_sub(self.error)
+    }
+
+    /// Returns the largest size that is possible.
+    #[must_use]
+    pub const fn at_most(self) -> u64 {
+        self.ppm.unsigned_abs().saturating_add(self.error)
+    }
 }
 
 /// Distance of a generator from its limit, in any interval.
