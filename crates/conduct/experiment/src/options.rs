@@ -11,6 +11,9 @@ pub struct SuiteOptions {
     pub results: PathBuf,
     /// True if to go on with what is in it.
     pub resume: bool,
+    /// True if nothing is built or run: what is in the folder is judged, wherever it was measured.
+    /// Needs `resume`.
+    pub judge_only: bool,
     /// The command line, for the record.
     pub command: Vec<String>,
     /// Handling of secrets in results.

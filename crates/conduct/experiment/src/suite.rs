@@ -7,7 +7,7 @@ use stillwell_scope::clock;
 use stillwell_units::Nanos;
 use stillwell_verdict::apply_error_budget;
 
-use crate::binary;
+use crate::binary::{self, Prepared};
 use crate::build::Builds;
 use crate::results::Results;
 use crate::session::Session;
@@ -38,8 +38,13 @@ pub fn run_suite(
     if let Some(record) = &record {
         results.check_plan(record, plan)?;
     }
-    let mut builds = Builds::new(&options.cache, interrupt)?;
-    let Some(prepared) = binary::prepare(plan, options, &mut builds, progress)? else {
+    let prepared = if options.judge_only {
+        Some(Prepared::default())
+    } else {
+        let mut builds = Builds::new(&options.cache, interrupt)?;
+        binary::prepare(plan, options, &mut builds, progress)?
+    };
+    let Some(prepared) = prepared else {
         return Ok(SuiteOutcome {
             verdicts: Vec::new(),
             budget: apply_error_budget(&mut [], &[]),
@@ -49,6 +54,7 @@ pub fn run_suite(
         });
     };
     match &record {
+        Some(_) if options.judge_only => {}
         Some(record) => results.check_binaries(record, &prepared.binaries)?,
         None => {
             let wall_millis = clock::wall().as_u64() / Nanos::from_millis(1).as_u64();

@@ -39,6 +39,7 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
     let options = SuiteOptions {
         results: root.to_path_buf(),
         resume: false,
+        judge_only: false,
         command: Vec::new(),
         secrets: Secrets::Masked,
         stillwell: PathBuf::new(),

@@ -119,14 +119,14 @@ impl Session<'_> {
                     ..
                 } => (stage, valid_pairs_wanted),
             };
-            let most = match stage {
-                RunStage::Search => plan.stopping.max_pairs(),
-                RunStage::Confirm => last_fresh(plan),
-            };
+            let most = most_pairs(plan, stage);
             if course.is_endless(stage, most, plan.max_time) {
                 let reason = "the experiment needs more pairs than the maximum".to_owned();
                 self.problem(&plan.name, ProblemKind::GivenUp, reason, progress);
                 return Next::Experiment;
+            }
+            if self.options.judge_only {
+                return self.incomplete(plan, progress);
             }
             let pair = Pair {
                 index,
@@ -147,6 +147,17 @@ impl Session<'_> {
                 Err(next) => return next,
             }
         }
+    }
+
+    /// Reports an experiment that would have to go on, where nothing may run.
+    pub(super) fn incomplete(
+        &mut self,
+        experiment: &ExperimentPlan,
+        progress: &mut Listener<'_>,
+    ) -> Next {
+        let reason = "it ended before it was complete; see the log of its task".to_owned();
+        self.problem(&experiment.name, ProblemKind::GivenUp, reason, progress);
+        Next::Experiment
     }
 
     /// Waits before a pair until the machine is quiet, within limits.
@@ -234,6 +245,14 @@ impl Session<'_> {
             }
             PairEnd::Interrupted => Err(Next::End),
         }
+    }
+}
+
+/// Returns the number of the last planned pair of a stage.
+fn most_pairs(plan: &ExperimentPlan, stage: RunStage) -> u32 {
+    match stage {
+        RunStage::Search => plan.stopping.max_pairs(),
+        RunStage::Confirm => last_fresh(plan),
     }
 }
 

@@ -36,6 +36,9 @@ impl Session<'_> {
         }
         let path = self.results.operating_point(&experiment.name);
         let taken_over = self.options.resume && path.exists();
+        if self.options.judge_only && !taken_over {
+            return Err(self.incomplete(experiment, progress));
+        }
         let point = if taken_over {
             self.forecast.revise(probe_part(index), RunsLeft::NONE);
             read_json(&path).map_err(|error| self.unusable(experiment, &error, progress))?

@@ -389,6 +389,7 @@ pub(crate) fn options(folder: &Path, resume: bool) -> SuiteOptions {
         secrets: stillwell_units::Secrets::Masked,
         results: folder.join("results"),
         resume,
+        judge_only: false,
         command: vec!["stillwell".to_owned(), "run".to_owned()],
         stillwell: "/no/such/stillwell".into(),
         cache: folder.join("cache"),

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_capture::{RunIdentity, RunOutcome};
-use stillwell_experiment::{Results, SuiteError, SuiteProgress, run_suite};
+use stillwell_experiment::{
+    ProblemKind, Results, SuiteError, SuiteOptions, SuiteProgress, run_suite,
+};
 use stillwell_plan::experiment::{BinarySource, OperatingPoint};
 use stillwell_plan::{RatePlan, SuitePlan};
 use stillwell_run::Interrupt;
@@ -268,4 +270,29 @@ fn rewrite(path: &Path, change: impl Fn(&mut serde_json::Value)) {
     let mut value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     change(&mut value);
     fs::write(path, value.to_string()).unwrap();
+}
+
+/// A suite over nodes could not be judged on a machine with another build of the target.
+#[test]
+fn nothing_runs_where_results_are_only_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = six_pairs();
+    begin(&plan, folder.path());
+    let file = folder.path().join("results/suite.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    record["binaries"][0]["sha256"] = "of another build".into();
+    fs::write(&file, record.to_string()).unwrap();
+    let resumed = options(folder.path(), true);
+    let refused = run(&plan, &resumed, &mut Mock::new(dearer));
+    assert!(matches!(refused, Err(SuiteError::PlanChanged { .. })));
+    let judged = SuiteOptions {
+        judge_only: true,
+        ..resumed
+    };
+    let mut mock = Mock::new(dearer);
+    let outcome = run(&plan, &judged, &mut mock).unwrap();
+    assert!(mock.requests.is_empty());
+    assert_eq!(outcome.verdicts.len(), 1);
+    // Three pairs of six are not all.
+    assert_eq!(outcome.problems[0].kind, ProblemKind::GivenUp);
 }

@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, Comman
         results: results_folder(arguments)?,
         can_resume: false,
         resume: false,
+        judge_only: false,
         cache: None,
         gate: arguments.gate,
         exit_zero: arguments.exit_zero,

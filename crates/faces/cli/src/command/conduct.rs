@@ -57,6 +57,7 @@ impl<'a> Conductor<'a> {
         SuiteOptions {
             results: results.to_path_buf(),
             resume,
+            judge_only: false,
             command: secrets::command_words(),
             secrets: secrets::handling(),
             stillwell: self.stillwell.clone(),

@@ -6,7 +6,9 @@ pub(super) mod targets;
 use std::path::{Path, PathBuf};
 
 use stillwell_config::{SuiteOverrides, VariantArgument};
-use stillwell_experiment::{Local, Results, SuiteError, SuiteOutcome, latest, run_suite};
+use stillwell_experiment::{
+    Local, Results, SuiteError, SuiteOptions, SuiteOutcome, latest, run_suite,
+};
 use stillwell_plan::SuitePlan;
 use stillwell_report::FullReport;
 use stillwell_target::Privileges;
@@ -61,6 +63,7 @@ pub(crate) fn run(
         results: results_folder(arguments)?,
         can_resume: true,
         resume: arguments.resume,
+        judge_only: false,
         cache: arguments.cache.as_ref(),
         gate: arguments.gate,
         exit_zero: arguments.exit_zero,
@@ -81,6 +84,8 @@ pub(crate) struct SuiteRun<'a> {
     pub(crate) can_resume: bool,
     /// True if it continues the one in `results`.
     pub(crate) resume: bool,
+    /// True if nothing is run: what other machines have measured is judged.
+    pub(crate) judge_only: bool,
     /// Folder of builds, if it is not the usual one.
     pub(crate) cache: Option<&'a PathBuf>,
     pub(crate) gate: Gate,
@@ -98,7 +103,10 @@ impl SuiteRun<'_> {
     ) -> Result<Exit, CommandError> {
         let (results, quiet) = (&self.results, self.output.quiet);
         let conductor = Conductor::begin(self.cache, paint, quiet)?;
-        let options = conductor.options(results, self.resume);
+        let options = SuiteOptions {
+            judge_only: self.judge_only,
+            ..conductor.options(results, self.resume)
+        };
         let mut display = conductor.display();
         if let Some(privileges) = privileges {
             output::report_privileges(privileges, quiet);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use stillwell_cluster::{
     Attempt, Created, ExperimentNode, FleetSuite, JobStore, SuiteJob, SuiteTask,
 };
-use stillwell_experiment::{Results, SuiteRecord, fingerprint};
+use stillwell_experiment::{BinaryIdentity, Results, SuiteRecord, fingerprint};
 use stillwell_plan::SuitePlan;
 use stillwell_run::Interrupt;
 use stillwell_target::{Privileges, prepare_privileges};
@@ -139,6 +139,7 @@ fn merge(
         match &mut whole {
             None => whole = Some(record),
             Some(whole) => {
+                warn_of_others(whole, &record);
                 whole.plan.experiments.extend(record.plan.experiments);
                 whole.binaries.extend(record.binaries);
             }
@@ -156,7 +157,25 @@ fn merge(
     Ok(names)
 }
 
-/// Judges what the nodes have measured, as a suite that is resumed when nothing is left to run.
+/// Warns of an executable that is not the same on all nodes.
+fn warn_of_others(whole: &SuiteRecord, record: &SuiteRecord) {
+    for binary in &record.binaries {
+        let differs = |other: &&BinaryIdentity| {
+            other.path == binary.path && binary.path.is_some() && other.sha256 != binary.sha256
+        };
+        if let (Some(other), Some(path)) = (whole.binaries.iter().find(differs), &binary.path) {
+            Paint::say(&format!(
+                "warning: {} is not the same file for {} and {}",
+                path.display(),
+                other.experiment,
+                binary.experiment
+            ));
+            return;
+        }
+    }
+}
+
+/// Judges what the nodes have measured. This machine need not have the targets.
 fn judge(
     arguments: &RunArguments,
     mut plan: SuitePlan,
@@ -182,6 +201,7 @@ fn judge(
         results,
         can_resume: false,
         resume: true,
+        judge_only: true,
         cache: arguments.cache.as_ref(),
         gate: arguments.gate,
         exit_zero: arguments.exit_zero,
@@ -229,8 +249,10 @@ pub(crate) fn be_task(
         }
         Ok(_) => task.commit(&results).map_err(could_not),
     };
-    // What counts is in the store.
-    drop(std::fs::remove_dir_all(&results));
+    // What counts is in the store; what could not be packed is left for its user.
+    if committed.is_ok() {
+        drop(std::fs::remove_dir_all(&results));
+    }
     Paint::say(match committed? {
         Created::Now => "the result is in the store",
         Created::Before => "another attempt of this task counts, or this one failed",
