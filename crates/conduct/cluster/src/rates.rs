@@ -44,8 +44,8 @@ impl FleetRates {
         for task in open {
             let generator = self.generators.get_mut(*task)?;
             while let Some(beat) = read(store, *task, generator.next) {
-                // The first one is of the time before the start.
-                if generator.next > 0 {
+                // The first two are of times in which the load had not begun.
+                if generator.next > 1 {
                     let seconds = float_from_u64(beat.length.as_u64().max(1)) / 1e9;
                     generator.latest = Some(float_from_u64(beat.requests) / seconds);
                     is_new = true;
@@ -99,15 +99,17 @@ mod tests {
             rates.look(&store, open)
         };
         beat(0, 0, 7);
+        beat(0, 1, 7);
         assert_eq!(look(&[0, 1, 2]), None);
-        beat(0, 1, 1000);
+        beat(0, 2, 1000);
         beat(1, 0, 0);
         beat(1, 1, 10);
-        beat(1, 2, 3000);
+        beat(1, 2, 10);
+        beat(1, 3, 3000);
         let line = look(&[0, 1, 2]).unwrap();
         assert_eq!(line, "2 generators send 400 requests/s, 100 to 300 each");
         assert_eq!(look(&[0, 1, 2]), None, "there is no newer one");
-        beat(1, 3, 2000);
+        beat(1, 4, 2000);
         let line = look(&[1]).unwrap();
         assert_eq!(line, "1 generator sends 200 requests/s, 200 to 200 each");
     }
