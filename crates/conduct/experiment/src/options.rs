@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use stillwell_run::RunMetrics;
 use stillwell_units::Secrets;
 
 /// Paths and options of a suite.
@@ -26,4 +27,6 @@ pub struct SuiteOptions {
     pub state_root: PathBuf,
     /// True if state folders stay when their runs have ended.
     pub keep_state: bool,
+    /// Export of samples to other programs while runs go on.
+    pub metrics: Option<RunMetrics>,
 }

@@ -60,7 +60,10 @@ pub(crate) fn request(
         identity: Some(identity),
         command: about.options.command.clone(),
         secrets: about.options.secrets,
-        exports: Exports::default(),
+        exports: Exports {
+            metrics: about.options.metrics.clone(),
+            ..Exports::default()
+        },
     }
 }
 

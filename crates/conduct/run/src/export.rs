@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stillwell_capture::{CaptureError, SampleFormat, SampleWriter};
-use stillwell_metric::{Beat, Sample};
+use stillwell_capture::{CaptureError, RunIdentity, SampleFormat, SampleWriter};
+use stillwell_metric::{Beat, Labels, Sample};
 use stillwell_plan::Phase;
-use stillwell_telemetry::{PagePlan, SamplePage};
+use stillwell_telemetry::{PagePlan, RunMetrics, RunMetricsWriter, SamplePage};
 use stillwell_units::RunId;
 
 /// Files of a run besides its capture; by default none.
@@ -16,6 +16,8 @@ pub struct Exports {
     pub samples: Option<Arc<dyn SampleFormat>>,
     /// A page with the newest values, for Prometheus.
     pub page: Option<PagePlan>,
+    /// Export of the samples to other programs while the run goes on.
+    pub metrics: Option<RunMetrics>,
     /// File of the target's standard output, in place of the capture's.
     pub stdout: Option<PathBuf>,
     /// File of its standard error.
@@ -27,14 +29,21 @@ pub struct Exports {
 pub(crate) struct Exporter {
     samples: Option<Box<dyn SampleWriter>>,
     page: Option<SamplePage>,
+    metrics: Option<RunMetricsWriter>,
 }
 
 impl Exporter {
-    pub(crate) fn begin(exports: &Exports, run: RunId) -> Result<Self, CaptureError> {
+    pub(crate) fn begin(
+        exports: &Exports,
+        identity: Option<&RunIdentity>,
+        run: RunId,
+    ) -> Result<Self, CaptureError> {
         let samples = exports.samples.as_ref();
+        let metrics = exports.metrics.as_ref();
         Ok(Self {
             samples: samples.map(|format| format.begin(run)).transpose()?,
             page: exports.page.as_ref().map(SamplePage::new),
+            metrics: metrics.map(|metrics| metrics.begin(labels(identity))),
         })
     }
 
@@ -52,6 +61,9 @@ impl Exporter {
         if let Some(page) = &self.page {
             page.show(samples);
         }
+        if let Some(metrics) = &mut self.metrics {
+            metrics.beat(samples);
+        }
         match &mut self.samples {
             Some(writer) => writer.beat(beat, phase, samples),
             None => Ok(()),
@@ -61,4 +73,13 @@ impl Exporter {
     pub(crate) fn close(self) -> Result<(), CaptureError> {
         self.samples.map_or(Ok(()), SampleWriter::close)
     }
+}
+
+/// Returns the labels of a run of a suite.
+fn labels(identity: Option<&RunIdentity>) -> Labels {
+    identity.map_or_else(Labels::none, |identity| {
+        Labels::none()
+            .with("experiment", identity.experiment.as_str())
+            .with("variant", identity.variant.as_str())
+    })
 }

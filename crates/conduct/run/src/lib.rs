@@ -45,5 +45,7 @@ pub use stillwell_load::{
     AnswerNote, Feed, FeedError, ScenarioError, ScenarioResult, StepFailure, StepResult, UserCounts,
 };
 pub use stillwell_target::{ProgramError, find_program};
-pub use stillwell_telemetry::{PageAddress, PagePlan, SeriesNaming, TelemetryError};
+pub use stillwell_telemetry::{
+    PageAddress, PagePlan, RunMetrics, RunTelemetry, SeriesNaming, TelemetryError,
+};
 pub use together::Together;

@@ -53,7 +53,8 @@ impl Record {
             outcome: RunOutcome::Unfinished,
         };
         let writer = CaptureWriter::create(&request.folder, &manifest, request.secrets)?;
-        let exporter = Exporter::begin(&request.exports, request.run)?;
+        let identity = request.identity.as_ref();
+        let exporter = Exporter::begin(&request.exports, identity, request.run)?;
         Ok(Self {
             manifest,
             facts,

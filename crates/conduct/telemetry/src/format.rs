@@ -3,6 +3,8 @@
 //! Names come from [`stillwell_metric::catalogue`], fitted to each format.
 
 #[cfg(test)]
+mod dashboard;
+#[cfg(test)]
 mod fixture;
 mod names;
 pub(crate) mod otlp;

@@ -2,6 +2,7 @@
 //!
 //! * [`LoadTelemetry`] exports what a load has counted: to stats receivers (statsd, OpenTelemetry,
 //!   Prometheus' remote write), on a page to scrape, and as spans (OpenTelemetry, Zipkin).
+//! * [`RunTelemetry`] exports the samples of runs in the same ways, without statsd and spans.
 //! * [`SamplePage`] serves the newest samples of a run to Prometheus.
 //!
 //! `format` makes bytes without I/O. Receivers and pages are tasks of one thread: an export
@@ -10,8 +11,10 @@
 
 mod format;
 mod load;
+mod run;
 mod samples;
 mod server;
 
 pub use load::{LoadTelemetry, TelemetryError};
+pub use run::{RunMetrics, RunMetricsWriter, RunTelemetry};
 pub use samples::{PageAddress, PageError, PagePlan, SamplePage, SeriesNaming};

@@ -266,6 +266,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) stats: LoadStatsArguments,
+    #[command(flatten)]
     pub(crate) fleet: SuiteFleetArguments,
 }
 
@@ -516,6 +518,8 @@ pub(crate) struct ObserveArguments {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+    #[command(flatten)]
+    pub(crate) stats: LoadStatsArguments,
     /// Target program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) target: Vec<String>,
@@ -537,7 +541,8 @@ pub(crate) struct CheckArguments {
 /// `stillwell report`.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
-    /// A results folder of `run`, a capture of `observe` or `load`, or JSON of `load`
+    /// A results folder of `run`, `ab` or `find-capacity`, a capture of `observe` or
+    /// `load`, or JSON of `load` or `find-capacity`
     #[arg(value_name = "PATH")]
     pub(crate) results: PathBuf,
     #[command(flatten)]

@@ -11,6 +11,7 @@ pub(crate) mod comment;
 pub(crate) mod compare;
 mod conduct;
 pub(crate) mod explain;
+mod export;
 pub(crate) mod find_capacity;
 pub(crate) mod guardian;
 pub(crate) mod history;

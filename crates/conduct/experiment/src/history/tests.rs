@@ -46,6 +46,7 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
         cache: PathBuf::new(),
         state_root: PathBuf::new(),
         keep_state: false,
+        metrics: None,
     };
     results
         .write_record(&suite, &options, millis, &binaries)

@@ -395,6 +395,7 @@ pub(crate) fn options(folder: &Path, resume: bool) -> SuiteOptions {
         cache: folder.join("cache"),
         state_root: folder.join("state"),
         keep_state: false,
+        metrics: None,
     }
 }
 

@@ -19,9 +19,12 @@ pub(crate) fn origin() -> Origin {
 pub(crate) fn page(count: u64) -> MetricsPage {
     let mut times = empty_histogram();
     times.record_n(1_000_000, count).unwrap();
-    let point = |metric, label, value| MetricPoint {
+    let point = |metric, label: Option<(&str, &str)>, value| MetricPoint {
         metric,
-        label,
+        labels: label
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into_iter()
+            .collect(),
         value,
     };
     MetricsPage {

@@ -60,3 +60,11 @@ impl Total {
         }
     }
 }
+
+/// A gauge in the unit of the formats: times in seconds.
+pub(crate) fn gauge(metric: &Metric, value: f64) -> f64 {
+    match metric.unit {
+        Unit::Nanoseconds => value / 1e9,
+        _ => value,
+    }
+}

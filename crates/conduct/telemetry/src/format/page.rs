@@ -95,8 +95,8 @@ impl NamedPoint {
 pub(crate) struct MetricPoint {
     /// The metric.
     pub(crate) metric: Metric,
-    /// The label that distinguishes this series from others of the metric, if there are any.
-    pub(crate) label: Option<(&'static str, &'static str)>,
+    /// The labels that distinguish this series from others of the metric.
+    pub(crate) labels: Vec<(String, String)>,
     /// Its value.
     pub(crate) value: PointValue,
 }
@@ -106,6 +106,8 @@ pub(crate) struct MetricPoint {
 pub(crate) enum PointValue {
     /// A total that never falls.
     Counter(u64),
+    /// A value that rises and falls, in the unit of the metric.
+    Gauge(f64),
     /// Times.
     Times(Box<Times>),
 }
@@ -125,6 +127,14 @@ pub(crate) struct Times {
     /// [`RECENT_QUANTILES`] of those since the last flush; nothing where there
     /// are none.
     pub(crate) recent: Option<[Nanos; RECENT_QUANTILES.len()]>,
+}
+
+impl MetricPoint {
+    /// Returns the labels as text.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let labels = self.labels.iter();
+        labels.map(|(key, value)| (key.as_str(), value.as_str()))
+    }
 }
 
 impl Times {

@@ -3,12 +3,13 @@
 mod fit;
 mod samples;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use stillwell_metric::Kind;
 
 use crate::format::names::{self, Total};
-use crate::format::page::{MetricsPage, Origin, PointValue};
+use crate::format::page::{MetricPoint, MetricsPage, Origin, PointValue};
 pub(crate) use fit::label_name;
 pub(crate) use samples::prometheus_samples;
 
@@ -23,7 +24,10 @@ pub(crate) fn prometheus_text(origin: &Origin, page: &MetricsPage) -> String {
     let mut text = String::new();
     let given = origin.labels.iter();
     let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
-    let shared = fit::foreign_labels(given, &OWN_LABELS);
+    let own = page.points.iter().flat_map(MetricPoint::labels);
+    let own: BTreeSet<&str> = own.map(|(key, _)| key).chain(OWN_LABELS).collect();
+    let own: Vec<&str> = own.into_iter().collect();
+    let shared = fit::foreign_labels(given, &own);
     let mut last = None;
     for point in &page.points {
         let metric = &point.metric;
@@ -45,13 +49,17 @@ pub(crate) fn prometheus_text(origin: &Origin, page: &MetricsPage) -> String {
         let shared = shared
             .iter()
             .map(|(key, value)| (key.as_str(), value.as_str()));
-        let labels: Vec<(&str, &str)> = point.label.into_iter().chain(shared).collect();
+        let labels: Vec<(&str, &str)> = point.labels().chain(shared).collect();
         match &point.value {
             PointValue::Counter(total) => {
                 let value = match Total::new(metric, *total) {
                     Total::Whole(value) => value.to_string(),
                     Total::Seconds(value) => value.to_string(),
                 };
+                push(&mut text, &name, &labels, None, &value);
+            }
+            PointValue::Gauge(value) => {
+                let value = names::gauge(metric, *value).to_string();
                 push(&mut text, &name, &labels, None, &value);
             }
             PointValue::Times(times) => {

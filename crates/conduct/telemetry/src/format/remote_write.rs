@@ -29,22 +29,26 @@ pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
     };
     for point in &page.points {
         let name = names::prometheus(&point.metric);
-        let extra = point.label;
+        let extra: Vec<(&str, &str)> = point.labels().collect();
         match &point.value {
             PointValue::Counter(total) => {
                 let value = Total::new(&point.metric, *total).as_float();
-                series(name, extra.as_slice(), value);
+                series(name, &extra, value);
+            }
+            PointValue::Gauge(value) => {
+                series(name, &extra, names::gauge(&point.metric, *value));
             }
             PointValue::Times(times) => {
                 let count = stillwell_units::float_from_u64(times.count);
                 let ends = times.up_to().map(|(end, count)| (end.to_string(), count));
                 for (end, count) in ends.chain([("+Inf".to_owned(), times.count)]) {
-                    let extra: Vec<_> = extra.into_iter().chain([("le", end.as_str())]).collect();
+                    let ended = [("le", end.as_str())];
+                    let extra: Vec<_> = extra.iter().copied().chain(ended).collect();
                     let value = stillwell_units::float_from_u64(count);
                     series(format!("{name}_bucket"), &extra, value);
                 }
-                series(format!("{name}_sum"), extra.as_slice(), times.sum_seconds);
-                series(format!("{name}_count"), extra.as_slice(), count);
+                series(format!("{name}_sum"), &extra, times.sum_seconds);
+                series(format!("{name}_count"), &extra, count);
             }
         }
     }

@@ -123,10 +123,16 @@ impl Statsd {
                     Unit::Nanoseconds => "_ns",
                     _ => "",
                 };
-                self.line(&point.metric, unit, point.label, &format!("{grown}|c"))
+                self.line(
+                    &point.metric,
+                    unit,
+                    point.labels().next(),
+                    &format!("{grown}|c"),
+                )
             }
+            PointValue::Gauge(_) => String::new(),
             PointValue::Times(times) => {
-                let label = point.label;
+                let label = point.labels().next();
                 let mut lines = self.line(&point.metric, ".count", label, &format!("{grown}|c"));
                 for ((name, _), time) in RECENT_QUANTILES
                     .iter()
@@ -174,6 +180,8 @@ impl Statsd {
 const fn total(point: &MetricPoint) -> u64 {
     match &point.value {
         PointValue::Counter(total) => *total,
+        // Only runs have gauges, and they are not exported to statsd.
+        PointValue::Gauge(_) => 0,
         PointValue::Times(times) => times.count,
     }
 }

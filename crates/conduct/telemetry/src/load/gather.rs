@@ -75,7 +75,7 @@ impl Gatherer {
         let mut points = self.counters(shards);
         points.extend(self.times.iter().map(|recorded| MetricPoint {
             metric: metric(recorded.time),
-            label: class(recorded.time).map(|outcome| ("outcome", outcome.name())),
+            labels: labelled(class(recorded.time)),
             value: PointValue::Times(Box::new(Times::new(&recorded.all, &recorded.recent))),
         }));
         MetricsPage {
@@ -156,7 +156,7 @@ impl Gatherer {
         let mut push = |metric: Metric, outcome: Option<Outcome>, total: u64| {
             points.push(MetricPoint {
                 metric,
-                label: outcome.map(|outcome| ("outcome", outcome.name())),
+                labels: labelled(outcome),
                 value: PointValue::Counter(total),
             });
         };
@@ -203,6 +203,12 @@ fn each(times: &Histogram<u64>) -> Vec<(Nanos, u64)> {
     cells
         .map(|cell| (value(cell.value_iterated_to()), cell.count_at_value()))
         .collect()
+}
+
+/// Returns the label of an outcome, if there is one.
+fn labelled(outcome: Option<Outcome>) -> Vec<(String, String)> {
+    let label = outcome.map(|outcome| ("outcome".to_owned(), outcome.name().to_owned()));
+    label.into_iter().collect()
 }
 
 /// Totals of the counters without a label.

@@ -35,7 +35,7 @@ const OTLP_METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/
 
 /// Exports spans until the last worker has ended.
 #[derive(Debug)]
-pub(super) struct SpanExporter {
+pub(crate) struct SpanExporter {
     counts: Arc<ExportCounts>,
     origin: Arc<Origin>,
     protocol: SpanProtocol,

@@ -106,6 +106,10 @@ impl StatsExporter {
             };
             seen = next.flush;
             let Some(page) = next.page else {
+                // A run that has recorded nothing has no page in the end.
+                if next.is_last {
+                    return;
+                }
                 continue;
             };
             let mut exported = self.export_in_time(&page).await;

@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, Comman
         gate: arguments.gate,
         exit_zero: arguments.exit_zero,
         output: &arguments.output,
+        stats: None,
     };
     run.carry_out(paint, None)
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(
         .unwrap_or_else(|| "bench.yaml".into());
     let request =
         observe::request(plan.run_plan.clone(), folder.clone(), &file).map_err(could_not)?;
-    let (summary, capture) = observe::carry_out(request, arguments.quiet, paint)?;
+    let (summary, capture) = observe::carry_out(request, None, arguments.quiet, paint)?;
     let report = report(&plan, &summary, &capture, &folder);
     let format = arguments.format.unwrap_or(match plan.structured {
         true => BenchFormat::Json,

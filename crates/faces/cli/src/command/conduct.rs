@@ -64,6 +64,7 @@ impl<'a> Conductor<'a> {
             cache: self.cache.clone(),
             state_root: self.state_root.clone(),
             keep_state: false,
+            metrics: None,
         }
     }
 

@@ -80,7 +80,7 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
     };
     let mut request = observe::request(plan, folder.clone(), &file).map_err(could_not)?;
     request.exports = exports;
-    let ended = observe::carry_out(request, quiet, paint);
+    let ended = observe::carry_out(request, None, quiet, paint);
     // It has no such settings; the requested value is elsewhere.
     std::fs::remove_dir_all(&folder).ok();
     let (summary, capture) = ended?;

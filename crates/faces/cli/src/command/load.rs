@@ -9,7 +9,7 @@ mod reflection;
 pub(crate) mod remedy;
 mod scenario;
 mod spec;
-mod telemetry;
+pub(super) mod telemetry;
 
 pub(crate) use spec::{shape, tls};
 

@@ -10,14 +10,14 @@ use stillwell_experiment::host_facts;
 use stillwell_plan::RunPlan;
 use stillwell_plan::target::Places;
 use stillwell_report::{FullReport, RunReport};
-use stillwell_run::{Exports, Interrupt, RunRequest, conduct};
+use stillwell_run::{Exports, Interrupt, RunRequest, RunTelemetry, conduct};
 use stillwell_target::Privileges;
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 
 use crate::arguments::{ObserveArguments, OutputFormat};
 use crate::command::random::random;
-use crate::command::{output, places, select, target};
+use crate::command::{export, output, places, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -47,8 +47,10 @@ pub(crate) fn run(
     if let Some(validity) = arguments.validity {
         plan.observer.validity = validity.into();
     }
-    let request = request(plan, folder.clone(), &arguments.file).map_err(could_not)?;
-    let (summary, capture) = carry_out(request, quiet, paint)?;
+    let mut request = request(plan, folder.clone(), &arguments.file).map_err(could_not)?;
+    let telemetry = export::start(&arguments.stats)?;
+    request.exports.metrics = telemetry.as_ref().map(RunTelemetry::metrics);
+    let (summary, capture) = carry_out(request, telemetry, quiet, paint)?;
     let exit = exit_of(&summary);
     let kept = keep(&summary, &folder);
     let kept = kept.map_err(|error| CommandError::new(Exit::Invalid, error));
@@ -86,12 +88,13 @@ fn deliver(
     output::deliver(&output, paint, &FullReport::from(&report))
 }
 
-/// Makes the run of `request`, which SIGINT and SIGTERM end, and reads its result.
+/// Makes the run of `request`, which SIGINT and SIGTERM end, and reads its result. `telemetry` ends with the run.
 ///
 /// # Errors
 /// Exit code 3 where not even a capture could be made, 4 where it cannot be read.
 pub(crate) fn carry_out(
     request: RunRequest,
+    telemetry: Option<RunTelemetry>,
     quiet: bool,
     paint: &Paint,
 ) -> Result<(RunSummary, Capture), CommandError> {
@@ -108,6 +111,7 @@ pub(crate) fn carry_out(
         ProgressDisplay::new(paint, quiet, &interrupt).named(&name.unwrap_or_default());
     let conducted = conduct(request, &interrupt, &mut |progress| display.run(&progress));
     display.clear();
+    export::finish(telemetry, &interrupt, quiet);
     signals.close(Nanos::SECOND);
     // The remains are not needed.
     std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();

@@ -11,13 +11,14 @@ use stillwell_experiment::{
 };
 use stillwell_plan::SuitePlan;
 use stillwell_report::FullReport;
+use stillwell_run::RunTelemetry;
 use stillwell_target::Privileges;
 use stillwell_verdict::{GatePolicy, exit_code};
 
-use crate::arguments::{Gate, OutputArguments, RunArguments};
+use crate::arguments::{Gate, LoadStatsArguments, OutputArguments, RunArguments};
 use crate::command::conduct::Conductor;
 use crate::command::report::runs;
-use crate::command::{output, places, programs, select};
+use crate::command::{export, output, places, programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -33,6 +34,11 @@ pub(crate) fn run(
         if has_targets {
             let error = anyhow::anyhow!("experiments with several targets run on one machine");
             return Err(CommandError::new(Exit::Usage, error));
+        }
+        if arguments.stats.has_exporters() {
+            let error = anyhow::anyhow!("metrics are exported only by runs on this machine");
+            return Err(CommandError::new(Exit::Usage, error)
+                .hint("leave out --on, or --stats-sink and --stats-listen"));
         }
         return fleet::run(arguments, engine, paint);
     }
@@ -68,6 +74,7 @@ pub(crate) fn run(
         gate: arguments.gate,
         exit_zero: arguments.exit_zero,
         output: &arguments.output,
+        stats: Some(&arguments.stats),
     };
     run.carry_out(paint, Some(privileges))
 }
@@ -91,6 +98,8 @@ pub(crate) struct SuiteRun<'a> {
     pub(crate) gate: Gate,
     pub(crate) exit_zero: bool,
     pub(crate) output: &'a OutputArguments,
+    /// Exporters of metrics.
+    pub(crate) stats: Option<&'a LoadStatsArguments>,
 }
 
 impl SuiteRun<'_> {
@@ -103,8 +112,10 @@ impl SuiteRun<'_> {
     ) -> Result<Exit, CommandError> {
         let (results, quiet) = (&self.results, self.output.quiet);
         let conductor = Conductor::begin(self.cache, paint, quiet)?;
+        let telemetry = self.stats.map(export::start).transpose()?.flatten();
         let options = SuiteOptions {
             judge_only: self.judge_only,
+            metrics: telemetry.as_ref().map(RunTelemetry::metrics),
             ..conductor.options(results, self.resume)
         };
         let mut display = conductor.display();
@@ -122,6 +133,7 @@ impl SuiteRun<'_> {
             },
         );
         display.clear();
+        export::finish(telemetry, interrupt, quiet);
         conductor.end();
         let outcome = ran.map_err(|error| suite_error(error, results))?;
         let exit = match exit_of(&outcome, self.gate) {

@@ -168,6 +168,50 @@ fn remote_write_reports_the_totals_of_the_report() {
 }
 
 /// Returns the values of a metrics page, by series.
+#[test]
+fn a_run_exports_the_metrics_of_its_target_and_of_its_generators() {
+    let receiver = HttpReceiver::start(200);
+    let suite = crate::suite::Suite::new();
+    let text = format!(
+        "target:\n  command: [\"{{self}}\", relay, --in, \"tcp://{0}\", --out, \"tcp://{1}\"]\n\
+         isolation: {{network: no}}\nphases: {{ready: 5s, warmup: 200ms, measure: 2s, drain: 2s, quiet: 50ms}}\n\
+         workload:\n  generators: [{{tcp: \"{0}\", payload: ascii, rate: 500/s, cache: 1 MiB}}]\n  \
+         sinks: [{{tcp: \"{1}\"}}]\n",
+        suite.listen, suite.sink
+    );
+    suite.file("run.yaml", &text);
+    let sink = format!("--stats-sink=otlp+http://{}", receiver.address);
+    let words = [
+        "observe",
+        "run.yaml",
+        "--results=results",
+        "--stats-flush-interval=500ms",
+    ];
+    let ended = suite.call(&[&words[..], &[&sink, "--stats-label=team=a"]].concat());
+    assert!(
+        ended.stderr.contains("exports, the final totals included"),
+        "{}",
+        ended.stderr
+    );
+    let requests = receiver.stop();
+    let last = requests.last().unwrap();
+    let request = ExportMetricsServiceRequest::decode(last.body.as_slice()).unwrap();
+    let metrics = &request.resource_metrics[0].scope_metrics[0].metrics;
+    let find = |name: &str| metrics.iter().find(|metric| metric.name == name);
+    let Some(Data::Gauge(memory)) = &find("stillwell.total_rss_bytes").unwrap().data else {
+        panic!("no gauge");
+    };
+    assert!(matches!(memory.data_points[0].value, Some(Number::AsDouble(bytes)) if bytes > 1e5));
+    let Some(Data::Sum(written)) = &find("stillwell.events_written").unwrap().data else {
+        panic!("no sum");
+    };
+    let keys = written.data_points[0]
+        .attributes
+        .iter()
+        .map(|attribute| attribute.key.as_str());
+    assert!(keys.into_iter().any(|key| key == "id"));
+}
+
 fn scrape(port: u16) -> Option<BTreeMap<String, f64>> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let request = b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";

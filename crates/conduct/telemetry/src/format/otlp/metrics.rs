@@ -35,6 +35,7 @@ fn write_metric(message: &mut MessageWriter, page: &MetricsPage, points: &[Metri
     message.text(2, first.metric.meaning);
     message.text(3, names::otlp_unit(&first.metric));
     let data = match first.value {
+        PointValue::Gauge(_) => 5,
         PointValue::Counter(_) => 7,
         PointValue::Times(_) => 9,
     };
@@ -42,8 +43,12 @@ fn write_metric(message: &mut MessageWriter, page: &MetricsPage, points: &[Metri
         for point in points {
             data.message(1, |value| match &point.value {
                 PointValue::Counter(total) => write_total(value, page, point, *total),
+                PointValue::Gauge(gauge) => write_gauge(value, page, point, *gauge),
                 PointValue::Times(times) => write_times(value, page, point, times),
             });
+        }
+        if let PointValue::Gauge(_) = first.value {
+            return;
         }
         data.number(2, CUMULATIVE);
         if let PointValue::Counter(_) = first.value {
@@ -58,7 +63,15 @@ fn write_total(message: &mut MessageWriter, page: &MetricsPage, point: &MetricPo
         Total::Whole(value) => message.fixed_64(6, value),
         Total::Seconds(value) => message.double(4, value),
     }
-    if let Some((key, value)) = point.label {
+    for (key, value) in point.labels() {
+        text(message, 7, key, value);
+    }
+}
+
+fn write_gauge(message: &mut MessageWriter, page: &MetricsPage, point: &MetricPoint, value: f64) {
+    write_time(message, page);
+    message.double(4, names::gauge(&point.metric, value));
+    for (key, value) in point.labels() {
         text(message, 7, key, value);
     }
 }
@@ -74,7 +87,7 @@ fn write_times(
     message.double(5, times.sum_seconds);
     message.packed_64(6, times.buckets.iter().copied());
     message.packed_64(7, BOUNDS.iter().map(|bound| bound.as_secs_f64().to_bits()));
-    if let Some((key, value)) = point.label {
+    for (key, value) in point.labels() {
         text(message, 9, key, value);
     }
     if let Some([shortest, longest]) = times.extremes {

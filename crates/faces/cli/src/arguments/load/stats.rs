@@ -4,7 +4,7 @@ use clap::Args;
 use stillwell_config::requests::{PageListen, StatsLabel, StatsSink, above_zero};
 use stillwell_units::Nanos;
 
-/// Exporters of metrics during the load.
+/// Exporters of metrics during a load or during runs.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Exported metrics")]
 pub(crate) struct LoadStatsArguments {
@@ -28,4 +28,11 @@ pub(crate) struct LoadStatsArguments {
     /// Label of all series; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) stats_label: Vec<StatsLabel>,
+}
+
+impl LoadStatsArguments {
+    /// Returns true if metrics are exported.
+    pub(crate) fn has_exporters(&self) -> bool {
+        !self.stats_sink.is_empty() || self.stats_listen.is_some()
+    }
 }

@@ -3,7 +3,7 @@
 use stillwell_capture::TelemetryResult;
 
 /// Returns a line for each receiver.
-pub(super) fn summary_lines(result: &TelemetryResult) -> Vec<String> {
+pub(in crate::command) fn summary_lines(result: &TelemetryResult) -> Vec<String> {
     let mut lines = Vec::new();
     for sink in &result.sinks {
         if sink.failures == 0 && sink.is_complete {

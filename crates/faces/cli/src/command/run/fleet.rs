@@ -206,6 +206,7 @@ fn judge(
         gate: arguments.gate,
         exit_zero: arguments.exit_zero,
         output: &arguments.output,
+        stats: None,
     };
     let exit = run.carry_out(paint, None)?;
     Ok(match exit {

@@ -11,12 +11,13 @@ use stillwell_experiment::{
 };
 use stillwell_plan::TargetsPlan;
 use stillwell_report::{FullReport, TargetsReport};
+use stillwell_run::RunTelemetry;
 use stillwell_target::Privileges;
 use stillwell_verdict::{TargetsVerdict, judge_targets, targets_exit_code};
 
 use crate::arguments::RunArguments;
 use crate::command::conduct::Conductor;
-use crate::command::{output, select};
+use crate::command::{export, output, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -56,7 +57,9 @@ pub(super) fn run(
         None => super::results_folder(arguments)?,
     };
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
-    let options = conductor.options(&results, arguments.resume);
+    let mut options = conductor.options(&results, arguments.resume);
+    let telemetry = export::start(&arguments.stats)?;
+    options.metrics = telemetry.as_ref().map(RunTelemetry::metrics);
     let mut display = conductor.display();
     output::report_privileges(privileges, quiet);
     let interrupt = conductor.interrupt();
@@ -64,6 +67,7 @@ pub(super) fn run(
         display.suite(progress);
     });
     display.clear();
+    export::finish(telemetry, interrupt, quiet);
     conductor.end();
     let outcome = ran.map_err(|error| super::suite_error(error, &results))?;
     let verdicts = plans.iter().zip(&outcome.runs);

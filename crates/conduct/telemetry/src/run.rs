@@ -1,0 +1,250 @@
+//! Export of the samples of runs while they go on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use stillwell_capture::TelemetryResult;
+use stillwell_metric::{
+    Histogram, Kind, Labels, Metric, Sample, SeriesName, Value, add_histogram, catalogue,
+    decode_histogram, empty_histogram,
+};
+use stillwell_plan::load::TelemetryPlan;
+use stillwell_plan::tls::ClientTlsPlan;
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos};
+use stillwell_wire::tls::ClientTls;
+use tokio::sync::watch;
+
+use crate::format::page::{MetricPoint, MetricsPage, Origin, PointValue, Times};
+use crate::load::{ExportThread, Published, TelemetryError};
+
+/// Exports what runs record, one run after the other.
+#[derive(Debug)]
+pub struct RunTelemetry {
+    thread: ExportThread,
+    metrics: RunMetrics,
+}
+
+/// The way from runs to the exporting thread; all clones lead there.
+#[derive(Clone, Debug)]
+pub struct RunMetrics {
+    published: watch::Sender<Published>,
+    flush_every: Nanos,
+}
+
+/// Collects the samples of one run.
+#[derive(Debug)]
+pub struct RunMetricsWriter {
+    metrics: RunMetrics,
+    labels: Labels,
+    started: Nanos,
+    next_flush: Moment,
+    times: BTreeMap<(SeriesName, Labels), RecordedTimes>,
+}
+
+#[derive(Debug)]
+struct RecordedTimes {
+    all: Histogram<u64>,
+    recent: Histogram<u64>,
+}
+
+impl RunTelemetry {
+    /// Starts the exporting thread if `plan` has exporters.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] if the page, TLS or the thread is not available.
+    pub fn start(plan: &TelemetryPlan) -> Result<Option<Self>, TelemetryError> {
+        if !plan.has_exporters() {
+            return Ok(None);
+        }
+        let origin = Arc::new(Origin {
+            run: plan.run,
+            version: env!("CARGO_PKG_VERSION"),
+            labels: plan.labels.clone(),
+        });
+        let tls = ClientTls::new(&ClientTlsPlan::default())?;
+        let thread = ExportThread::start(plan, &origin, &tls, None)?;
+        let metrics = RunMetrics {
+            published: thread.published.clone(),
+            flush_every: plan.flush_every,
+        };
+        Ok(Some(Self { thread, metrics }))
+    }
+
+    /// Returns the way for runs.
+    #[must_use]
+    pub fn metrics(&self) -> RunMetrics {
+        self.metrics.clone()
+    }
+
+    /// Exports the newest samples once more and waits for the receivers up to a limit. `wait` pauses for a moment and
+    /// returns whether the user has interrupted the command.
+    #[must_use]
+    pub fn finish(self, wait: &dyn Fn() -> bool) -> TelemetryResult {
+        self.thread.finish(None, wait)
+    }
+}
+
+impl RunMetrics {
+    /// Begins a run, whose series carry `labels` beside their own.
+    #[must_use]
+    pub fn begin(&self, labels: Labels) -> RunMetricsWriter {
+        RunMetricsWriter {
+            metrics: self.clone(),
+            labels,
+            started: clock::wall(),
+            next_flush: clock::now() + self.flush_every,
+            times: BTreeMap::new(),
+        }
+    }
+}
+
+impl RunMetricsWriter {
+    /// Publishes the samples of a second; receivers get them if a flush is due.
+    pub fn beat(&mut self, samples: &[Sample]) {
+        self.add_times(samples);
+        let now = clock::now();
+        let is_due = now >= self.next_flush;
+        self.publish(samples, is_due);
+        if is_due {
+            self.times
+                .values_mut()
+                .for_each(|times| times.recent.reset());
+            self.next_flush = now + self.metrics.flush_every;
+        }
+    }
+
+    fn add_times(&mut self, samples: &[Sample]) {
+        for sample in samples {
+            let Value::Histogram(bytes) = &sample.value else {
+                continue;
+            };
+            let Some(interval) = decode_histogram(bytes) else {
+                continue;
+            };
+            let series = (sample.name.clone(), sample.labels.clone());
+            let times = self.times.entry(series).or_insert_with(|| RecordedTimes {
+                all: empty_histogram(),
+                recent: empty_histogram(),
+            });
+            add_histogram(&mut times.all, &interval);
+            add_histogram(&mut times.recent, &interval);
+        }
+    }
+
+    fn publish(&self, samples: &[Sample], is_due: bool) {
+        let page = self.page(samples, clock::wall());
+        self.metrics.published.send_modify(|published| {
+            published.page = Some(Arc::new(page));
+            published.flush += u64::from(is_due);
+        });
+    }
+
+    /// Returns the page of `samples` and of all times so far, those of one metric next to each other. Series that were
+    /// scraped from the target are left out.
+    fn page(&self, samples: &[Sample], taken: Nanos) -> MetricsPage {
+        let numbers = samples.iter().filter_map(|sample| {
+            let value = match &sample.value {
+                Value::Int(value) if sample.kind == Kind::Counter => PointValue::Counter(*value),
+                Value::Int(_) | Value::Float(_) => PointValue::Gauge(sample.value.number()?),
+                Value::Histogram(_) => return None,
+            };
+            self.point(&sample.name, &sample.labels, value)
+        });
+        let times = self.times.iter().filter_map(|((name, labels), times)| {
+            let value = Times::new(&times.all, &times.recent);
+            self.point(name, labels, PointValue::Times(Box::new(value)))
+        });
+        let mut points: Vec<MetricPoint> = numbers.chain(times).collect();
+        points.sort_by(|a, b| (a.metric.name, &a.labels).cmp(&(b.metric.name, &b.labels)));
+        points.dedup_by(|a, b| a.metric == b.metric && a.labels == b.labels);
+        MetricsPage {
+            started: self.started,
+            taken,
+            points,
+        }
+    }
+
+    fn point(&self, name: &SeriesName, labels: &Labels, value: PointValue) -> Option<MetricPoint> {
+        let own = labels.iter();
+        let labels = own.fold(self.labels.clone(), |all, (key, value)| {
+            all.with(key, value)
+        });
+        let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+        Some(MetricPoint {
+            metric: metric(name.as_str())?,
+            labels: labels.iter().map(owned).collect(),
+            value,
+        })
+    }
+}
+
+/// Returns the metric of the catalogue with this name.
+fn metric(name: &str) -> Option<Metric> {
+    let mut all = catalogue::ALL.iter();
+    all.find(|metric| metric.name == name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_metric::encode_histogram;
+    use stillwell_units::RunId;
+
+    use super::*;
+    use crate::format::prometheus::prometheus_text;
+
+    fn writer() -> RunMetricsWriter {
+        let metrics = RunMetrics {
+            published: watch::Sender::new(Published::default()),
+            flush_every: Nanos::from_secs(5),
+        };
+        let labels = Labels::none().with("experiment", "a").with("variant", "b");
+        metrics.begin(labels)
+    }
+
+    fn seconds(count: u64) -> Value {
+        let mut times = empty_histogram();
+        times.record_n(1_000_000, count).unwrap();
+        Value::Histogram(encode_histogram(&times))
+    }
+
+    #[test]
+    fn samples_of_a_run_become_a_page_with_its_labels() {
+        let mut writer = writer();
+        let id = Labels::none().with("id", "x");
+        let sample = |count| {
+            [
+                Sample::int(catalogue::TARGET_RSS, &Labels::none(), 4096),
+                Sample::int(catalogue::BYTES_WRITTEN, &id, 7),
+                Sample::new(catalogue::RESPONSE_TIME, &id, seconds(count)),
+                Sample {
+                    name: SeriesName::scraped("up"),
+                    ..Sample::int(catalogue::TARGET_RSS, &Labels::none(), 1)
+                },
+            ]
+        };
+        writer.beat(&sample(2));
+        writer.beat(&sample(3));
+        let published = writer.metrics.published.borrow().clone();
+        assert_eq!(published.flush, 0, "a flush is due every five seconds");
+        let origin = Origin {
+            run: RunId::from_bytes([1; 16]),
+            version: "0",
+            labels: vec![("variant".to_owned(), "of the user".to_owned())],
+        };
+        let text = prometheus_text(&origin, &published.page.unwrap());
+        let shared = r#"exported_variant="of the user""#;
+        for line in [
+            format!(r#"stillwell_total_rss_bytes{{experiment="a",variant="b",{shared}}} 4096"#),
+            format!(
+                r#"stillwell_bytes_written_total{{experiment="a",id="x",variant="b",{shared}}} 7"#
+            ),
+            format!(
+                r#"stillwell_response_time_seconds_count{{experiment="a",id="x",variant="b",{shared}}} 5"#
+            ),
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("up"), "{text}");
+    }
+}
