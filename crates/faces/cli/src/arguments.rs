@@ -41,7 +41,7 @@ pub(crate) use self::cluster::{
     ClusterArguments, ClusterCommand, ClusterJobArguments, EngineName, GenerateArguments,
     LoadFleetArguments, SuiteFleetArguments,
 };
-pub(crate) use self::comment::{CommentArguments, CommentHost};
+pub(crate) use self::comment::{CommentArguments, CommentHost, CommentLayout};
 pub(crate) use self::compare::CompareArguments;
 pub(crate) use self::explain::ExplainArguments;
 pub(crate) use self::find_capacity::{

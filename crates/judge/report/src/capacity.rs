@@ -7,6 +7,7 @@
 mod csv;
 mod document;
 mod json;
+mod read;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe};
 pub use csv::capacity_csv;
 pub use document::{probe_line, progress_line};
 pub use json::{CAPACITY_SCHEMA, capacity_json};
+pub use read::{CapacityJsonError, read_capacity_json};
 
 use crate::FullReport;
 

@@ -35,7 +35,8 @@ pub use calibration::{
     MachineMet, Slowdown, Visible, WorseFound,
 };
 pub use capacity::{
-    CAPACITY_SCHEMA, CapacityReport, capacity_csv, capacity_json, probe_line, progress_line,
+    CAPACITY_SCHEMA, CapacityJsonError, CapacityReport, capacity_csv, capacity_json, probe_line,
+    progress_line, read_capacity_json,
 };
 pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
@@ -45,7 +46,8 @@ pub use decision::{
     DECISION_JSON_SCHEMA, DECISION_SCHEMA, GateFinding, decision_json, gate_findings, junit,
 };
 pub use document::{
-    Format, FormatError, FullReport, NamedChart, forest_lines, page_policy, page_style,
+    AxisScale, Curve, Format, FormatError, FullReport, NamedChart, forest_lines, page_policy,
+    page_style,
 };
 pub use json::{REPORT_SCHEMA, json};
 pub use run::{RunReport, run_curves, run_terminal};
@@ -56,8 +58,9 @@ pub use scenario::{
 pub use style::Style;
 pub use suite::{
     CommentOptions, ExperimentProfiles, ExperimentRuns, LENGTH_MAX, MARKER, RunCollector,
-    RunDelivery, RunValues, by_attention, comment, markdown, terminal,
+    RunDelivery, RunValues, by_attention, comment, markdown, regression_detector, terminal,
 };
+pub use svg::curve_figure;
 pub use targets::{IMPORT_SCHEMA, TARGETS_REPORT_SCHEMA, TargetsReport};
 pub use words::{change_with_interval, goal_title};
 

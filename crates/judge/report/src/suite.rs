@@ -11,6 +11,7 @@ mod honesty;
 pub(crate) mod links;
 mod moved;
 mod profiles;
+mod regression_detector;
 pub(crate) mod runs;
 mod unused;
 
@@ -33,6 +34,7 @@ pub use profiles::ExperimentProfiles;
 pub(crate) use profiles::{
     amount as profile_amount, change as profile_change, data as profiles_data,
 };
+pub use regression_detector::regression_detector;
 pub use runs::{ExperimentRuns, RunCollector, RunDelivery, RunValues};
 
 /// The hidden first line, by which a bot finds its own comment again.

@@ -15,7 +15,7 @@ use maud::{Markup, PreEscaped, html};
 use stillwell_units::float_from_u64;
 use stillwell_units::human::signed_percent;
 
-use crate::document::{Chart, escape};
+use crate::document::{Chart, Curve, escape};
 
 pub(crate) use curve::title as curve_title;
 
@@ -35,6 +35,12 @@ pub(crate) fn drawn(chart: &Chart) -> Option<Drawing> {
         Chart::Pairs(series) => pairs::pairs(series),
         Chart::Flame(chart) => flame::flame(chart),
     }
+}
+
+/// Returns a chart of lines as a part of a page with [`page_style`](crate::page_style); `None` without a finite point.
+#[must_use]
+pub fn curve_figure(curve: &Curve) -> Option<String> {
+    curve::curve(curve).map(|drawing| drawing.figure().into_string())
 }
 
 /// A chart that is ready for a page or a file.

@@ -179,6 +179,18 @@ pub enum SearchEnd {
 }
 
 impl SearchEnd {
+    /// Every end.
+    pub const ALL: [Self; 8] = [
+        Self::Confirmed,
+        Self::NotConfirmed,
+        Self::AboveMaximum,
+        Self::BelowMinimum,
+        Self::GeneratorLimit,
+        Self::BudgetSpent,
+        Self::TimeSpent,
+        Self::Stopped,
+    ];
+
     /// A word for programs.
     #[must_use]
     pub const fn code(self) -> &'static str {

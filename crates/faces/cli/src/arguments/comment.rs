@@ -30,6 +30,9 @@ pub(crate) struct CommentArguments {
     /// Destination of the comment
     #[arg(long, value_enum, default_value_t = CommentHost::Auto)]
     pub(crate) to: CommentHost,
+    /// Layout of the comment
+    #[arg(long, value_enum, default_value_t = CommentLayout::Stillwell)]
+    pub(crate) layout: CommentLayout,
     /// Name of the suite: each has its own comment on a pull request
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) suite: String,
@@ -64,6 +67,15 @@ pub(crate) enum CommentHost {
     Gitlab,
     /// Standard output
     Stdout,
+}
+
+/// Layout of a comment.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum CommentLayout {
+    /// Findings first, everything else folded
+    Stillwell,
+    /// Headings and columns of the Regression Detector's comments
+    RegressionDetector,
 }
 
 fn link(text: &str) -> Result<(String, String), String> {

@@ -9,12 +9,14 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use stillwell_report::{CommentOptions, SuiteReport, comment, decision_json, gate_findings, junit};
+use stillwell_report::{
+    CommentOptions, SuiteReport, comment, decision_json, gate_findings, junit, regression_detector,
+};
 use stillwell_verdict::{GatePolicy, exit_code};
 
 use self::host::{CommentThread, HostKind, Surroundings};
 use self::post::Posted;
-use crate::arguments::{CommentArguments, CommentHost, Gate};
+use crate::arguments::{CommentArguments, CommentHost, CommentLayout, Gate};
 use crate::command::report;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -49,7 +51,11 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
         suite: arguments.suite.clone(),
         links,
     };
-    let text = secrets::handling().text(&comment(&report, &options));
+    let text = match arguments.layout {
+        CommentLayout::Stillwell => comment(&report, &options),
+        CommentLayout::RegressionDetector => regression_detector(&report, &options, policy),
+    };
+    let text = secrets::handling().text(&text);
     let Some(kind) = kind else {
         print(&text)?;
         return Ok(exit);

@@ -30,6 +30,9 @@ use crate::paint::Paint;
 use crate::progress::SearchDisplay;
 use crate::signals;
 
+/// Name of the saved search in the folder of its results.
+pub(super) const SAVED: &str = "capacity.json";
+
 pub(crate) fn run(
     arguments: &FindCapacityArguments,
     paint: &Paint,
@@ -137,7 +140,7 @@ fn save(report: &CapacityReport, folder: &Path) -> anyhow::Result<()> {
     let why = || format!("save the response curve in {}", folder.display());
     stillwell_capture::make_private(folder).with_context(why)?;
     let files = [
-        ("capacity.json", capacity_json(report)),
+        (SAVED, capacity_json(report)),
         ("capacity.csv", capacity_csv(report)),
         (
             "report.html",

@@ -8,7 +8,7 @@ use stillwell_capture::{Capture, LoadCapture};
 use stillwell_config::requests::read_text;
 use stillwell_experiment::{Results, host_facts};
 use stillwell_report::load::{BriefLoad, LoadReport, LoadReportInput, load_report, read_load_json};
-use stillwell_report::{FullReport, RunReport, SuiteReport};
+use stillwell_report::{CapacityJsonError, FullReport, RunReport, SuiteReport, read_capacity_json};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     GatePolicy, LoadRules, apply_error_budget, exit_code, judge, load_warnings, summarise,
@@ -16,8 +16,8 @@ use stillwell_verdict::{
 
 use crate::arguments::{Gate, ReportArguments};
 use crate::command::load::remedy::OptionNames;
-use crate::command::output;
 use crate::command::run::targets;
+use crate::command::{find_capacity, output};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -36,7 +36,11 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
 pub(super) fn saved(path: &Path, gate: Gate) -> Result<(FullReport, Exit), CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     if path.is_file() {
-        return Ok((saved_load(path)?, Exit::Held));
+        return Ok((saved_file(path)?, Exit::Held));
+    }
+    let search = path.join(find_capacity::SAVED);
+    if search.exists() {
+        return Ok((saved_file(&search)?, Exit::Held));
     }
     if path.join("manifest.json").exists() {
         if let Ok(capture) = LoadCapture::open(path) {
@@ -74,16 +78,24 @@ pub(super) fn suite(folder: &Path) -> Result<SuiteReport, CommandError> {
     })
 }
 
-/// Returns the report of a load that was saved as JSON: the full result, or the summary.
-fn saved_load(path: &Path) -> Result<FullReport, CommandError> {
+/// Returns the report of a load that was saved as JSON, the full result or the summary, or of a saved search.
+fn saved_file(path: &Path) -> Result<FullReport, CommandError> {
     let text = read_text(path).map_err(|error| CommandError::new(Exit::Usage, error))?;
     if let Ok(brief) = serde_json::from_str::<BriefLoad>(&text) {
         return Ok(FullReport::from(&brief));
     }
-    let report = read_load_json(&text).map_err(|error| {
+    let refused = |error: String| {
         CommandError::new(Exit::Usage, anyhow::anyhow!("{}: {error}", path.display()))
-            .hint("give JSON of `stillwell load`, or a folder of results")
-    })?;
+            .hint("give JSON of `stillwell load` or `find-capacity`, or a folder of results")
+    };
+    match read_capacity_json(&text) {
+        Ok(report) => return Ok(FullReport::from(&report)),
+        Err(CapacityJsonError::Value(key)) => {
+            return Err(refused(CapacityJsonError::Value(key).to_string()));
+        }
+        Err(CapacityJsonError::Json(_) | CapacityJsonError::Schema) => {}
+    }
+    let report = read_load_json(&text).map_err(|error| refused(error.to_string()))?;
     Ok(FullReport::from(&report))
 }
 

@@ -74,6 +74,59 @@ fn a_confirmed_answer() {
     insta::assert_snapshot!("json", capacity_json(&report));
 }
 
+#[test]
+fn a_saved_search_is_read_back() {
+    let mut saved = report(SearchEnd::AboveMaximum);
+    let read = read_capacity_json(&capacity_json(&saved)).unwrap();
+    // A figure that never came is not in the text, and all columns are.
+    for probe in &mut saved.probes {
+        probe.figures = CapacityProbe::COLUMNS
+            .into_iter()
+            .chain(saved.bounds.iter().map(|bound| bound.figure))
+            .map(|figure| {
+                (
+                    figure,
+                    probe.figure(figure).filter(|value| value.is_finite()),
+                )
+            })
+            .collect();
+    }
+    assert_eq!(read, saved);
+    for end in SearchEnd::ALL {
+        let saved = capacity_json(&report(end));
+        let read = read_capacity_json(&saved).unwrap();
+        assert_eq!(capacity_json(&read), saved);
+    }
+    let mut open = report(SearchEnd::Confirmed);
+    open.answer = None;
+    assert_eq!(
+        read_capacity_json(&capacity_json(&open)).unwrap().answer,
+        None
+    );
+}
+
+#[test]
+fn a_text_that_is_no_saved_search_names_what_is_wrong() {
+    let text = capacity_json(&report(SearchEnd::Confirmed));
+    for (text, expected) in [
+        (
+            "{".to_owned(),
+            "it is not JSON: EOF while parsing an object at line 1 column 1",
+        ),
+        ("{}".to_owned(), "its schema is not stillwell/capacity/v1"),
+        (
+            text.replace("\"level\": 0.95", "\"level\": 2"),
+            "the value of `level` is missing or wrong",
+        ),
+        (
+            text.replace("p99<20ms", "p99"),
+            "the value of `bounds` is missing or wrong",
+        ),
+    ] {
+        assert_eq!(read_capacity_json(&text).unwrap_err().to_string(), expected);
+    }
+}
+
 /// The last section.
 fn answer(text: &str) -> &str {
     text.rsplit("\n\n").next().unwrap_or_default()
@@ -121,6 +174,8 @@ fn a_knee_and_its_peak() {
         "knee",
         FullReport::from(&report).render(Format::Terminal, Style::default())
     );
+    let read = read_capacity_json(&capacity_json(&report)).unwrap();
+    assert_eq!(capacity_json(&read), capacity_json(&report));
     if let Some(CapacityAnswer::Knee(Ok(knee))) = &mut report.answer {
         knee.left_out = 2;
     }

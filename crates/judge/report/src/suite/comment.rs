@@ -108,7 +108,7 @@ fn links(options: &CommentOptions) -> Option<Block> {
 }
 
 /// Returns the first lines that fit, with all folds closed.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     if text.len() <= LENGTH_MAX {
         return text.to_owned();
     }

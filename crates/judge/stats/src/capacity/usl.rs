@@ -72,6 +72,19 @@ pub enum UslError {
 }
 
 impl Usl {
+    /// Returns a law that was fitted before, with its uncertainty unknown.
+    #[must_use]
+    pub const fn recorded([lambda, sigma, kappa]: [f64; PARAMETERS], residual: f64) -> Self {
+        Self {
+            lambda,
+            sigma,
+            kappa,
+            residual,
+            covariance: [[0.0; PARAMETERS]; PARAMETERS],
+            degrees: 0.0,
+        }
+    }
+
     /// The law that comes nearest to `points`, each a concurrency of at least 1
     /// and a throughput above zero, by least squares of throughput; σ and κ are
     /// not below 0.
