@@ -68,7 +68,7 @@ pub(crate) enum ShellMessage {
     InspectorExited(Exit),
     InspectorStopped(Stopped),
     /// The samples of `perf` have become a profile, or not.
-    Profiled(Result<(), String>),
+    Profiled(Result<Option<String>, String>),
 }
 
 /// One run while it goes on.

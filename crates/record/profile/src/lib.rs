@@ -16,7 +16,7 @@ mod run;
 
 pub use compare::{FunctionChange, ProfileCollector, ProfileComparison};
 pub use flame::FlameNode;
-pub use perf::{PerfTextError, read_perf_script};
+pub use perf::{PerfProfile, PerfTextError, read_perf_script};
 pub use pprof::{Profile, ProfileError, SampleType, StackSample};
 pub use quantity::ProfileQuantity;
 pub use run::{ProfileFile, RunWork};

@@ -1,19 +1,21 @@
-//! The text of `perf script --ns -F comm,time,ip,sym`.
+//! The text of `perf script --ns --show-lost-events -F comm,time,ip,sym`.
 //!
 //! ```text
 //! worker 18403.499575350:
 //!         ffffffff815b8466 do_anonymous_page
 //!                   1af670 allocate
+//!
+//! worker 18403.499991124: PERF_RECORD_LOST lost 3
 //! ```
 //!
 //! A line without indentation begins a sample: the name of its thread and the time in seconds. Each indented line
 //! is a frame, the leaf first.
-//! An empty line ends the sample.
+//! An empty line ends the sample. A line with `PERF_RECORD_LOST` is about samples for which the buffer had no room.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use stillwell_units::{Moment, count};
+use stillwell_units::{Moment, count, float_from_u64};
 
 use crate::pprof::{Profile, SampleType, StackSample};
 
@@ -40,6 +42,26 @@ pub enum PerfTextError {
     },
 }
 
+/// A profile, and how complete it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PerfProfile {
+    /// The profile.
+    pub profile: Profile,
+    /// Number of samples in it.
+    pub taken: u64,
+    /// Number of samples of the same time that `perf` lost.
+    pub lost: u64,
+}
+
+impl PerfProfile {
+    /// Returns the lost share of all samples, from 0 to 1.
+    #[must_use]
+    pub fn lost_share(&self) -> f64 {
+        let all = self.taken.saturating_add(self.lost).max(1);
+        float_from_u64(self.lost) / float_from_u64(all)
+    }
+}
+
 /// Reads `text`, whose samples were taken `frequency` times in each second of CPU time. Samples outside `measured` are
 /// left out; the profile covers that time.
 ///
@@ -51,7 +73,8 @@ pub fn read_perf_script(
     text: &str,
     frequency: NonZeroU32,
     (start, end): (Moment, Moment),
-) -> Result<Profile, PerfTextError> {
+) -> Result<PerfProfile, PerfTextError> {
+    let mut lost: u64 = 0;
     let mut functions = FunctionNames::default();
     let mut counts: BTreeMap<Vec<u32>, i64> = BTreeMap::new();
     let mut sample: Option<(u32, Vec<u32>)> = None;
@@ -81,6 +104,9 @@ pub fn read_perf_script(
             if name != UNKNOWN || frames.last() != Some(&number) {
                 frames.push(number);
             }
+        } else if let Some((number, moment)) = loss(text) {
+            let is_measured = (start..end).contains(&moment);
+            lost = lost.saturating_add(if is_measured { number } else { 0 });
         } else {
             finish(sample.take());
             let (thread, moment) = head(text).ok_or(PerfTextError::NoTime { line })?;
@@ -89,6 +115,7 @@ pub fn read_perf_script(
         }
     }
     finish(sample);
+    let taken = counts.values().copied().sum::<i64>();
     let nanos = i64::from(1_000_000_000 / frequency.get());
     let samples = counts.into_iter().map(|(stack, count)| StackSample {
         stack,
@@ -98,13 +125,25 @@ pub fn read_perf_script(
         name: name.to_owned(),
         unit: unit.to_owned(),
     };
-    Ok(Profile {
+    let profile = Profile {
         types: vec![kind("samples", "count"), kind("cpu", "nanoseconds")],
         samples: samples.collect(),
         functions: functions.names,
         duration_ns: i64::try_from(end.since(start).as_u64()).unwrap_or(0),
         ..Profile::default()
+    };
+    Ok(PerfProfile {
+        profile,
+        taken: u64::try_from(taken).unwrap_or(0),
+        lost,
     })
+}
+
+/// Returns the number of lost samples in a line about them, and its moment.
+fn loss(line: &str) -> Option<(u64, Moment)> {
+    let (begin, number) = line.split_once(": PERF_RECORD_LOST lost ")?;
+    let (_, moment) = head(&format!("{begin}:"))?;
+    Some((number.trim().parse().ok()?, moment))
 }
 
 /// Returns the name of the thread and the moment of a sample's first line.
@@ -168,7 +207,7 @@ early 0.999999999:
 
     #[test]
     fn samples_with_one_stack_are_summed_and_the_thread_is_the_root() {
-        let profile = read_perf_script(TEXT, HUNDRED, MEASURED).unwrap();
+        let profile = read_perf_script(TEXT, HUNDRED, MEASURED).unwrap().profile;
         let name = |index: &u32| profile.functions[*index as usize].as_str();
         let stacks = profile.samples.iter().map(|sample| {
             let names: Vec<_> = sample.stack.iter().map(name).collect();
@@ -185,6 +224,22 @@ early 0.999999999:
             stacks.collect::<Vec<_>>(),
             expected.map(|(stack, amounts)| (stack.to_owned(), amounts))
         );
+    }
+
+    #[test]
+    fn lost_samples_of_the_measured_time_are_counted() {
+        let lost = "\
+early 0.999999999: PERF_RECORD_LOST lost 50
+my server 1.550000000: PERF_RECORD_LOST lost 2
+
+idle 2.100000000: PERF_RECORD_LOST lost 3
+";
+        let text = TEXT.replace("my server 1.6", &format!("{lost}my server 1.6"));
+        let read = read_perf_script(&text, HUNDRED, MEASURED).unwrap();
+        assert_eq!((read.taken, read.lost), (3, 5));
+        assert!((read.lost_share() - 5.0 / 8.0).abs() < 1e-9);
+        let whole = read_perf_script(TEXT, HUNDRED, MEASURED).unwrap();
+        assert_eq!(whole.profile, read.profile);
     }
 
     #[test]

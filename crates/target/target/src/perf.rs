@@ -49,12 +49,19 @@ pub fn perf_inspector(plan: &PerfPlan, pid: u32, data: &Path) -> InspectorPlan {
     }
 }
 
-/// Writes the samples of `data` to `text`, as `perf script -F comm,time,ip,sym` prints them.
+/// Writes the samples of `data` to `text`, as `perf script -F comm,time,ip,sym` prints them, and the numbers of lost ones.
 ///
 /// # Errors
 /// `perf` cannot be started, fails, or does not end in time.
 pub fn perf_script(data: &Path, text: File) -> io::Result<()> {
-    let options = ["script", "--ns", "-F", "comm,time,ip,sym", "-i"];
+    let options = [
+        "script",
+        "--ns",
+        "--show-lost-events",
+        "-F",
+        "comm,time,ip,sym",
+        "-i",
+    ];
     let arguments = options.map(OsString::from).into_iter();
     let arguments: Vec<_> = arguments.chain([data.as_os_str().to_owned()]).collect();
     run_within("perf", &arguments, text, PERF_SCRIPT_LIMIT)

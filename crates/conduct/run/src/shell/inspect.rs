@@ -93,10 +93,11 @@ impl Shell {
         }
     }
 
-    /// Reports samples that became no profile.
-    pub(super) fn profiled(&mut self, stored: Result<(), String>) {
-        if let Err(reason) = stored {
-            self.warn(format!("no CPU profile by `perf`: {reason}"));
+    /// Reports samples that became no profile, or one that is not whole.
+    pub(super) fn profiled(&mut self, stored: Result<Option<String>, String>) {
+        match stored {
+            Ok(warning) => warning.into_iter().for_each(|warning| self.warn(warning)),
+            Err(reason) => self.warn(format!("no CPU profile by `perf`: {reason}")),
         }
     }
 

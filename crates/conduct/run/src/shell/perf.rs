@@ -12,6 +12,7 @@ use stillwell_profile::read_perf_script;
 use stillwell_scope::explain;
 use stillwell_target::{perf_inspector, perf_script};
 use stillwell_units::Moment;
+use stillwell_units::human::percent;
 
 use crate::shell::Shell;
 
@@ -26,6 +27,9 @@ const PROFILE: &str = "cpu-perf-0.0000.pb.gz";
 
 /// Maximum size of the text of the samples.
 const TEXT_BYTES_MAX: u64 = 512 << 20;
+
+/// Share of lost samples above which a profile is reported as incomplete.
+const LOST_SHARE_MAX: f64 = 0.01;
 
 /// Samples of `perf` that are to become a profile.
 #[derive(Debug)]
@@ -71,8 +75,12 @@ impl Shell {
 }
 
 impl PerfSamples {
-    /// Stores the samples of the measured time as a profile and removes the files of `perf`. Returns what went wrong.
-    pub(super) fn store(&self) -> Result<(), String> {
+    /// Stores the samples of the measured time as a profile and removes the files of `perf`. Returns a warning about a
+    /// profile that is not whole.
+    ///
+    /// # Errors
+    /// The reason why there is no profile.
+    pub(super) fn store(&self) -> Result<Option<String>, String> {
         let stored = self.convert();
         for name in [DATA, TEXT] {
             // They are missing if `perf` failed.
@@ -81,17 +89,26 @@ impl PerfSamples {
         stored
     }
 
-    fn convert(&self) -> Result<(), String> {
+    fn convert(&self) -> Result<Option<String>, String> {
         let measured = self.measured.ok_or("the run did not measure")?;
         let path = self.folder.join(TEXT);
         let text = create_private(&path).map_err(|error| explain(&error))?;
         perf_script(&self.folder.join(DATA), text).map_err(|error| explain(&error))?;
         let text = read_text(&path)?;
-        let mut profile =
+        let mut read =
             read_perf_script(&text, self.frequency, measured).map_err(|error| explain(&error))?;
-        profile.time_ns = self.started_ns;
-        let bytes = profile.write().map_err(|error| explain(&error))?;
-        write_private(&self.folder.join(PROFILE), bytes).map_err(|error| explain(&error))
+        read.profile.time_ns = self.started_ns;
+        let bytes = read.profile.write().map_err(|error| explain(&error))?;
+        write_private(&self.folder.join(PROFILE), bytes).map_err(|error| explain(&error))?;
+        Ok((read.lost_share() > LOST_SHARE_MAX).then(|| {
+            let all = read.taken.saturating_add(read.lost);
+            let share = percent(read.lost_share());
+            let lost = read.lost;
+            format!(
+                "`perf` lost {lost} of {all} samples ({share}): CPU times of the profile are too low, shares of functions \
+                 are about right; lower `perf.frequency`, or free a CPU"
+            )
+        }))
     }
 }
 
