@@ -78,7 +78,7 @@ The view `series` has a row for each value of each series at each sample:
 #[derive(Args, Debug)]
 #[command(after_help = VIEW)]
 pub(crate) struct SqlArguments {
-    /// Folder with captures [default: .stillwell]
+    /// Folder with captures, or s3://BUCKET/PREFIX [default: .stillwell]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
     /// Query [default: series, rows and time of each run]
