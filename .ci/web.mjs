@@ -20,6 +20,7 @@ const fail = (text) => {
 };
 const expect = (holds, text) => holds || fail(text);
 /** Text of the experiment before it got a mistake. */
+let made = 0;
 let original;
 
 /** Pages that only show something: their names, and how to reach them. */
@@ -145,11 +146,12 @@ async function liveCommand(page, { colorScheme, javaScriptEnabled, about }) {
   await page.goto(`${base}/start`);
   await page.locator("#load-url").fill(target);
   await page.locator("#load-rate").fill("200/s");
-  await page.locator("#load-duration").fill("3s");
+  await page.locator("#load-duration").fill("5s");
   await page.locator("#load button[type=submit]").click();
   await page.waitForURL(/commands/);
   await page.locator("pre", { hasText: "p99" }).first().waitFor({ timeout: 20_000 });
   expect(/Running/.test(await page.locator(".state").innerText()), `${about}: the command does not run`);
+  await page.locator("figure svg").nth(1).waitFor({ timeout: 20_000 });
   await shoot("command-running");
   await page.locator("a", { hasText: "Open the report" }).waitFor({ timeout: 30_000 });
   await shoot("command-done");
@@ -166,7 +168,22 @@ async function liveCommand(page, { colorScheme, javaScriptEnabled, about }) {
   await page.locator(".state", { hasText: "Stopped" }).waitFor({ timeout: 30_000 });
   await page.goto(`${base}/start`);
   await shoot("start-commands");
+  await newExperiment(page, shoot);
   console.log(`${about}: commands`);
+}
+
+/** Makes an experiment file for two services that run, and opens it in the editor. */
+async function newExperiment(page, shoot) {
+  await follow(page, "/files", "New experiment");
+  await page.locator("#init-folder").fill(`shop-${(made += 1)}`);
+  await page.locator("#init-url").fill(`${target}\n${target}`);
+  await shoot("new-experiment");
+  await page.locator("#init button[type=submit]").click();
+  await page.waitForURL(/commands/);
+  await page.locator("a", { hasText: "Open the experiment" }).waitFor({ timeout: 30_000 });
+  await page.locator("a", { hasText: "Open the experiment" }).click();
+  await page.waitForLoadState();
+  expect((await page.locator("#text").inputValue()).includes("baseline"), "the new experiment has no text");
 }
 
 /** Reaches the first link, the filter and a comparison with keys alone. */

@@ -68,7 +68,7 @@ impl ResultKind {
 
     /// Returns true for results that only have a page that was made with them.
     pub const fn has_stored_page_only(self) -> bool {
-        matches!(self, Self::Capacity | Self::Page)
+        matches!(self, Self::Page)
     }
 
     /// Returns true for results that `compare` reads.

@@ -5,6 +5,7 @@ mod figure;
 mod live;
 mod load;
 mod look;
+mod record;
 mod run;
 mod suite;
 
@@ -19,6 +20,7 @@ pub(crate) use self::capacity::SearchDisplay;
 use self::live::Live;
 pub(crate) use self::load::LoadDisplay;
 use self::look::{described, so_far, span, waiting};
+use self::record::ProgressRecords;
 use self::suite::SuiteView;
 use crate::paint::Paint;
 
@@ -31,6 +33,7 @@ pub(crate) struct ProgressDisplay<'a> {
     /// Name of a single run.
     name: String,
     live: Option<Live<SuiteView>>,
+    records: Option<ProgressRecords>,
     /// True where the terminal has refused a view.
     is_plain: bool,
 }
@@ -44,6 +47,7 @@ impl<'a> ProgressDisplay<'a> {
             interrupt: interrupt.clone(),
             name: String::new(),
             live: None,
+            records: ProgressRecords::requested("run"),
             is_plain: false,
         }
     }
@@ -57,6 +61,13 @@ impl<'a> ProgressDisplay<'a> {
     /// Shows progress of a suite.
     pub(crate) fn suite(&mut self, progress: SuiteProgress<'_>) {
         self.show(&progress);
+        match (&mut self.records, &progress) {
+            (Some(records), SuiteProgress::RunStarted { identity, .. }) => {
+                records.begin(&identity.variant);
+            }
+            (Some(records), SuiteProgress::Run(run)) => records.run(run),
+            _ => {}
+        }
         let is_between_pairs = match &progress {
             SuiteProgress::SoFar { .. } => true,
             SuiteProgress::Look { standing, .. } => matches!(standing.next, NextStep::Run { .. }),
@@ -246,6 +257,9 @@ impl<'a> ProgressDisplay<'a> {
             && let Some(live) = &self.live
         {
             live.update(|view| view.run_progress(progress, clock::now()));
+        }
+        if let Some(records) = &mut self.records {
+            records.run(progress);
         }
         self.note(progress);
     }

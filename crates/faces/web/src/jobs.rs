@@ -1,5 +1,6 @@
 //! Commands that this server started: one runs, a few wait, the last ones are remembered.
 
+mod course;
 mod runner;
 mod transcript;
 
@@ -10,6 +11,7 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use tokio::sync::{Notify, mpsc};
 
+pub(crate) use course::{Course, CoursePoint};
 pub(crate) use runner::run_jobs;
 pub(crate) use transcript::Transcript;
 
@@ -55,6 +57,8 @@ pub(crate) struct JobView {
     /// Folder of its results.
     pub(crate) results: PlaceBelow,
     pub(crate) state: JobState,
+    /// Figures over time.
+    pub(crate) course: Course,
     /// Messages.
     pub(crate) progress: Transcript,
     /// Output: the answer.
@@ -121,6 +125,7 @@ impl Jobs {
                 words,
                 results,
                 state: JobState::Queued,
+                course: Course::default(),
                 progress: Transcript::default(),
                 answer: Transcript::default(),
             },

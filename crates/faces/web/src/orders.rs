@@ -9,10 +9,12 @@ pub(crate) enum OrderKind {
     Load,
     Ab,
     Experiment,
+    /// A new experiment file.
+    Init,
 }
 
 impl OrderKind {
-    pub(crate) const ALL: [Self; 3] = [Self::Load, Self::Ab, Self::Experiment];
+    pub(crate) const ALL: [Self; 4] = [Self::Load, Self::Ab, Self::Experiment, Self::Init];
 
     /// Returns the command, which is also the name of the form in its address.
     pub(crate) const fn command(self) -> &'static str {
@@ -20,6 +22,7 @@ impl OrderKind {
             Self::Load => "load",
             Self::Ab => "ab",
             Self::Experiment => "run",
+            Self::Init => "init",
         }
     }
 
@@ -27,11 +30,13 @@ impl OrderKind {
         Self::ALL.into_iter().find(|kind| kind.command() == name)
     }
 
-    /// Returns the folder below `.stillwell` of its results, and the option that names it.
-    pub(crate) const fn results(self) -> (&'static str, &'static str) {
+    /// Returns the folder below `.stillwell` of its results, and the option that names it; `None` if a field names the
+    /// folder.
+    pub(crate) const fn results(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::Load => ("loads", "--capture"),
-            Self::Ab | Self::Experiment => ("results", "--results"),
+            Self::Load => Some(("loads", "--capture")),
+            Self::Ab | Self::Experiment => Some(("results", "--results")),
+            Self::Init => None,
         }
     }
 
@@ -41,6 +46,7 @@ impl OrderKind {
             Self::Load => &LOAD,
             Self::Ab => &AB,
             Self::Experiment => &EXPERIMENT,
+            Self::Init => &INIT,
         }
     }
 }
@@ -74,6 +80,8 @@ pub(crate) enum FieldInput {
     Switch,
     /// An experiment file below a root.
     File,
+    /// A folder below the first root, which may be new.
+    Folder,
 }
 
 const fn field(
@@ -128,6 +136,21 @@ const EXPERIMENT: [OrderField; 4] = [
     field("quick", "--quick", FieldInput::Switch, "", ["Quick: finish within about two minutes", ""]),
 ];
 
+/// The kind that `init` finds by itself.
+const FOUND: &str = "find it";
+const PROGRAMS: &[&str] = &[FOUND, "http", "tcp", "udp", "files", "otlp", "kafka"];
+
+#[rustfmt::skip]
+const INIT: [OrderField; 7] = [
+    field("folder", "", FieldInput::Folder, "", ["Folder", "a new one for the file, such as shop or experiments/shop"]),
+    field("command", "--command", FieldInput::Line, "", ["Command", "starts the program, such as ./server --port 8080; it is started once to find its port"]),
+    field("url", "--url", FieldInput::Lines, "", ["Or two URLs", "one on each line, of services that run already: baseline and comparison"]),
+    field("kind", "--kind", FieldInput::Choice(PROGRAMS), FOUND, ["Kind of program", "what it reads"]),
+    field("comparison", "--comparison", FieldInput::Line, "", ["Comparison", "such as bin:./new-server or args:--fast; the same program if empty"]),
+    field("output", "--output", FieldInput::Line, "", ["Output", "of a pipeline, such as tcp:127.0.0.1:9200; none if empty"]),
+    field("rate", "--rate", FieldInput::Line, "", ["Rate", "such as 1k/s; a probe finds it if empty"]),
+];
+
 /// Returns a message of the command line at the field with its option, such as `… for '--rate <RATE>': the reason`.
 pub(crate) fn located(kind: OrderKind, message: String) -> FieldError {
     let field = kind.fields().iter().find(|field| {
@@ -158,64 +181,83 @@ pub(crate) fn words(
     results: &str,
     file: Option<&str>,
 ) -> Result<Vec<String>, FieldError> {
-    let (_, option) = kind.results();
-    let mut words = vec![kind.command().to_owned(), format!("{option}={results}")];
+    let mut words = vec![kind.command().to_owned()];
+    words.extend(
+        kind.results()
+            .map(|(_, option)| format!("{option}={results}")),
+    );
     let mut arguments = Vec::new();
+    if kind == OrderKind::Init && fields.line("command").is_empty() == fields.line("url").is_empty()
+    {
+        return Err(FieldError {
+            field: "command",
+            message: "give a command, or two URLs".to_owned(),
+        });
+    }
     for field in kind.fields() {
-        let refuse = |message: &str| FieldError {
-            field: field.name,
-            message: message.to_owned(),
-        };
         let value = fields.line(field.name);
-        match field.input {
-            FieldInput::Url => arguments.push(url(value).map_err(|text| refuse(&text))?),
-            FieldInput::File => {
-                let file = file.ok_or_else(|| refuse("choose an experiment"))?;
-                arguments.push(format!("./{file}"));
-            }
-            FieldInput::Choice(choices) => {
-                if !value.is_empty() && !choices.contains(&value) {
-                    return Err(refuse("choose one of the values"));
-                }
-                if !value.is_empty() && value != field.preset {
-                    words.push(format!("{}={value}", field.option));
-                }
-            }
-            FieldInput::Switch => {
-                if !value.is_empty() {
-                    words.push(field.option.to_owned());
-                }
-            }
-            FieldInput::Line if value.is_empty() => {}
-            FieldInput::Line => {
-                let value = line(value).map_err(|text| refuse(&text))?;
-                words.push(format!("{}={value}", field.option));
-            }
-            FieldInput::Lines => {
-                for value in value.lines().map(str::trim).filter(|line| !line.is_empty()) {
-                    let value = line(value).map_err(|text| refuse(&text))?;
-                    words.push(format!("{}={value}", field.option));
-                }
-            }
-            FieldInput::Body => {
-                if value.starts_with('@') {
-                    return Err(refuse(
-                        "files cannot be sent from here: give the text itself",
-                    ));
-                }
-                if value.contains('\0') {
-                    return Err(refuse("the text has a zero byte"));
-                }
-                if !value.is_empty() {
-                    words.push(format!("{}={value}", field.option));
-                }
-            }
-        }
+        let added = add(field, value, file, &mut words, &mut arguments);
+        added.map_err(|message| FieldError {
+            field: field.name,
+            message,
+        })?;
     }
     // Arguments follow `--`, so none of them is an option.
     words.push("--".to_owned());
     words.extend(arguments);
     Ok(words)
+}
+
+/// Adds the words of one field.
+fn add(
+    field: &OrderField,
+    value: &str,
+    file: Option<&str>,
+    words: &mut Vec<String>,
+    arguments: &mut Vec<String>,
+) -> Result<(), String> {
+    let option = field.option;
+    match field.input {
+        FieldInput::Url => arguments.push(url(value)?),
+        FieldInput::File => {
+            let file = file.ok_or("choose an experiment")?;
+            arguments.push(format!("./{file}"));
+        }
+        FieldInput::Folder if value.is_empty() => return Err("name a folder".to_owned()),
+        FieldInput::Folder => arguments.push(format!("./{}", line(value)?)),
+        FieldInput::Choice(choices) => {
+            if !value.is_empty() && !choices.contains(&value) {
+                return Err("choose one of the values".to_owned());
+            }
+            if !value.is_empty() && value != field.preset {
+                words.push(format!("{option}={value}"));
+            }
+        }
+        FieldInput::Switch => {
+            if !value.is_empty() {
+                words.push(option.to_owned());
+            }
+        }
+        FieldInput::Line if value.is_empty() => {}
+        FieldInput::Line => words.push(format!("{option}={}", line(value)?)),
+        FieldInput::Lines => {
+            for value in value.lines().map(str::trim).filter(|line| !line.is_empty()) {
+                words.push(format!("{option}={}", line(value)?));
+            }
+        }
+        FieldInput::Body => {
+            if value.starts_with('@') {
+                return Err("files cannot be sent from here: give the text itself".to_owned());
+            }
+            if value.contains('\0') {
+                return Err("the text has a zero byte".to_owned());
+            }
+            if !value.is_empty() {
+                words.push(format!("{option}={value}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn line(value: &str) -> Result<&str, String> {
@@ -285,6 +327,31 @@ mod tests {
             "./suite/experiment.yaml",
         ];
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_new_experiment_needs_a_folder_and_a_program() {
+        let init = |text: &str| words(OrderKind::Init, &Fields::parse(text.as_bytes()), "x", None);
+        let words = init("folder=a/b&command=./server+--port+1&kind=http&url=&rate=");
+        let expected = [
+            "init",
+            "--command=./server --port 1",
+            "--kind=http",
+            "--",
+            "./a/b",
+        ];
+        assert_eq!(words.unwrap(), expected);
+        let words = init("folder=a&url=http://a/%0D%0Ahttp://b/&kind=find+it");
+        let expected = ["init", "--url=http://a/", "--url=http://b/", "--", "./a"];
+        assert_eq!(words.unwrap(), expected);
+        for (text, field) in [
+            ("folder=&command=x", "folder"),
+            ("folder=a", "command"),
+            ("folder=a&command=x&url=http://a/", "command"),
+            ("folder=a&command=x&kind=--force", "kind"),
+        ] {
+            assert_eq!(init(text).unwrap_err().field, field, "{text}");
+        }
     }
 
     fn words_of(kind: OrderKind, fields: &Fields, file: Option<&str>) -> Vec<String> {

@@ -229,13 +229,7 @@ async fn report(State(shared): Server, Path(place): Path<String>) -> Result<Answ
             StatusCode::UNPROCESSABLE_ENTITY,
             &refusal,
         )),
-        (None, Some(ResultKind::Page)) => {
-            Ok(answer::page(StatusCode::OK, pages::stored(&place, chrome)))
-        }
-        (None, _) => {
-            let page = place.join("report.html");
-            Ok(answer::page(StatusCode::OK, pages::stored(&page, chrome)))
-        }
+        (None, _) => Ok(answer::page(StatusCode::OK, pages::stored(&place, chrome))),
     }
 }
 

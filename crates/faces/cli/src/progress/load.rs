@@ -10,10 +10,12 @@ mod view;
 
 use stillwell_plan::LoadPlan;
 use stillwell_run::LoadSnapshot;
+use stillwell_units::float_from_u64;
 
 use self::plain::Lines;
 pub(super) use self::view::View;
 use super::live::Live;
+use super::record::ProgressRecords;
 use crate::paint::Paint;
 
 /// Shows the progress of a load. The view is removed when it is dropped.
@@ -25,7 +27,7 @@ enum Way {
     /// Not at all.
     Quiet,
     /// Line by line.
-    Plain(Box<Lines>),
+    Plain(Box<Lines>, Option<ProgressRecords>),
     /// By a view that is drawn over.
     Live(Live<View>),
 }
@@ -38,7 +40,10 @@ impl LoadDisplay {
         }
         match Live::start(View::new(target.to_owned(), plan), paint) {
             Ok(live) => Self(Way::Live(live)),
-            Err(_) => Self(Way::Plain(Box::new(Lines::new()))),
+            Err(_) => Self(Way::Plain(
+                Box::new(Lines::new()),
+                ProgressRecords::requested("load"),
+            )),
         }
     }
 
@@ -46,7 +51,14 @@ impl LoadDisplay {
     pub(crate) fn show(&mut self, snapshot: &LoadSnapshot<'_>) {
         match &mut self.0 {
             Way::Quiet => {}
-            Way::Plain(lines) => {
+            Way::Plain(lines, records) => {
+                if let Some(records) = records {
+                    let second = &snapshot.second;
+                    let ended: u64 = second.outcomes.iter().sum();
+                    let seconds = second.length.as_secs_f64().max(1e-9);
+                    let p99 = view::quantiles(snapshot.latencies()).map(|[_, p99, _]| p99);
+                    records.print(float_from_u64(ended) / seconds, p99);
+                }
                 if let Some(line) = lines.add(snapshot) {
                     Paint::say(&line);
                 }

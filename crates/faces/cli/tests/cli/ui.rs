@@ -158,6 +158,59 @@ fn files_are_edited_below_the_folder_only() {
 }
 
 #[test]
+fn a_form_makes_an_experiment_file_and_a_running_command_has_charts() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Process::start(Command::new(STILLWELL).args(["serve", "--address=127.0.0.1:0"]));
+    let mut url = String::new();
+    wait_until(LONG, || {
+        let output = server.stdout() + &server.stderr();
+        url = output
+            .split_whitespace()
+            .find(|word| word.starts_with("http://127"))
+            .unwrap_or_default()
+            .to_owned();
+        !url.is_empty()
+    });
+    let ui = Ui::start(folder.path());
+    let two = format!("{url}%0D%0A{url}");
+    for (body, reason) in [
+        (format!("folder=../x&url={two}"), "alert"),
+        (
+            "folder=shop&command=&url=".to_owned(),
+            "give a command, or two URLs",
+        ),
+    ] {
+        let (status, answer) = ui.post("/start/init", &body);
+        assert_eq!(status, 422, "{answer}");
+        assert!(answer.contains(reason), "{answer}");
+    }
+    let (status, answer) = ui.post("/start/init", &format!("folder=shop&url={two}"));
+    assert_eq!(status, 303, "{answer}");
+    let mut page = String::new();
+    wait_until(LONG, || {
+        page = ui.read("/commands/1").1;
+        page.contains("Open the experiment") || page.contains("exit code")
+    });
+    assert!(
+        page.contains("href=\"/edit/0/shop/experiment.yaml\""),
+        "{page}"
+    );
+    let (status, answer) = ui.read("/edit/0/shop/experiment.yaml");
+    assert_eq!(status, 200, "{answer}");
+
+    let body = format!("url={url}&rate=100/s&duration=5s");
+    assert_eq!(ui.post("/start/load", &body).0, 303);
+    wait_until(LONG, || {
+        page = ui.read("/commands/2").1;
+        page.contains("<svg") || page.contains("Done")
+    });
+    assert!(page.contains("rate per second over time"), "{page}");
+    assert!(!page.contains("progress: {"), "{page}");
+    ui.process.signal("INT");
+    assert_eq!(ui.process.finish(LONG).code, 0);
+}
+
+#[test]
 fn the_end_of_the_server_is_the_end_of_what_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let server = Process::start(Command::new(STILLWELL).args(["serve", "-a", "127.0.0.1:0"]));

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::{interval, sleep, timeout};
 
-use super::{JobEnd, JobState, Jobs};
+use super::{JobEnd, JobState, Jobs, course};
 
 /// Time between two events of a running command.
 const TICK: Duration = Duration::from_millis(500);
@@ -49,7 +49,9 @@ pub(crate) async fn run_jobs(jobs: &Jobs, program: &Path, folder: &Path, token: 
 
 fn command(program: &Path, folder: &Path, words: &[String]) -> Command {
     let mut command = Command::new(program);
-    command.args(words).current_dir(folder).env("NO_COLOR", "1");
+    let (name, value) = course::VARIABLE;
+    command.args(words).current_dir(folder);
+    command.env("NO_COLOR", "1").env(name, value);
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // Ctrl-C in the terminal of the server is for the server, which ends its commands itself.
@@ -68,8 +70,11 @@ async fn run(jobs: &Jobs, id: u64, mut command: Command, token: &Token) -> JobEn
         move |bytes: &[u8]| {
             if let Some(job) = jobs.board().job(id) {
                 match is_answer {
-                    true => job.view.answer.add(bytes),
-                    false => job.view.progress.add(bytes),
+                    true => job.view.answer.add(bytes, |_| {}),
+                    false => {
+                        let view = &mut job.view;
+                        view.progress.add(bytes, |line| view.course.add(line));
+                    }
                 }
             }
         }
@@ -231,6 +236,18 @@ mod tests {
                 ..
             }
         ));
+    }
+
+    #[test]
+    fn lines_with_figures_are_no_messages() {
+        let script = "echo start >&2
+            echo \"progress: {\\\"seconds\\\": 1, \\\"series\\\": \\\"$STILLWELL_PROGRESS\\\", \\\"rate\\\": 5}\" >&2";
+        let views = conduct(&[script], |_| {});
+        assert_eq!(views[0].progress.text(), "start\n");
+        let [(series, points)] = views[0].course.0.as_slice() else {
+            panic!("{:?}", views[0].course);
+        };
+        assert_eq!((series.as_str(), points.len()), ("json", 1));
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use stillwell_report::document::escape::is_steering;
 
+use super::course::LINE;
+
 /// Maximum number of lines.
 const LINES_MAX: usize = 300;
 /// Maximum length of a line, in bytes.
@@ -20,10 +22,14 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// Adds bytes of the output.
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
+    /// Adds bytes of the output. Lines with figures go to `figures` instead.
+    pub(crate) fn add(&mut self, bytes: &[u8], mut figures: impl FnMut(&[u8])) {
         for &byte in bytes {
             match byte {
+                b'\n' if self.open.starts_with(LINE) => {
+                    figures(&self.open);
+                    self.open.clear();
+                }
                 b'\n' => self.end_line(),
                 // The rest of a line that is too long is dropped.
                 _ if self.open.len() < LENGTH_MAX => self.open.push(byte),
@@ -75,16 +81,16 @@ mod tests {
     #[test]
     fn an_output_keeps_its_last_lines() {
         let mut transcript = Transcript::default();
-        transcript.add(b"one\ntw");
-        transcript.add(b"o\x1b\xff\nthree");
+        transcript.add(b"one\ntw", |_| {});
+        transcript.add(b"o\x1b\xff\nthree", |_| {});
         assert_eq!(transcript.text(), "one\ntwo\u{fffd}\n");
         transcript.finish();
         transcript.finish();
         assert_eq!(transcript.text(), "one\ntwo\u{fffd}\nthree\n");
-        transcript.add(&[b'x'; 5 * LENGTH_MAX]);
-        transcript.add(b"\n");
+        transcript.add(&[b'x'; 5 * LENGTH_MAX], |_| {});
+        transcript.add(b"\n", |_| {});
         assert_eq!(transcript.text().lines().last().unwrap().len(), LENGTH_MAX);
-        transcript.add("line\n".repeat(LINES_MAX + 6).as_bytes());
+        transcript.add("line\n".repeat(LINES_MAX + 6).as_bytes(), |_| {});
         let text = transcript.text();
         assert!(text.starts_with("… 10 earlier lines\nline\n"), "{text}");
         assert_eq!(text.lines().count(), LINES_MAX + 1);

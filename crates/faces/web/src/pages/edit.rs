@@ -11,6 +11,7 @@ use stillwell_experiment::library::PlaceBelow;
 pub(crate) fn files(files: &[PlaceBelow], chrome: Chrome<'_>) -> String {
     let body = html! {
         h1 { "Experiments" }
+        p { a class="button" href="/start?form=init#init" { "New experiment" } }
         @if files.is_empty() {
             p { "There is no YAML file in this folder." }
         } @else {

@@ -1,11 +1,13 @@
 //! The page of a command that this server started.
 
 use bytes::Bytes;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
+use stillwell_report::{AxisScale, Curve, curve_figure};
 use stillwell_units::{Moment, human};
 
 use super::{Chrome, Section, page};
-use crate::jobs::{JobEnd, JobState, JobView};
+use crate::jobs::{Course, CoursePoint, JobEnd, JobState, JobView};
+use crate::orders::OrderKind;
 
 /// Returns the page of a command.
 pub(crate) fn job(view: &JobView, now: Moment, chrome: Chrome<'_>) -> String {
@@ -45,11 +47,19 @@ fn state(view: &JobView, now: Moment) -> Markup {
             JobState::Queued => (stop("Remove from the queue")),
             JobState::Running { is_stopping: false, .. } => (stop("Stop")),
             JobState::Running { .. } => {}
+            JobState::Ended { end: JobEnd::Exited(code), .. } if has_file_only(&view.words) => {
+                @if *code == 0 {
+                    p {
+                        a class="button" href={ "/edit/" (view.results.join("experiment.yaml").link()) } { "Open the experiment" }
+                    }
+                }
+            },
             JobState::Ended { end: JobEnd::Exited(0 | 1 | 4 | 130 | 143), .. } => p {
                 a class="button" href={ "/report/" (view.results.link()) } { "Open the report" }
             },
             JobState::Ended { .. } => {}
         }
+        (charts(&view.course))
         @if !view.answer.is_empty() {
             h2 { "Answer" }
             pre tabindex="0" { (view.answer.text()) }
@@ -58,6 +68,40 @@ fn state(view: &JobView, now: Moment) -> Markup {
             h2 { "Messages" }
             pre tabindex="0" data-tail { (view.progress.text()) }
         }
+    }
+}
+
+/// Returns true for a command that leaves an experiment file and no results.
+fn has_file_only(words: &[String]) -> bool {
+    words
+        .first()
+        .is_some_and(|word| word == OrderKind::Init.command())
+}
+
+/// Returns the rate and the latency over time, as far as the command has got.
+fn charts(course: &Course) -> Markup {
+    let over_time = |name: &str, unit, scale, value: &dyn Fn(&CoursePoint) -> Option<f64>| {
+        let series = course.0.iter().map(|(name, points)| {
+            let points = points.iter();
+            let points = points.filter_map(|point| Some((point.seconds, value(point)?)));
+            (name.clone(), points.collect::<Vec<_>>())
+        });
+        curve_figure(&Curve {
+            scales: (AxisScale::FromZero, scale),
+            x: ("time".to_owned(), "s"),
+            y: (name.to_owned(), unit),
+            // A single point is no line.
+            series: series.filter(|(_, points)| points.len() > 1).collect(),
+            ..Curve::default()
+        })
+    };
+    let rate = |point: &CoursePoint| Some(point.rate);
+    let charts = [
+        over_time("rate per second", "", AxisScale::FromZero, &rate),
+        over_time("latency p99", "ns", AxisScale::Log, &|point| point.p99),
+    ];
+    html! {
+        @for chart in charts.into_iter().flatten() { (PreEscaped(chart)) }
     }
 }
 

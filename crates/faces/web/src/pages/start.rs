@@ -66,6 +66,7 @@ const fn title(kind: OrderKind) -> &'static str {
         OrderKind::Load => "Load",
         OrderKind::Ab => "A/B",
         OrderKind::Experiment => "Experiment",
+        OrderKind::Init => "New experiment",
     }
 }
 
@@ -74,6 +75,7 @@ const fn purpose(kind: OrderKind) -> &'static str {
         OrderKind::Load => "send requests to a URL, and measure throughput and latency",
         OrderKind::Ab => "send the same requests to two URLs in turn, and judge the difference",
         OrderKind::Experiment => "run an experiment file: start, load and compare two variants",
+        OrderKind::Init => "write an experiment file for a program or for two services",
     }
 }
 
@@ -84,7 +86,7 @@ fn form(kind: OrderKind, view: &StartView<'_>) -> Markup {
         .map(|(_, fields)| fields);
     let error = view.error.filter(|_| fields.is_some());
     if kind == OrderKind::Experiment && !view.files.iter().any(is_experiment) {
-        return html! { p { "There is no experiment file in this folder." } };
+        return html! { p { "There is no experiment file in this folder. " a href="/start?form=init#init" { "Make one" } } };
     }
     html! {
         form action={ "/start/" (kind.command()) } method="post" class="fields" {
@@ -124,6 +126,8 @@ fn input(
                 FieldInput::Url => input id=(id) name=(name) value=(value) type="url" required inputmode="url"
                     autocomplete="off" aria-describedby=[hint_id] aria-invalid=[invalid];,
                 FieldInput::Line => input id=(id) name=(name) value=(value) autocomplete="off"
+                    aria-describedby=[hint_id] aria-invalid=[invalid];,
+                FieldInput::Folder => input id=(id) name=(name) value=(value) required autocomplete="off"
                     aria-describedby=[hint_id] aria-invalid=[invalid];,
                 FieldInput::Lines | FieldInput::Body => textarea id=(id) name=(name) rows="2" spellcheck="false"
                     aria-describedby=[hint_id] aria-invalid=[invalid] { (value) },

@@ -2,7 +2,7 @@ use stillwell_units::{Moment, Nanos};
 
 use super::*;
 use crate::fields::Fields;
-use crate::jobs::{JobEnd, JobState, JobView, Transcript};
+use crate::jobs::{Course, JobEnd, JobState, JobView, Transcript};
 use crate::orders::{FieldError, OrderKind};
 use crate::program::{CheckedFile, FileFinding, Refusal};
 use stillwell_experiment::library::{Headline, PlaceBelow, ResultEntry, ResultKind, Shelf};
@@ -35,7 +35,7 @@ fn entry(path: &str, kind: ResultKind) -> ResultEntry {
 
 fn view(state: JobState) -> JobView {
     let mut progress = Transcript::default();
-    progress.add(b"  1 s  500/s  <b>\n");
+    progress.add(b"  1 s  500/s  <b>\n", |_| {});
     JobView {
         id: 7,
         words: ["load", "--header=a: b", "--", "http://a/"]
@@ -43,6 +43,7 @@ fn view(state: JobState) -> JobView {
             .to_vec(),
         results: place("0/.stillwell/loads/a b"),
         state,
+        course: Course::default(),
         progress,
         answer: Transcript::default(),
     }
@@ -123,6 +124,32 @@ fn a_running_command_reloads_itself_without_scripts_and_an_ended_one_does_not() 
             "{page}"
         );
     }
+}
+
+#[test]
+fn a_command_with_figures_has_charts_and_a_new_experiment_has_an_editor() {
+    let mut view = view(JobState::Ended {
+        took: Nanos::from_secs(3),
+        end: JobEnd::Exited(0),
+    });
+    for second in 1..4 {
+        let line = format!(r#"{{"seconds":{second},"series":"<b>","rate":500,"p99_ns":2e6}}"#);
+        view.course.add(line.as_bytes());
+    }
+    let page = job(&view, Moment::default(), CHROME);
+    assert_eq!(page.matches("<svg").count(), 2, "{page}");
+    assert!(
+        page.contains("role=\"img\"") && !page.contains("<b>"),
+        "{page}"
+    );
+    view.words[0] = "init".to_owned();
+    view.results = place("0/shop");
+    let page = job(&view, Moment::default(), CHROME);
+    assert!(
+        page.contains("href=\"/edit/0/shop/experiment.yaml\""),
+        "{page}"
+    );
+    assert!(!page.contains("/report/"), "{page}");
 }
 
 #[test]

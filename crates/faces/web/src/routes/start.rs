@@ -11,7 +11,7 @@ use crate::answer::{self, Answer};
 use crate::fields::Fields;
 use crate::orders::{FieldError, OrderKind, located, words};
 use crate::pages::{self, StartView};
-use stillwell_experiment::library::PlaceBelow;
+use stillwell_experiment::library::{PlaceBelow, PlaceError};
 
 /// The forms, and the commands so far.
 pub(super) async fn form(
@@ -19,7 +19,11 @@ pub(super) async fn form(
     RawQuery(query): RawQuery,
 ) -> Result<Answer, Answer> {
     let fields = Fields::parse(query.unwrap_or_default().as_bytes());
-    let kind = (!fields.line("file").is_empty()).then_some(OrderKind::Experiment);
+    let named = OrderKind::of_command(fields.line("form"));
+    let kind = match fields.line("file") {
+        "" => named,
+        _ => Some(OrderKind::Experiment),
+    };
     let page = filled(&shared, kind.map(|kind| (kind, &fields)), None).await?;
     Ok(answer::page(StatusCode::OK, page))
 }
@@ -70,9 +74,10 @@ fn order(shared: &Shared, kind: OrderKind, fields: &Fields) -> Result<u64, Field
         "" => None,
         address => Some(experiment(shared, address)?),
     };
-    let (folder, _) = kind.results();
-    let name = kind.command();
-    let results = shared.program.new_folder(folder, name);
+    let results = match kind.results() {
+        Some((folder, _)) => shared.program.new_folder(folder, kind.command()),
+        None => new_folder(shared, fields.line("folder"))?,
+    };
     let words = words(kind, fields, &results, file.as_deref())?;
     let checked = shared.program.check_words(&words);
     checked.map_err(|message| located(kind, message))?;
@@ -80,6 +85,32 @@ fn order(shared: &Shared, kind: OrderKind, fields: &Fields) -> Result<u64, Field
     let place = place.map_err(|error| whole(error.to_string()))?;
     let submitted = shared.jobs.submit(words, place);
     submitted.map_err(|error| whole(error.to_string()))
+}
+
+/// Checks the path of a folder below the first root, of which no part is a link.
+fn new_folder(shared: &Shared, path: &str) -> Result<String, FieldError> {
+    let refuse = |message: String| FieldError {
+        field: "folder",
+        message,
+    };
+    if path.is_empty() {
+        return Err(refuse("name a folder".to_owned()));
+    }
+    let place = PlaceBelow::parse(&format!("0/{path}"));
+    let place = place.map_err(|error| refuse(error.to_string()))?;
+    for length in 1..=place.names.len() {
+        let above = PlaceBelow {
+            names: place.names[..length].to_vec(),
+            ..place.clone()
+        };
+        match shared.roots.path(&above) {
+            Ok(_) => {}
+            // It is made by the command.
+            Err(PlaceError::Open { .. }) => break,
+            Err(error) => return Err(refuse(error.to_string())),
+        }
+    }
+    Ok(place.shown())
 }
 
 /// Returns the path of an experiment below the first root, where commands run.
