@@ -71,6 +71,7 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanPart
         client: ClientPlan {
             connecting: ConnectingPlan {
                 without_alpn: false,
+                states_empty_length: false,
                 connections: question.connections,
                 protocol: if question.is_http2 {
                     LoadProtocol::Http2

@@ -162,6 +162,7 @@ impl RunMetricsWriter {
             started: self.started,
             taken,
             points,
+            named: Vec::new(),
         }
     }
 

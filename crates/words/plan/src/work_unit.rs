@@ -23,6 +23,15 @@ pub enum WorkUnit {
 }
 
 impl WorkUnit {
+    /// Every unit.
+    pub const ALL: [Self; 5] = [
+        Self::Bytes,
+        Self::Blocks,
+        Self::Events,
+        Self::Requests,
+        Self::Users,
+    ];
+
     /// Returns the unit of what `generators` send: requests if all of them send requests, else events.
     #[must_use]
     pub fn of(generators: &[GeneratorPlan]) -> Self {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use stillwell_plan::capacity::CapacityFigure;
-use stillwell_plan::{RateUnit, Validity};
+use stillwell_plan::{Validity, WorkUnit};
 use stillwell_stats::capacity::usl::{Usl, UslPoint};
 use stillwell_stats::capacity::{CapacityFound, Observed, Purpose, SearchEnd, Votes};
 use stillwell_stats::{Estimate, Level};
 use stillwell_units::Nanos;
-use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound};
+use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, KneeFound};
 
 use super::{CAPACITY_SCHEMA, CapacityReport, observed_code, purpose_code};
 
@@ -147,14 +147,10 @@ fn probe(entry: &Value, figures: &[CapacityFigure]) -> Read<CapacityProbe> {
     })
 }
 
-fn unit(value: &Value) -> Read<CapacityUnit> {
-    match value["unit"].as_str() {
-        Some("requests") => Ok(CapacityUnit::Requests),
-        Some("bytes") => Ok(CapacityUnit::Generated(RateUnit::Bytes)),
-        Some("events") => Ok(CapacityUnit::Generated(RateUnit::Events)),
-        Some("blocks") => Ok(CapacityUnit::Generated(RateUnit::Blocks)),
-        _ => Err(CapacityJsonError::Value("unit")),
-    }
+fn unit(value: &Value) -> Read<WorkUnit> {
+    let mut units = WorkUnit::ALL.into_iter();
+    let known = units.find(|unit| value["unit"] == unit.plural());
+    known.ok_or(CapacityJsonError::Value("unit"))
 }
 
 fn validity(value: &Value) -> Read<Validity> {

@@ -3,7 +3,7 @@
 //! Headings, columns and signs are those of its comments since October 2024; verdicts, intervals and decision are those of
 //! every other report.
 
-use stillwell_plan::GoalMetric;
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_verdict::{
     CheckVerdict, ExperimentVerdict, Gate, GatePolicy, GoalVerdict, Verdict, exit_code,
 };
@@ -240,7 +240,7 @@ impl Layout<'_> {
         cells([
             sign.to_owned(),
             escaped(&entry.name),
-            goal.map_or_else(missing, |goal| escaped(&goal_words(goal))),
+            goal.map_or_else(missing, |goal| escaped(&goal_words(goal, entry.work))),
             change.map_or_else(missing, |change| percent(change.estimate)),
             change.map_or_else(missing, |change| {
                 format!("[{}, {}]", percent(change.lower), percent(change.upper))
@@ -258,11 +258,11 @@ impl Layout<'_> {
 }
 
 /// Returns the words of the Regression Detector for its own goals, else those of other reports.
-fn goal_words(goal: &GoalVerdict) -> String {
+fn goal_words(goal: &GoalVerdict, work: WorkUnit) -> String {
     match goal.metric {
         GoalMetric::Cpu => "% cpu utilization".to_owned(),
         GoalMetric::Memory => "memory utilization".to_owned(),
-        _ => words::goal_title(&goal.metric).into_owned(),
+        _ => words::goal_title(&goal.metric, work).into_owned(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use stillwell_metric::Outcome;
 use stillwell_plan::goal::LatencyQuantile;
-use stillwell_plan::{GoalMetric, GoalPlan};
+use stillwell_plan::{GoalMetric, GoalPlan, WorkUnit};
 use stillwell_units::float_from_u64;
 use stillwell_verdict::history::{HistoryPoint, Measurement, Origin, Role};
 
@@ -47,6 +47,7 @@ impl BriefLoad {
         Ok(HistoryPoint {
             experiment: self.targets.join(" "),
             comparison: "comparison".to_owned(),
+            work: WorkUnit::Requests,
             origin: Origin {
                 time_millis,
                 run: name.to_owned(),
