@@ -9,12 +9,17 @@
 mod events;
 mod broker;
 mod descriptors;
+mod document;
 mod files;
 mod h2;
 mod h3;
 mod http;
+mod inputs;
 #[expect(dead_code, reason = "sinks alone choose a coding")]
 mod intake;
+#[expect(dead_code, reason = "only generators use what is read")]
+#[path = "../../crates/make/environment/src/kubeconfig.rs"]
+mod kubeconfig;
 #[path = "../../crates/receive/sink/src/lines.rs"]
 #[expect(dead_code, reason = "sinks of streams use more")]
 mod lines;
@@ -24,6 +29,12 @@ mod profile;
 mod template;
 mod wire;
 
+/// The login by a program, which no text starts, for the kubeconfig's reader.
+mod kubernetes {
+    #[derive(Debug)]
+    pub(crate) struct ClusterLogin;
+}
+
 /// The place of the request log, which reads nothing from peers, for the headers' reader.
 mod request_log {
     #[derive(Debug)]
@@ -32,10 +43,12 @@ mod request_log {
 
 pub use broker::{broker_amqp, broker_kafka, broker_nats};
 pub use descriptors::grpc_descriptors;
+pub use document::document;
 pub use files::{capture, config, lading_capture};
 pub use h2::{capsules, grpc_messages, h2_client, h2_frames, h2_server, hpack};
 pub use h3::{h3_client, h3_server, qpack};
 pub use http::{http_request, http_response};
+pub use inputs::{dstat, har, kubeconfig, scenario, tables};
 pub use intake::{
     content_codings, intake_datadog, intake_hec, intake_logs, intake_loki, intake_otlp, intake_sqs,
     intake_stateful_logs,

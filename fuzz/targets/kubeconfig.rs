@@ -1,0 +1,5 @@
+//! A kubeconfig.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::kubeconfig(bytes));
