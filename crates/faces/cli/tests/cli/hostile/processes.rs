@@ -11,6 +11,7 @@ use std::time::Duration;
 use stillwell_testkit::{Process, free_port, wait_until};
 
 use super::{ADDRESS_SPACE, KILL_AFTER, MARK, STILLWELL, orphans, tally};
+use crate::interrupt::is_ignored;
 use crate::suite::{BESIDES, Suite, assert_code, share_machine};
 
 /// Exit code of a script whose fault cannot be made here.
@@ -336,8 +337,13 @@ const DAEMONS: &str =
 /// SIGHUP and its like, while the target has twenty daemons in sessions of their own.
 #[test]
 fn a_signal_ends_every_daemon_of_the_target() {
-    let signals = [("HUP", 129), ("TERM", 143), ("INT", 130), ("QUIT", 131)];
-    for (signal, code) in signals {
+    let signals = [("HUP", 1), ("TERM", 15), ("INT", 2), ("QUIT", 3)];
+    let signals = signals
+        .into_iter()
+        .filter(|(_, number)| !is_ignored(*number));
+    let mut tried = 0;
+    for (signal, number) in signals {
+        tried += 1;
         let suite = Suite::new()
             .script(DAEMONS)
             .with("phases", "{warmup: 200ms, measure: 60s}");
@@ -348,10 +354,10 @@ fn a_signal_ends_every_daemon_of_the_target() {
             .len()
             >= 40));
         process.signal(signal);
-        assert_code(&process.finish(BESIDES), code);
+        assert_code(&process.finish(BESIDES), 128 + number);
         suite.assert_nothing_left();
     }
-    tally("signals with daemons", signals.len(), &[]);
+    tally("signals with daemons", tried, &[]);
 }
 
 /// Peers of a load over HTTP/3 that are none: each request ends in an outcome, and the load names the cause.
