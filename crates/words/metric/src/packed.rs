@@ -225,9 +225,9 @@ mod tests {
 
     #[test]
     fn a_histogram_with_other_bounds_is_none_of_the_usual_ones() {
-        let mut other = Histogram::<u64>::new_with_bounds(1, 1_000, 2).unwrap();
-        other.record(7).unwrap();
-        assert_eq!(buckets(&PackedHistogram::encode(&other)), None);
+        let mut small = Histogram::<u64>::new_with_bounds(1, 1_000, 2).unwrap();
+        small.record(7).unwrap();
+        assert_eq!(buckets(&PackedHistogram::encode(&small)), None);
     }
 
     #[test]

@@ -341,16 +341,14 @@ fn true_start(fleet: &Fleet, index: usize) -> i64 {
     let bytes = fs::read(fleet.object(&format!("tasks/{index:04}/result"))).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
     let head: Value = serde_json::from_slice(&bytes[..end]).unwrap();
-    let mut at = end + 1;
-    for file in head["files"].as_array().unwrap() {
-        let length = usize::try_from(file[1].as_u64().unwrap()).unwrap();
-        if file[0] == "manifest.json" {
-            let manifest: Value = serde_json::from_slice(&bytes[at..at + length]).unwrap();
-            return manifest["started"].as_i64().unwrap();
-        }
-        at += length;
-    }
-    panic!("the result has no manifest");
+    let length = |file: &Value| usize::try_from(file[1].as_u64().unwrap()).unwrap();
+    let files = head["files"].as_array().unwrap();
+    let place = files.iter().position(|file| file[0] == "manifest.json");
+    let (before, after) = files.split_at(place.unwrap());
+    let begin = end + 1 + before.iter().map(length).sum::<usize>();
+    let manifest = &bytes[begin..begin + length(&after[0])];
+    let manifest: Value = serde_json::from_slice(manifest).unwrap();
+    manifest["started"].as_i64().unwrap()
 }
 
 #[test]

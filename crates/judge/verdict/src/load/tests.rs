@@ -317,10 +317,10 @@ fn a_clock_that_certainly_drifts_makes_a_load_unreliable() {
     for (ppm, error) in [(0, 5_000), (500, 10), (20_000, 19_000)] {
         assert_eq!(warnings(ppm, error), [], "{ppm} ± {error}");
     }
-    let found = warnings(-20_000, 300);
-    assert_eq!(codes(&found), ["clock_drift"]);
-    assert!(usual(LoadPacing::Open).is_unreliable_by(&found[0]));
-    let text = found[0].to_string();
+    let drifted = warnings(-20_000, 300);
+    assert_eq!(codes(&drifted), ["clock_drift"]);
+    assert!(usual(LoadPacing::Open).is_unreliable_by(&drifted[0]));
+    let text = drifted[0].to_string();
     assert!(
         text.starts_with("generator 1 on n1: clock drift: its clock ran 20000 ± 300 ppm slower"),
         "{text}"

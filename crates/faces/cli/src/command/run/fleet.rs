@@ -160,14 +160,14 @@ fn merge(
 /// Warns of an executable that is not the same on all nodes.
 fn warn_of_others(whole: &SuiteRecord, record: &SuiteRecord) {
     for binary in &record.binaries {
-        let differs = |other: &&BinaryIdentity| {
-            other.path == binary.path && binary.path.is_some() && other.sha256 != binary.sha256
+        let differs = |earlier: &&BinaryIdentity| {
+            earlier.path == binary.path && binary.path.is_some() && earlier.sha256 != binary.sha256
         };
-        if let (Some(other), Some(path)) = (whole.binaries.iter().find(differs), &binary.path) {
+        if let (Some(earlier), Some(path)) = (whole.binaries.iter().find(differs), &binary.path) {
             Paint::say(&format!(
                 "warning: {} is not the same file for {} and {}",
                 path.display(),
-                other.experiment,
+                earlier.experiment,
                 binary.experiment
             ));
             return;
