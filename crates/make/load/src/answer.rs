@@ -2,8 +2,6 @@
 
 use stillwell_http::{H1ResponseEvent, ParseError, ResponseParser};
 
-use super::build::AnswerBody;
-
 /// The head of an answer that was parsed before. Servers answer like requests
 /// alike, except the date once a second: comparing is ten times faster than
 /// parsing, and what is the same byte for byte means the same.
@@ -14,6 +12,25 @@ pub(super) struct HeadMemo {
     keep_alive: bool,
     head_bytes: u64,
     body_bytes: u64,
+}
+
+/// The body of an answer, by the method of its request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum AnswerBody {
+    /// As its head says.
+    Any,
+    /// None, also if its head gives a length.
+    Never,
+    /// None if the status opens a tunnel, else as its head says. No request follows through
+    /// a tunnel.
+    UnlessTunnel,
+}
+
+impl AnswerBody {
+    /// Returns true if an answer of `status` opens a tunnel.
+    pub(super) const fn opens_tunnel(self, status: u16) -> bool {
+        matches!(self, Self::UnlessTunnel) && 200 <= status && status < 300
+    }
 }
 
 /// Reads the answers of one connection.

@@ -13,7 +13,8 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use stillwell_worker::{Marks, Sending, Slice, StampText, Wait, Worker as Generator, write_header};
 
-use super::build::{AnswerBody, Head, Request};
+use super::answer::AnswerBody;
+use super::build::{Head, Request};
 use super::recorder::{Answer, Take, Ticket};
 use super::routes::RouteTally;
 use super::web::WebRecorder;

@@ -16,6 +16,7 @@ use stillwell_plan::{LoadPlan, PayloadPlan};
 use stillwell_units::Seed;
 use stillwell_wire::tls::{ClientTls, TlsError};
 
+use super::answer::AnswerBody;
 use super::calls::{self, Call};
 use super::trace;
 use super::tunnel::ProxyRequest;
@@ -117,25 +118,6 @@ pub(super) struct Request {
     pub(super) answer_body: AnswerBody,
     /// Index among the plan's requests for its endpoint.
     pub(super) described: usize,
-}
-
-/// The body of an answer, by the method of its request.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum AnswerBody {
-    /// As its head says.
-    Any,
-    /// None, whatever its head says.
-    Never,
-    /// None if the status opens a tunnel, else as its head says. No request follows through
-    /// a tunnel.
-    UnlessTunnel,
-}
-
-impl AnswerBody {
-    /// Returns true if an answer of `status` opens a tunnel.
-    pub(super) const fn opens_tunnel(self, status: u16) -> bool {
-        matches!(self, Self::UnlessTunnel) && 200 <= status && status < 300
-    }
 }
 
 /// A request as its protocol sends it.

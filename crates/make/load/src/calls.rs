@@ -10,7 +10,8 @@ use stillwell_payload::BlockSet;
 use stillwell_plan::load::{BodyPlan, GrpcMessages, GrpcPlan};
 use stillwell_units::{Moment, Nanos};
 
-use super::build::{AnswerBody, EncodedRequest, Head, Request};
+use super::answer::AnswerBody;
+use super::build::{EncodedRequest, Head, Request};
 
 /// The gRPC part of a request. Its bytes are messages behind their heads.
 #[derive(Debug)]

@@ -223,7 +223,7 @@ mod tests {
 
     use stillwell_http::RequestTemplate;
 
-    use super::super::build::AnswerBody;
+    use super::super::answer::AnswerBody;
     use super::*;
 
     fn plan(headers: TraceHeaders) -> TracePlan {

@@ -166,8 +166,8 @@ pub struct ConnectingPlan {
     /// True if HTTP/2 is spoken over TLS to a server that chooses no protocol by ALPN.
     #[serde(default)]
     pub without_alpn: bool,
-    /// True if requests of HTTP/1.1 without a body say `content-length: 0` whatever their
-    /// method is.
+    /// True if requests of HTTP/1.1 without a body say `content-length: 0` with every
+    /// method.
     #[serde(default)]
     pub states_empty_length: bool,
     /// The local address that connections come from, where it is not the

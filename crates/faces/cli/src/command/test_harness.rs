@@ -60,7 +60,7 @@ pub(crate) fn translate(
             "compare" => compares = true,
             "-t" | "--test" => test = Some(value()?.as_str()),
             "-c" | "--configuration" => configuration = Some(value()?.as_str()),
-            "-s" | "--subject" | "--subjects" => targets.push(value()?.clone()),
+            "-s" => targets.push(value()?.clone()),
             flag if UNUSED.contains(&flag) => {
                 let value = value()?;
                 remarks.push(format!("{flag} {value} has no effect"));
@@ -98,9 +98,11 @@ pub(crate) fn translate(
     let place = places.iter().find(|place| exists(Path::new(place)));
     let place = place.with_context(|| match configuration {
         Some(name) => format!(
-            "there is no folder harness/{folder}: configuration `{name}` of `{test}` has to be there"
+            "there is no folder harness/{folder}: configuration `{name}` of `{test}` must be there"
         ),
-        None => format!("there is no folder harness/{folder}: run this beside the folder `harness`"),
+        None => {
+            format!("there is no folder harness/{folder}: run this beside the folder `harness`")
+        }
     })?;
     let mut words = vec!["stillwell".to_owned(), "run".to_owned(), place.clone()];
     if !targets.is_empty() {

@@ -120,7 +120,7 @@ fn variants_of_the_command_line_change_one_thing() {
     );
 }
 
-// compat: SMP and soaks | revisions alone, built as stillwell.yaml of the repository says | differs | the file is Stillwell's; soaks built Vector alone
+// compat: SMP and soaks | revisions alone, built as stillwell.yaml of the repository says | differs | the file is Stillwell's
 #[test]
 fn a_repository_says_how_its_revisions_are_built_unless_the_command_line_does() {
     let build = "build: make\noutput: out/x\n";

@@ -23,7 +23,7 @@ pub struct EndpointPlan {
 /// One request.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RequestPlan {
-    /// The method. `CONNECT` has no path and no body, and asks for the host and port of the
+    /// The method. `CONNECT` has no path and no body, and requests the host and port of the
     /// authority: an answer from 200 to 299 opens a tunnel, and the connection is closed.
     pub method: String,
     /// Path and query; starts with `/`.

@@ -5,7 +5,7 @@ use stillwell_plan::load::StatsdNamesPlan;
 use super::{Datagram, milliseconds};
 use crate::format::page::{MetricsPage, NamedPoint, NamedValue};
 
-/// Maximum number of lines for the times of one series in one flush. Beyond it, a line stands for
+/// Maximum number of lines for the times of one series in one flush. Beyond it, a line is for
 /// all times of one value.
 const LINES_MAX: u64 = 10_000;
 

@@ -27,7 +27,7 @@ fn datagrams(socket: &UdpSocket) -> String {
     all
 }
 
-// compat: nighthawk_client | --stats-sinks | differs | statsd and dog_statsd; times of all workers have the number of the first; a cluster needs --stats-sink-address, else a warning says that nothing is sent
+// compat: nighthawk_client | --stats-sinks | differs | statsd and dog_statsd; times have the number of the first worker
 // compat: nighthawk_client | --stats-flush-interval | works
 // compat: nighthawk_client | --stats-flush-interval-duration | works
 #[test]

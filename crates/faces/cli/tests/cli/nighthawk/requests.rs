@@ -67,7 +67,7 @@ fn headers_arrive_and_say_how_requests_are_answered() {
     assert_eq!(echo(more) - echo(""), bytes as u64);
 }
 
-// compat: nighthawk_client | --request-method | differs | PATCH too; an answer that opens a tunnel ends the request of CONNECT, and its connection or stream is closed
+// compat: nighthawk_client | --request-method | differs | PATCH too; a tunnel ends the request of CONNECT
 #[test]
 fn every_method_is_sent() {
     let origin = Origin::start();
