@@ -38,10 +38,17 @@ pub(super) fn document(report: &BenchReport) -> Document {
     Document::new([
         Block::on_screen([
             Block::section(1, title, screen),
-            Block::group([problems.clone()]),
+            Block::group([
+                problems.clone(),
+                Block::paragraph(headline(report, "failed")),
+            ]),
         ]),
         Block::on_page([
-            Block::section(1, headline(report), [problems, figures]),
+            Block::section(
+                1,
+                headline(report, report.failures().first().map_or("", String::as_str)),
+                [problems, figures],
+            ),
             Block::On(Medium::Browser, charts(report)),
             Block::Section(Section {
                 fold: Fold::Folded("Latency from the intended time, in nanoseconds".into()),
@@ -53,15 +60,12 @@ pub(super) fn document(report: &BenchReport) -> Document {
     ])
 }
 
-/// Returns the answer in a sentence.
-fn headline(report: &BenchReport) -> Text {
-    let failures = report.failures();
-    let (sign, answer) = match failures.as_slice() {
-        [] if report.ledger.is_some() && !report.lossy => {
-            (Sign::Same, "every event arrived".to_owned())
-        }
-        [] => (Sign::Same, "completed".to_owned()),
-        [first, ..] => (Sign::Worse, first.clone()),
+/// Returns the answer in a sentence; `failure` is its text for a bench that failed.
+fn headline(report: &BenchReport, failure: &str) -> Text {
+    let (sign, answer) = match report.failures().as_slice() {
+        [] if report.ledger.is_some() && !report.lossy => (Sign::Same, "every event arrived"),
+        [] => (Sign::Same, "completed"),
+        [_, ..] => (Sign::Worse, failure),
     };
     let times = &report.latency;
     let latency = (!times.is_empty()).then(|| {

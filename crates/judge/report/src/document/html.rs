@@ -242,7 +242,14 @@ fn table(table: &Table) -> Markup {
         div class="scroll" tabindex="0" role="group" aria-label="Table" {
             table {
                 @if table.has_head() {
-                    thead { tr { @for column in &table.columns { th scope="col" { (clean(column.head())) } } } }
+                    thead { tr {
+                        @for column in &table.columns {
+                            @match column.head() {
+                                "" => td {},
+                                head => th scope="col" { (clean(head)) },
+                            }
+                        }
+                    } }
                 }
                 tbody {
                     @for row in &table.rows {
@@ -250,6 +257,8 @@ fn table(table: &Table) -> Markup {
                             @for (index, cell) in row.iter().enumerate() {
                                 td class=[class(table.columns.get(index), cell)] { (line(&cell.text)) }
                             }
+                            // A row may end early; its line does not.
+                            @for _ in row.len()..table.columns.len() { td {} }
                         }
                     }
                 }

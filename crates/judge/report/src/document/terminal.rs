@@ -30,7 +30,7 @@ pub(super) fn render(document: &Document, style: Style) -> String {
         text: String::new(),
         style,
         indent: 0,
-        is_wrapped: document.is_wrapped,
+        is_wrapped: document.is_wrapped || usize::from(style.width) < NARROW_MAX,
     };
     screen.blocks(&document.blocks);
     screen.text
@@ -252,6 +252,15 @@ impl Screen {
     }
 
     fn line(&mut self, indent: usize, text: &Text) {
+        let max = usize::from(self.style.width).saturating_sub(1);
+        let is_command =
+            |part: &Inline| matches!(part, Inline::Link(..) | Inline::Run(Role::Code, _));
+        let is_narrow = usize::from(self.style.width) < NARROW_MAX;
+        if is_narrow && indent + width(text) > max && !text.0.iter().any(is_command) {
+            let max = max.max(WRAPPED_MIN);
+            self.text.push_str(&flowed(text, indent, max, self.style));
+            return;
+        }
         let indent = " ".repeat(indent);
         // One run is painted with its indentation.
         let line = match text.0.as_slice() {
@@ -263,6 +272,58 @@ impl Screen {
         self.text.push_str(&line);
         self.text.push('\n');
     }
+}
+
+/// Returns a text in lines of at most `max` columns, or of one word; later lines are indented once more.
+fn flowed(text: &Text, indent: usize, max: usize, style: Style) -> String {
+    let mut text_lines = " ".repeat(indent);
+    let mut line: Vec<(Role, String)> = Vec::new();
+    let mut column = indent;
+    for word in words(text) {
+        let length: usize = word.iter().map(|(_, part)| part.chars().count()).sum();
+        if !line.is_empty() && column + 1 + length > max {
+            text_lines.push_str(&painted(&line, style));
+            line.clear();
+            column = indent + INDENT;
+            text_lines.push_str(&format!("\n{}", " ".repeat(column)));
+        } else if let Some((_, last)) = line.last_mut() {
+            last.push(' ');
+            column += 1;
+        }
+        for (role, part) in word {
+            match line.last_mut() {
+                Some((known, last)) if *known == role => last.push_str(&part),
+                _ => line.push((role, part)),
+            }
+        }
+        column += length;
+    }
+    text_lines.push_str(&painted(&line, style));
+    text_lines.push('\n');
+    text_lines
+}
+
+fn painted(line: &[(Role, String)], style: Style) -> String {
+    let parts = line.iter().map(|(role, part)| style.role(*role, part));
+    parts.collect()
+}
+
+/// Returns the words of a text, each with its parts and their roles.
+fn words(text: &Text) -> Vec<Vec<(Role, String)>> {
+    let mut words: Vec<Vec<(Role, String)>> = vec![Vec::new()];
+    for part in &text.0 {
+        let (role, text) = shown(part);
+        for (index, word) in text.split(' ').enumerate() {
+            if index > 0 {
+                words.push(Vec::new());
+            }
+            if let Some(last) = words.last_mut().filter(|_| !word.is_empty()) {
+                last.push((role, word.to_owned()));
+            }
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Returns the cells of a table by rows, the head first.

@@ -175,6 +175,33 @@ fn long_pages_say_what_they_leave_out() {
 }
 
 #[test]
+fn texts_break_at_the_width_of_a_narrow_terminal_and_commands_do_not() {
+    let long = "word ".repeat(30);
+    let command = format!("stillwell run {}", "x".repeat(90));
+    let document = Document::new([Block::section(
+        2,
+        Text::answer(Sign::Worse, "an answer").and(format!(": {long}")),
+        [
+            Block::list([Text::bad(long.clone()), Text::code(command.clone())]),
+            Block::Note(Severity::Note, Text::from(long)),
+        ],
+    )]);
+    for width in [50, 80] {
+        let style = Style {
+            width,
+            ..Style::default()
+        };
+        let text = terminal::render(&document, style);
+        let command = format!("  {command}");
+        for line in text.lines().filter(|line| *line != command) {
+            assert!(line.chars().count() < usize::from(width), "{line}");
+        }
+        assert!(text.contains(&command), "{text}");
+        assert_eq!(text.matches("word").count(), 90, "{text}");
+    }
+}
+
+#[test]
 fn a_narrow_terminal_leaves_out_columns_until_a_table_fits() {
     let cell = "0123456789".repeat(2);
     let names = ["goal", "mean", "change", "verdict"];

@@ -76,10 +76,14 @@ fn document(report: &LoadReport) -> Document {
     }
 }
 
-/// Returns all figures, and the warnings after them.
+/// Returns all figures. Warnings are below the headline of a page and the last lines of a terminal.
 fn figures(report: &LoadReport) -> Vec<Block> {
     let global = &report.global;
-    let mut blocks = vec![Block::paragraph(requested(&report.options))];
+    let warnings = condition::warnings(report);
+    let mut blocks = vec![
+        Block::on_page([Block::group(warnings.clone())]),
+        Block::paragraph(requested(&report.options)),
+    ];
     let explanation = explanation(report).map(Block::paragraph);
     blocks.extend([
         Block::group([Block::KeyValue(volume(report))]),
@@ -91,7 +95,7 @@ fn figures(report: &LoadReport) -> Vec<Block> {
         Block::group(classes(global)),
         Block::group([Block::KeyValue(course::course(&report.intervals))]),
         Block::group([Block::KeyValue(condition::condition(report))]),
-        Block::group(condition::warnings(report)),
+        Block::on_screen([Block::group(warnings)]),
     ]);
     blocks
 }
