@@ -12,7 +12,11 @@ const WORDS_MIN: usize = 3;
 const HELP: &str = "crates/faces/cli/src/arguments";
 
 /// Texts of other tools, with the words of those tools.
-const COPIED: [&str; 2] = ["crates/compat/nighthawk/", "crates/make/payload/src/"];
+const COPIED: [&str; 3] = [
+    "crates/compat/nighthawk/",
+    "crates/judge/report/src/suite/regression_detector.rs",
+    "crates/make/payload/src/",
+];
 
 /// Beginnings of words with a vowel as first letter and a consonant as first sound.
 const CONSONANT_SOUNDS: [&str; 4] = ["eu", "one", "uni", "us"];

@@ -296,10 +296,7 @@ mod tests {
         let mut silent = reading(Some(0.9), Some(0.9));
         silent.generators[1].1 = 0.0;
         let error = choose_rate(0.6, &silent).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "generator `b` sent no events in the probe"
-        );
+        assert_eq!(error.to_string(), "generator `b` sent nothing in the probe");
     }
 
     proptest! {

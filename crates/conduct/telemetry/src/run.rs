@@ -39,11 +39,11 @@ pub struct RunMetricsWriter {
     labels: Labels,
     started: Nanos,
     next_flush: Moment,
-    times: BTreeMap<(SeriesName, Labels), RecordedTimes>,
+    times: BTreeMap<(SeriesName, Labels), SeriesTimes>,
 }
 
 #[derive(Debug)]
-struct RecordedTimes {
+struct SeriesTimes {
     all: Histogram<u64>,
     recent: Histogram<u64>,
 }
@@ -123,7 +123,7 @@ impl RunMetricsWriter {
                 continue;
             };
             let series = (sample.name.clone(), sample.labels.clone());
-            let times = self.times.entry(series).or_insert_with(|| RecordedTimes {
+            let times = self.times.entry(series).or_insert_with(|| SeriesTimes {
                 all: empty_histogram(),
                 recent: empty_histogram(),
             });
@@ -167,10 +167,11 @@ impl RunMetricsWriter {
     }
 
     fn point(&self, name: &SeriesName, labels: &Labels, value: PointValue) -> Option<MetricPoint> {
-        let own = labels.iter();
-        let labels = own.fold(self.labels.clone(), |all, (key, value)| {
-            all.with(key, value)
-        });
+        let labels = labels
+            .iter()
+            .fold(self.labels.clone(), |all, (key, value)| {
+                all.with(key, value)
+            });
         let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
         Some(MetricPoint {
             metric: metric(name.as_str())?,

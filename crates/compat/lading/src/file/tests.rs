@@ -345,7 +345,10 @@ fn mistakes_in_objects_of_a_cluster_are_reported() {
             "{manifest: {pod: 'kind: Service'}}",
             "it belongs under `service`",
         ),
-        ("{manifest: {pod: a, node: b}}", "a manifest is one thing"),
+        (
+            "{manifest: {pod: a, node: b}}",
+            "a manifest has only one of",
+        ),
         (
             "{manifest: {pod: 'a: b'}, concurrent_instances: 0}",
             "a whole number from 1",

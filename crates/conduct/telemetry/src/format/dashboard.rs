@@ -1,4 +1,4 @@
-//! The dashboard of docs/grafana asks only for metrics that are exported.
+//! The dashboard of docs/grafana reads only metrics that are exported.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn exported() -> BTreeSet<String> {
 }
 
 /// Returns the words of a query that are metrics of Stillwell.
-fn asked(query: &str) -> Vec<String> {
+fn metrics_in(query: &str) -> Vec<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = query.split(|c| !is_name(c));
     let words = words.filter(|word| word.starts_with("stillwell_"));
@@ -45,9 +45,9 @@ fn every_query_of_the_dashboard_names_an_exported_metric() {
         .filter_map(|variable| variable["query"]["query"].as_str());
     let exported = exported();
     for query in targets.chain(variables) {
-        let asked = asked(query);
-        assert!(!asked.is_empty(), "{query}");
-        for name in asked {
+        let metrics = metrics_in(query);
+        assert!(!metrics.is_empty(), "{query}");
+        for name in metrics {
             assert!(exported.contains(&name), "{name} in {query}");
         }
         let count = |bracket: char| query.matches(bracket).count();

@@ -24,10 +24,10 @@ pub(crate) fn prometheus_text(origin: &Origin, page: &MetricsPage) -> String {
     let mut text = String::new();
     let given = origin.labels.iter();
     let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
-    let own = page.points.iter().flat_map(MetricPoint::labels);
-    let own: BTreeSet<&str> = own.map(|(key, _)| key).chain(OWN_LABELS).collect();
-    let own: Vec<&str> = own.into_iter().collect();
-    let shared = fit::foreign_labels(given, &own);
+    let names = page.points.iter().flat_map(MetricPoint::labels);
+    let names: BTreeSet<&str> = names.map(|(key, _)| key).chain(OWN_LABELS).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let shared = fit::foreign_labels(given, &names);
     let mut last = None;
     for point in &page.points {
         let metric = &point.metric;

@@ -57,7 +57,7 @@ fn plan(arguments: &LoadStatsArguments, run: RunId) -> Result<TelemetryPlan, Com
     })
 }
 
-/// Exports the last values, and reports what became of the exports.
+/// Exports the last values, and reports their results.
 pub(super) fn finish(telemetry: Option<RunTelemetry>, interrupt: &Interrupt, is_quiet: bool) {
     let Some(telemetry) = telemetry else { return };
     let (_sender, receiver) = sync_channel::<()>(1);

@@ -105,11 +105,11 @@ mod tests {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect();
             store(move |name| {
-                let found = set.iter().find(|(known, _)| known == name);
-                found.map(|(_, value)| value.clone())
+                let entry = set.iter().find(|(known, _)| known == name);
+                entry.map(|(_, value)| value.clone())
             })
         };
-        let own = of(&[
+        let endpoint = of(&[
             ("AWS_ENDPOINT_URL", "https://store.example:9000/"),
             ("AWS_CA_BUNDLE", "/it's/root.pem"),
             ("AWS_SECRET_ACCESS_KEY", "hidden"),
@@ -119,9 +119,9 @@ mod tests {
             "SET ca_cert_file = '/it''s/root.pem';",
             "REGION 'us-east-1'",
         ] {
-            assert!(own.contains(part), "{own}");
+            assert!(endpoint.contains(part), "{endpoint}");
         }
-        assert!(!own.contains("hidden"), "{own}");
+        assert!(!endpoint.contains("hidden"), "{endpoint}");
         let plain = of(&[("AWS_ENDPOINT_URL_S3", "http://a"), ("AWS_REGION", "eu-1")]);
         assert!(
             plain.contains("ENDPOINT 'a', URL_STYLE 'path', USE_SSL false"),

@@ -71,9 +71,9 @@ pub fn read_capacity_json(text: &str) -> Read<CapacityReport> {
 }
 
 fn answer(value: &Value) -> Read<Option<CapacityAnswer>> {
-    let (found, knee) = (&value["found"], &value["knee"]);
-    Ok(if !found.is_null() {
-        Some(CapacityAnswer::Bounds(bounds(found)?))
+    let (bracket, knee) = (&value["found"], &value["knee"]);
+    Ok(if !bracket.is_null() {
+        Some(CapacityAnswer::Bounds(bounds(bracket)?))
     } else if let Some(reason) = knee["reason"].as_str() {
         Some(CapacityAnswer::Knee(Err(reason.to_owned())))
     } else if !knee.is_null() {
@@ -83,16 +83,16 @@ fn answer(value: &Value) -> Read<Option<CapacityAnswer>> {
     })
 }
 
-fn bounds(found: &Value) -> Read<CapacityFound> {
-    let code = text_of(found, "end")?;
+fn bounds(bracket: &Value) -> Read<CapacityFound> {
+    let code = text_of(bracket, "end")?;
     let end = SearchEnd::ALL.into_iter().find(|end| end.code() == code);
     Ok(CapacityFound {
         end: end.ok_or(CapacityJsonError::Value("end"))?,
-        capacity: optional(&found["capacity"], estimate)?,
-        held: optional(&found["held"], votes)?,
-        failed: optional(&found["failed"], votes)?,
-        probes: small(found, "probes")?,
-        unclear: small(found, "unclear")?,
+        capacity: optional(&bracket["capacity"], estimate)?,
+        held: optional(&bracket["held"], votes)?,
+        failed: optional(&bracket["failed"], votes)?,
+        probes: small(bracket, "probes")?,
+        unclear: small(bracket, "unclear")?,
     })
 }
 
