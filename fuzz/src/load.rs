@@ -8,7 +8,7 @@ mod request;
 
 use std::hint::black_box;
 
-use answer::{HeadMemo, ResponseReader, ResponseSummary};
+use answer::{AnswerBody, HeadMemo, ResponseReader, ResponseSummary};
 use request::Wishes;
 use stillwell_http::ParseError;
 use stillwell_plan::serve::{
@@ -19,16 +19,20 @@ use stillwell_plan::serve::{
 const ACTIVE: [u64; 3] = [1, 1000, u64::MAX];
 
 /// An answer is the same however it is cut, and whether or not one like it was
-/// seen before. The first byte says how it is cut, and whether it may have a
-/// body.
+/// seen before. The first byte says how it is cut, and what body it may have.
 pub fn load_answer(bytes: &[u8]) {
     let Some((first, answers)) = bytes.split_first() else {
         return;
     };
-    let (wants_body, cut) = (first & 1 == 0, usize::from(first >> 1) + 1);
+    let body = match first & 3 {
+        0 | 1 => AnswerBody::Any,
+        2 => AnswerBody::Never,
+        _ => AnswerBody::UnlessTunnel,
+    };
+    let cut = usize::from(first >> 2) + 1;
     let cut: Vec<&[u8]> = answers.chunks(cut).collect();
     for watched in [None, Some("content-length")] {
-        let read = |parts: &[&[u8]], memo: &mut HeadMemo| read(parts, wants_body, watched, memo);
+        let read = |parts: &[&[u8]], memo: &mut HeadMemo| read(parts, body, watched, memo);
         let mut memo = HeadMemo::default();
         let alone = read(&[answers], &mut HeadMemo::default());
         for _ in 0..2 {
@@ -39,7 +43,7 @@ pub fn load_answer(bytes: &[u8]) {
                 );
             }
         }
-        follow(&cut, wants_body, &mut memo);
+        follow(&cut, body, &mut memo);
     }
 }
 
@@ -48,14 +52,14 @@ pub fn load_answer(bytes: &[u8]) {
 /// request follow it in the same part. Whether that is so depends on how it was cut.
 fn read(
     parts: &[&[u8]],
-    wants_body: bool,
+    body: AnswerBody,
     watched: Option<&str>,
     memo: &mut HeadMemo,
 ) -> Result<Option<(ResponseSummary, Option<u64>, usize)>, ParseError> {
     let mut reader = ResponseReader::new(watched).keeping_headers(watched.is_some());
     let mut whole = None;
     for part in parts {
-        whole = match reader.take(part, wants_body, memo) {
+        whole = match reader.take(part, body, memo) {
             Ok(whole) => whole,
             Err(ParseError::Unrequested) => return Err(ParseError::Unrequested),
             Err(_) => return Ok(None),
@@ -80,10 +84,10 @@ fn read(
 
 /// One answer after the other, for as long as the reader says that one may
 /// follow.
-fn follow(parts: &[&[u8]], wants_body: bool, memo: &mut HeadMemo) {
+fn follow(parts: &[&[u8]], body: AnswerBody, memo: &mut HeadMemo) {
     let mut reader = ResponseReader::new(None);
     for part in parts {
-        match reader.take(part, wants_body, memo) {
+        match reader.take(part, body, memo) {
             Ok(None) => {}
             Ok(Some(whole)) if whole.keep_alive => assert!(whole.status >= 200),
             Ok(Some(_)) | Err(_) => return,

@@ -14,8 +14,8 @@ const WORK: RunWork = RunWork {
 pub fn profile(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         let measured = (Moment::new(0), Moment::new(u64::MAX));
-        if let Ok(profile) = read_perf_script(text, NonZeroU32::MIN, measured) {
-            check(profile);
+        if let Ok(read) = read_perf_script(text, NonZeroU32::MIN, measured) {
+            check(read.profile);
         }
     }
     if let Ok(profile) = Profile::read(bytes) {
