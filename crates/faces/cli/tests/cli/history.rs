@@ -173,7 +173,7 @@ fn what_no_saved_suite_has_is_reported_with_what_there_is() {
     for (words, output) in [
         (["--only", "no*such"], "there are: relay"),
         (["--metric", "loss"], "no suite has recorded loss"),
-        (["--since", "2200-01-01"], "no suite started"),
+        (["--since", "2200-01-01"], "no suite or load started"),
     ] {
         let ended = suite.call(&["history", "saved", words[0], words[1]]);
         assert_code(&ended, 2);

@@ -141,7 +141,7 @@ fn what_does_not_come_true_and_what_takes_too_long_fails() {
         &[
             "FAIL  time limit: it took longer than 2s",
             "FAIL  before: ",
-            "nowhere exists (No such file",
+            "nowhere exists (last attempt: No such file",
             "FAIL  after: `sleep 60` took longer than ",
         ],
     );

@@ -485,7 +485,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("http://a/ --closed-loop", "the loop is closed already"),
     (
         "http://a/ --idle-strategy=sleep",
-        "nothing is: leave it out, or give a rate",
+        "--idle-strategy has no effect without --rate",
     ),
     (
         "http://a/ --connection-reuse=lru",
