@@ -61,7 +61,8 @@ fn authorize(state: &ServiceState, call: &Call) -> Result<(), CallFailed> {
     if given.is_some_and(|given| token.is_in(given)) {
         return Ok(());
     }
-    let why = "this service requires its token in the header `authorization: Bearer TOKEN`";
+    let why =
+        "this service requires its token in the header `authorization`, after the word `Bearer`";
     Err(CallFailed::new(StatusCode::Unauthenticated, why))
 }
 

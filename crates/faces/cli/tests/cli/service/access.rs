@@ -264,7 +264,9 @@ fn another_host_is_refused_without_a_token_and_has_no_target_by_default() {
     let ended = distant.client(&closed.1, &url, None);
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("requires its token"),
+        ended
+            .stderr
+            .contains("requires its token in the header `authorization`, after the word `Bearer`"),
         "{}",
         ended.stderr
     );
