@@ -454,12 +454,16 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
             words::pairs(goal, experiment).into(),
         ]
     });
-    let columns = COLUMNS.map(|name| match (name, experiment.variants.as_slice()) {
+    Table::new(COLUMNS.map(|name| column(name, experiment)), rows)
+}
+
+/// Returns a column; those of the two variants have their names as titles.
+fn column(name: &'static str, experiment: &ExperimentVerdict) -> Column {
+    match (name, experiment.variants.as_slice()) {
         ("baseline", [baseline, _]) => Column::named(name).titled(baseline),
         ("comparison", [_, comparison]) => Column::named(name).titled(comparison),
         _ => Column::named(name),
-    });
-    Table::new(columns, rows)
+    }
 }
 
 /// Returns the reasons for the verdicts of goals, and notes about them. A reason of several goals is printed once.

@@ -3,7 +3,7 @@
 use stillwell_verdict::{ExperimentVerdict, Moved};
 
 use super::honesty::probability;
-use crate::document::{Block, Cell, Column, Table, Text};
+use crate::document::{Block, Cell, Table, Text};
 use crate::words;
 
 const HEADS: [&str; 6] = [
@@ -28,7 +28,7 @@ pub(super) fn blocks(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block>
     let several = experiment.variants.len() > 2;
     let moved = experiment.moved.iter().take(limit);
     let table = Table::new(
-        HEADS.map(Column::named),
+        HEADS.map(|name| super::column(name, experiment)),
         moved.map(|entry| row(entry, several)),
     );
     let note = Some(legend);
@@ -98,5 +98,15 @@ mod tests {
         let text = legend(&explained(), 5).unwrap();
         assert!(text.starts_with("exploratory: "), "{text}");
         assert!(text.contains("`at least` is not corrected"), "{text}");
+    }
+
+    #[test]
+    fn columns_of_two_variants_have_their_names() {
+        let experiment = ExperimentVerdict {
+            variants: vec!["A".to_owned(), "B".to_owned()],
+            ..explained()
+        };
+        let titles = HEADS.map(|name| crate::suite::column(name, &experiment).head().to_owned());
+        assert_eq!(titles[1..3], ["A", "B"]);
     }
 }
