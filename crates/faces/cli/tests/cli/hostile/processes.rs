@@ -137,7 +137,7 @@ const LIMITS: [Case; 6] = [
 /// Folders for results, and surroundings, that are not there or not ours.
 const PLACES: [Case; 14] = [
     case(
-        "$S run suite.yaml --results r >first 2>&1 & p=$!; until test -e r/suite; do sleep 0.05; done; \
+        "mkfifo first; $S run suite.yaml --results r >first 2>&1 & p=$!; exec 3<first; grep -qm1 'pair 1' <&3; \
          $S run suite.yaml --results r; c=$?; kill $p; wait $p; exit $c",
         &[2, 3],
         "error",
