@@ -284,6 +284,26 @@ pub(crate) fn erratic() -> ExperimentVerdict {
     entry
 }
 
+/// Returns one experiment for each of `kinds`, which are taken modulo 7, with a name of its own.
+pub(crate) fn of_kinds(kinds: &[u8], name: &str) -> Vec<ExperimentVerdict> {
+    let entry = |(index, kind): (usize, &u8)| {
+        let entry = match kind % 7 {
+            0 => equivalent(),
+            1 => regressed(),
+            2 => invalid(),
+            3 => inconclusive(),
+            4 => failed_check(),
+            5 => erratic(),
+            _ => explained(),
+        };
+        ExperimentVerdict {
+            name: format!("{name} {index}"),
+            ..entry
+        }
+    };
+    kinds.iter().enumerate().map(entry).collect()
+}
+
 /// A regression that was confirmed, with its likely cause and all that an
 /// experiment can say about itself.
 #[expect(clippy::too_many_lines, reason = "one literal with all of its fields")]

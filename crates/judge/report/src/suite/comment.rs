@@ -135,8 +135,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{
-        equivalent, erratic, experiment, explained, failed_check, inconclusive, invalid, regressed,
-        report,
+        equivalent, experiment, failed_check, invalid, of_kinds, regressed, report,
     };
 
     fn options() -> CommentOptions {
@@ -197,20 +196,8 @@ mod tests {
             kinds in proptest::collection::vec(0_u8..7, 0..150),
             name in ".{0,300}",
         ) {
-            let experiments = kinds.iter().enumerate().map(|(index, kind)| {
-                let mut entry = match kind {
-                    0 => equivalent(),
-                    1 => regressed(),
-                    2 => invalid(),
-                    3 => inconclusive(),
-                    4 => failed_check(),
-                    5 => erratic(),
-                    _ => explained(),
-                };
-                entry.name = format!("{name} {index}");
-                entry
-            });
-            let text = comment(&report(experiments.collect()), &options());
+            let experiments = of_kinds(&kinds, &name);
+            let text = comment(&report(experiments), &options());
             prop_assert!(text.len() <= LENGTH_MAX, "{}", text.len());
             prop_assert!(LENGTH_MAX <= 60_000);
             let count = |tag: &str| text.lines().filter(|line| line.starts_with(tag)).count();

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fixture::{
-    equivalent, erratic, experiment, failed_check, inconclusive, invalid, regressed, report,
+    equivalent, erratic, experiment, failed_check, invalid, of_kinds, regressed, report,
 };
 
 fn options() -> CommentOptions {
@@ -81,19 +81,8 @@ proptest! {
         kinds in proptest::collection::vec(0_u8..6, 0..600),
         name in "[ -~]{0,100}",
     ) {
-        let experiments = kinds.iter().enumerate().map(|(index, kind)| {
-            let mut entry = match kind {
-                0 => equivalent(),
-                1 => regressed(),
-                2 => invalid(),
-                3 => inconclusive(),
-                4 => failed_check(),
-                _ => erratic(),
-            };
-            entry.name = format!("{name} {index}");
-            entry
-        });
-        let text = text(experiments.collect());
+        let experiments = of_kinds(&kinds, &name);
+        let text = text(experiments);
         prop_assert!(text.len() <= LENGTH_MAX, "{}", text.len());
         prop_assert!(text.contains("\n## CI Pass/Fail Decision\n"));
         let count = |tag: &str| text.lines().filter(|line| line.starts_with(tag)).count();
