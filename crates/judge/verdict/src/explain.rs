@@ -110,8 +110,8 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
 pub const RUN_NOTES: &[(&str, &str)] = &[
     (
         "light_load",
-        "The target used less than 25 % of a core, so wake-ups from idle take most of its CPU time, which is \
-         not compared. Raise the rate.",
+        "The target used less than 25 % of a core, so wake-ups from idle take most of its CPU time. A change \
+         that is found is one at this rate; a change that is not found may be hidden. Raise the rate.",
     ),
     (
         "no_success",

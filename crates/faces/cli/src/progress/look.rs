@@ -80,7 +80,7 @@ pub(super) fn so_far(verdict: &ExperimentVerdict, left: TimeLeft) -> Option<Stri
     ))
 }
 
-/// Returns the note about a load under which CPU per event will have no verdict.
+/// Returns the note about a load under which CPU per event can hide a change.
 fn light_load(verdict: &ExperimentVerdict) -> Option<&RunNote> {
     let is_cpu = |goal: &GoalVerdict| goal.primary && goal.metric == GoalMetric::CpuPerEvent;
     let is_judged = verdict.goals.iter().any(is_cpu);

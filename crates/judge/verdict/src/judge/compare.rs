@@ -226,9 +226,7 @@ fn decide(
         let reason = error.map(|error| refusal(&goal.metric, error));
         return resolved(Verdict::Invalid, reason, StopReason::Unfit);
     };
-    if let Some(reason) = light_load(&goal.metric, pairs, variants) {
-        return resolved(Verdict::Inconclusive, Some(reason), StopReason::Certain);
-    }
+    let light = light_load(&goal.metric, pairs, variants);
     let is_last = look >= looks.last();
     let verdict = match verdict_of(change, goal.direction, goal.tolerance) {
         Verdict::Equivalent if look < limits::PAIRS_EQUIVALENT_MIN && is_last => {
@@ -247,8 +245,16 @@ fn decide(
             reason: None,
             course: Course::Found,
         },
+        // More pairs would not show what wake-ups hide.
+        Verdict::Equivalent if light.is_some() => {
+            resolved(Verdict::Inconclusive, light, StopReason::Certain)
+        }
         Verdict::Equivalent => resolved(verdict, None, StopReason::Certain),
-        _ if is_last => resolved(verdict, None, StopReason::LastLook),
+        _ if is_last => resolved(
+            verdict,
+            light.filter(|_| verdict == Verdict::Inconclusive),
+            StopReason::LastLook,
+        ),
         _ if is_unfit => resolved(verdict, unfit(pairs, variants), StopReason::Unfit),
         _ => match looks.next(pairs.valid()) {
             Some(wanted) => Decision {
@@ -392,7 +398,13 @@ pub(super) fn refusal(metric: &GoalMetric, error: &PairedError) -> String {
     }
 }
 
-fn light_load(metric: &GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Option<String> {
+/// Why a change of the CPU time per event may be hidden: wake-ups from idle, which both variants
+/// pay alike, are most of it. A change that is found is none the less one at this rate.
+pub(super) fn light_load(
+    metric: &GoalMetric,
+    pairs: &Pairs<'_>,
+    variants: [&str; 2],
+) -> Option<String> {
     if *metric != GoalMetric::CpuPerEvent {
         return None;
     }
@@ -409,7 +421,7 @@ fn light_load(metric: &GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Op
     (least < limits::LIGHT_LOAD_SHARE).then(|| {
         format!(
             "light load: {variant} used {} of a core; below {}, wake-ups from idle take most of its CPU \
-             time; raise the rate",
+             time and can hide a change; raise the rate",
             percent(least),
             percent(limits::LIGHT_LOAD_SHARE)
         )

@@ -4,7 +4,7 @@ use stillwell_capture::RunStage;
 use stillwell_plan::goal::Scale;
 use stillwell_stats::PairedError;
 
-use super::compare::{Course, Question, Searched, is_unfit, pair_changes, refusal};
+use super::compare::{Course, Question, Searched, is_unfit, light_load, pair_changes, refusal};
 use super::pairs::{Pairs, is_lost};
 use super::table::RunTable;
 use crate::deltas::{Deltas, Spread, mean_on};
@@ -78,7 +78,13 @@ pub(super) fn confirm(
     let unavailable = refused
         .or(rejected)
         .unwrap_or_else(|| "none were valid".to_owned());
-    let (verdict, reason) = outcome(course, fresh.verdict, &confirmation, searched, unavailable);
+    let (mut verdict, mut reason) =
+        outcome(course, fresh.verdict, &confirmation, searched, unavailable);
+    if verdict == Verdict::Equivalent
+        && let Some(light) = light_load(&goal.metric, &pairs, variants)
+    {
+        (verdict, reason) = (Verdict::Inconclusive, Some(light));
+    }
     let judged = &mut searched.goal;
     (judged.verdict, judged.reason) = (verdict, reason);
     if fresh.is_look {

@@ -174,20 +174,30 @@ fn a_delay_of_the_target_spoils_throughput_and_leaves_cpu_alone() {
 }
 
 #[test]
-fn light_load_makes_cpu_per_event_inconclusive() {
-    let light: Vec<(f64, f64)> = around(1.5)
-        .iter()
-        .map(|(b, c)| (b / 4.0, c / 4.0))
-        .collect();
-    let judged = judge(&experiment(&[CPU, GoalMetric::Cpu]), &runs(&light));
-    assert_eq!(judged.goals[0].verdict, Verdict::Inconclusive);
-    let reason = judged.goals[0].reason.as_deref().unwrap();
-    assert!(
-        reason.starts_with("light load: baseline used 12.5 %"),
-        "{reason}"
-    );
-    assert!(judged.goals[0].change.is_some());
-    assert_eq!(judged.goals[1].verdict, Verdict::Regressed);
+fn a_light_load_can_hide_a_change_and_cannot_make_one() {
+    for (change, verdict) in [
+        (1.5, Verdict::Regressed),
+        (0.5, Verdict::Improved),
+        (1.0, Verdict::Inconclusive),
+    ] {
+        let light: Vec<(f64, f64)> = around(change)
+            .iter()
+            .map(|(b, c)| (b / 4.0, c / 4.0))
+            .collect();
+        let judged = judge(&experiment(&[CPU, GoalMetric::Cpu]), &runs(&light));
+        let goal = &judged.goals[0];
+        assert_eq!(goal.verdict, verdict, "{change}");
+        assert!(goal.change.is_some());
+        let is_light = |reason: &str| reason.starts_with("light load: ");
+        let is_named = goal.reason.as_deref().is_some_and(is_light);
+        assert_eq!(
+            is_named,
+            verdict == Verdict::Inconclusive,
+            "{:?}",
+            goal.reason
+        );
+        assert_ne!(judged.goals[1].verdict, Verdict::Inconclusive);
+    }
 }
 
 #[test]
