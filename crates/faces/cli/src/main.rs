@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{FromArgMatches as _, Parser};
 use stillwell_environment::{PROCESS_TREE_WORD, be_process};
-use stillwell_target::prepare_privileges;
+use stillwell_target::{prepare_privileges, raise_open_files};
 use stillwell_units::Secrets;
 
 use crate::arguments::{
@@ -42,6 +42,7 @@ fn main() -> ExitCode {
     {
         return be_process_of_a_tree();
     }
+    raise_open_files();
     if let Some(code) = called_as_nighthawk() {
         return code;
     }

@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::sync::mpsc::sync_channel;
 
+use rustix::process::{Resource, getrlimit};
 use stillwell_scope::{Place, Scope, Token};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -13,14 +14,23 @@ const SIGTERM: i32 = 15;
 /// A file has become larger than this process may make one.
 const SIGXFSZ: i32 = 25;
 
+/// Open files without which signals cannot be received.
+const OPEN_FILES_MIN: u64 = 16;
+
 /// Calls `raise` with the number of every SIGINT, SIGTERM, SIGHUP and SIGQUIT that comes, from a
 /// thread of the returned scope, until that is closed. SIGHUP stays ignored where it was ignored
 /// at the start, as `nohup` does. SIGXFSZ ends nothing: the write that caused it fails. When this returns none is
 /// missed any more: who reads that something listens may signal at once.
 ///
 /// # Errors
-/// The kernel's answer where it gives no thread.
+/// The kernel's answer where it gives no thread; a limit of open files that is too low for any command.
 pub(crate) fn listen(raise: impl Fn(i32) + Send + 'static) -> std::io::Result<Scope> {
+    let open_files = getrlimit(Resource::Nofile).current;
+    if let Some(most) = open_files.filter(|most| *most < OPEN_FILES_MIN) {
+        return Err(std::io::Error::other(format!(
+            "this process may have {most} open files, and needs {OPEN_FILES_MIN}; raise the limit: ulimit -n 1024"
+        )));
+    }
     let mut scope = Scope::new(&Token::new());
     // Nothing is ever sent: that the sender has gone says that all is in place.
     let (installing, installed) = sync_channel::<()>(1);

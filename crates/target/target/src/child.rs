@@ -16,6 +16,7 @@ use stillwell_scope::{NetworkNamespace, clock};
 
 use crate::kernel::{self, Birth, BirthStep};
 use crate::mounts::{self, MountError};
+use crate::open_files::limit_before;
 use crate::program::{self, ProgramError};
 use crate::target_process::{Log, Owned, Process};
 use crate::{Cgroup, TargetLog, TargetProcess, leftover, tree};
@@ -152,6 +153,7 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<TargetProcess
         groups,
         network: options.network.clone(),
         cpus: options.cpus.as_deref().map(cpu_set),
+        open_files: limit_before(),
         mounts: steps,
         directory: CString::new(directory.as_os_str().as_bytes())
             .map_err(|error| prepare("its working directory")(error.into()))?,
@@ -179,6 +181,7 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<TargetProcess
             Some(BirthStep::Cgroup) => prepare("its cgroup")(source),
             Some(BirthStep::Network) => prepare("its network namespace")(source),
             Some(BirthStep::Cpus) => prepare("its CPUs")(source),
+            Some(BirthStep::OpenFiles) => prepare("its limit of open files")(source),
             None => StartError::Execute { program, source },
         })?;
     let process = adopt(child.id(), mark, options).map_err(prepare("a process descriptor"))?;

@@ -14,7 +14,8 @@ use rustix::mount::{
     mount_change, unmount,
 };
 use rustix::process::{
-    Pid, Signal, chdir, chroot, getppid, pivot_root, set_parent_process_death_signal, setsid,
+    Pid, Resource, Rlimit, Signal, chdir, chroot, getppid, pivot_root,
+    set_parent_process_death_signal, setrlimit, setsid,
 };
 use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity, unshare_unsafe};
 use tokio::io::Interest;
@@ -183,6 +184,8 @@ pub(crate) struct Birth {
     pub(crate) network: Option<NetworkNamespace>,
     /// The CPUs that it may use.
     pub(crate) cpus: Option<CpuSet>,
+    /// Its limit of open files, if it differs from the parent's.
+    pub(crate) open_files: Option<Rlimit>,
     /// Its mounts, if they differ from the parent's.
     pub(crate) mounts: Vec<MountStep>,
     /// Its working directory.
@@ -216,6 +219,7 @@ pub(crate) enum BirthStep {
     Cgroup,
     Network,
     Cpus,
+    OpenFiles,
     /// A mount namespace.
     MountNamespace,
     /// The mount with this index.
@@ -234,6 +238,7 @@ impl BirthStep {
             Self::MountNamespace => 3,
             Self::Directory => 4,
             Self::Network => 5,
+            Self::OpenFiles => 6,
             Self::Mount(index) => Self::MOUNT_FIRST.saturating_add(index),
         }
     }
@@ -246,6 +251,7 @@ impl BirthStep {
             3 => Some(Self::MountNamespace),
             4 => Some(Self::Directory),
             5 => Some(Self::Network),
+            6 => Some(Self::OpenFiles),
             Self::MOUNT_FIRST.. => Some(Self::Mount(byte - Self::MOUNT_FIRST)),
             _ => None,
         }
@@ -288,6 +294,9 @@ fn carry_out(birth: &Birth) -> Result<(), (BirthStep, rustix::io::Errno)> {
     }
     if let Some(cpus) = &birth.cpus {
         sched_setaffinity(None, cpus).map_err(at(BirthStep::Cpus))?;
+    }
+    if let Some(limit) = &birth.open_files {
+        setrlimit(Resource::Nofile, limit.clone()).map_err(at(BirthStep::OpenFiles))?;
     }
     if !birth.mounts.is_empty() {
         enter_mount_namespace().map_err(at(BirthStep::MountNamespace))?;

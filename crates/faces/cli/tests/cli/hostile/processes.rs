@@ -105,13 +105,25 @@ const INPUTS: [Case; 10] = [
 ];
 
 /// Limits of the system.
-const LIMITS: [Case; 6] = [
+const LIMITS: [Case; 9] = [
     case(
         "ulimit -n 20; $S load -n50 -c 40 $U",
         &[1, 3, 4],
         OPEN_FILES,
     ),
-    case("ulimit -n 10; $S load -n5 -c 4 $U", &[3, 4], OPEN_FILES),
+    case("ulimit -n 10; $S load -n5 -c 4 $U", &[3], "ulimit -n 1024"),
+    case("ulimit -n 6; $S load -n5 -c 4 $U", &[3], "ulimit -n 1024"),
+    // The limit is raised for this program, and not for its target.
+    case(
+        "ulimit -S -n 64; $S load -n400 -c 200 $U",
+        &[0],
+        "closed loop",
+    ),
+    case(
+        "ulimit -S -n 64; $S observe limit.yaml --results r; cat limit",
+        &[0],
+        "\n64\n",
+    ),
     case(
         "ulimit -n 20; $S observe run.yaml --results r",
         &[3, 4],
@@ -226,7 +238,7 @@ const GROUP: &str = r#"group() {
   mkdir $g 2>/dev/null && test -e $g/$f || { rmdir $g 2>/dev/null; exit 77; }
   echo $n >$g/$f || { rmdir $g; exit 77; }
   sh -c 'echo $$ >'$g'/cgroup.procs && exec "$@"' sh $S "$@"; code=$?
-  while ! rmdir $g 2>/dev/null && test -d $g; do sleep 0.05; done; exit $code
+  for i in $(seq 200); do rmdir $g 2>/dev/null && break; sleep 0.05; done; exit $code
 }
 "#;
 
@@ -258,6 +270,12 @@ fn fault(case: &Case, url: &str) -> Option<Option<String>> {
     let folder = tempfile::tempdir().unwrap();
     let text = run_text(free_port(), free_port());
     let suite = "variants: {one: {}, two: {environment: {A: b}}}\npairs: 2\nconfirm: false\ngoals: [cpu, memory]\n";
+    let shell = format!(
+        "[sh, -c, 'ulimit -n >{}/limit; exec \"$@\"', sh, \"{{self}}\",",
+        folder.path().display()
+    );
+    let limit = text.replace("[\"{self}\",", &shell);
+    fs::write(folder.path().join("limit.yaml"), limit).unwrap();
     fs::write(folder.path().join("run.yaml"), &text).unwrap();
     fs::write(folder.path().join("suite.yaml"), text + suite).unwrap();
     let mark = format!("{}-{}", std::process::id(), free_port());
