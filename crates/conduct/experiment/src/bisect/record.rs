@@ -167,11 +167,12 @@ impl StepRecord {
         let change = goal.and_then(|goal| goal.change);
         let answer = answer_of(verdict.verdict, goal);
         let reason = goal.and_then(|goal| goal.reason.clone());
+        let confirmation = goal.and_then(|goal| goal.confirmation.as_ref());
         Self {
             answer,
             verdict: Some(verdict.verdict.name().to_owned()),
             change: change.map(|item| [item.estimate, item.lower, item.upper].map(bounded)),
-            pairs: verdict.pairs_used,
+            pairs: confirmation.map_or(verdict.pairs_used, |fresh| fresh.pairs),
             reason: reason.filter(|_| answer == Answer::Unknown),
             ..self
         }

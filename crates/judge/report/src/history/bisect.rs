@@ -259,7 +259,7 @@ fn rows(report: &BisectReport) -> Vec<Vec<Cell>> {
         let count = std::mem::take(&mut between);
         if count > 0 {
             let mut row = vec![Cell::default(); 4];
-            row.push(format!("({count} not requested)").into());
+            row.push(format!("({count} not tested)").into());
             rows.push(row);
         }
         let change = step.and_then(|step| step.change);
