@@ -97,7 +97,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("lading", &["units", "metric", "plan", "text", "config", "capture"]),
     pure("others", &["units", "metric", "plan", "text", "config", "verdict"]),
     edge("sides", &[
-        "units", "metric", "plan", "config", "capture", "stats", "verdict", "experiment", "report", "lading", "others",
+        "units", "metric", "plan", "config", "capture", "stats", "verdict", "experiment", "report", "nighthawk", "lading", "others",
     ]),
     edge("web", &["units", "config", "scope", "experiment", "report"]),
     face("cli"),

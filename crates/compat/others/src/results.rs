@@ -99,6 +99,12 @@ pub fn is_load_csv(text: &str) -> bool {
     native::is_csv(text)
 }
 
+/// Returns the summary in a CSV of `stillwell load` as its JSON; `null` if it is none.
+#[must_use]
+pub fn load_csv(text: &str) -> Value {
+    native::of_csv(text)
+}
+
 /// Parses one result: JSON, or the CSV of `stillwell load`.
 ///
 /// # Errors
@@ -158,9 +164,10 @@ pub enum ResultError {
     Unknown,
 }
 
-/// `text` from its first line that opens an object on: a tool whose standard
+/// Returns `text` from its first line that opens an object on: a tool whose standard
 /// output was kept may have logged before it, in lines that begin with `[`.
-fn behind_logs(text: &str) -> &str {
+#[must_use]
+pub fn behind_logs(text: &str) -> &str {
     let mut rest = text.trim_start();
     while rest.starts_with('[') {
         match rest.split_once('\n') {

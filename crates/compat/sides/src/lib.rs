@@ -8,6 +8,7 @@ mod ancestors;
 mod goals;
 mod lookup;
 mod read;
+mod saved_load;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use stillwell_units::Nanos;
 use stillwell_verdict::across::{CompareOptions, RunGroup, compare_group, match_runs};
 
 use crate::read::{Run, SideReader, Source};
+pub use crate::saved_load::read_saved_load;
 
 /// Options for reading and comparing two sides.
 #[derive(Clone, Debug)]

@@ -15,8 +15,10 @@ use stillwell_others::results::{
 use stillwell_verdict::RunSummary;
 use stillwell_verdict::across::{SavedRun, listed};
 
-use self::files::{capture_folder, items, start_of, text_of, walk};
-use self::pages::{data_of, is_page, reported_runs};
+pub(crate) use self::files::text_of;
+use self::files::{capture_folder, items, start_of, walk};
+use self::pages::reported_runs;
+pub(crate) use self::pages::{data_of, is_page};
 use crate::SideOptions;
 use crate::goals;
 
@@ -189,6 +191,11 @@ impl<'a> SideReader<'a> {
         }
         if matches!(first, Some(b'{' | b'[')) {
             return self.read_report(&text_of(path)?, path);
+        }
+        if start.starts_with(b"options:") {
+            let output = stillwell_nighthawk::read_yaml(&text_of(path)?)
+                .with_context(|| format!("read {}", path.display()))?;
+            return read_json(&stillwell_nighthawk::write_json(&output), path);
         }
         self.read_columns(path, choice)
     }

@@ -35,29 +35,65 @@ pub(super) fn is_csv(text: &str) -> bool {
     start.is_some_and(|rows| rows.starts_with("bytes_received,"))
 }
 
-/// Reads a summary that was written as CSV: a name and a value in each line. Keys of one level
-/// are joined by points.
+/// Keys whose values are lists.
+const LISTS: [&str; 3] = ["targets", "routes", "warnings"];
+/// Last keys of texts; a seed may look like a number.
+const TEXTS: [&str; 10] = [
+    "schema",
+    "version",
+    "command",
+    "seed",
+    "protocol",
+    "validity",
+    "ended_because",
+    "name",
+    "code",
+    "text",
+];
+
+/// Reads a summary that was written as CSV, a name and a value in each line, as its JSON. Keys of one
+/// level are joined by points.
 pub(super) fn of_csv(text: &str) -> Value {
     let mut all = Map::new();
-    for line in text.lines().skip(1) {
-        // A text with a separator in it is no number, and no figure.
-        let Some((name, value)) = line.rsplit_once(',') else {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    // What is no pair comes from no writer of ours.
+    for row in reader.records().flatten() {
+        let (Some(name), Some(cell)) = (row.get(0), row.get(1)) else {
             continue;
         };
-        let mut map = &mut all;
-        let mut keys = keys_of(name);
-        let Some(last) = keys.pop() else { continue };
-        for key in keys {
-            let below = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
-            match below {
-                Value::Object(below) => map = below,
-                // A name that is both a value and a group comes from no writer of ours.
-                _ => return Value::Null,
-            }
+        let keys = keys_of(name);
+        let value = match (keys.first(), keys.last()) {
+            (Some(first), _) if first == "targets" => Value::String(cell.to_owned()),
+            (_, Some(last)) if TEXTS.contains(&last.as_str()) => Value::String(cell.to_owned()),
+            _ => serde_json::from_str(cell).unwrap_or_else(|_| Value::String(cell.to_owned())),
+        };
+        if insert(&mut all, &keys, value).is_none() {
+            return Value::Null;
         }
-        map.insert(last, Value::String(value.to_owned()));
+    }
+    for list in LISTS {
+        if let Some(Value::Object(items)) = all.get(list) {
+            let place = |(key, _): &(&String, &Value)| key.parse::<usize>().unwrap_or(usize::MAX);
+            let mut items: Vec<_> = items.iter().collect();
+            items.sort_by_key(place);
+            let items = items.into_iter().map(|(_, item)| item.clone()).collect();
+            all.insert(list.to_owned(), Value::Array(items));
+        }
     }
     Value::Object(all)
+}
+
+/// Inserts a value below its keys; `None` if a name is both a value and a group.
+fn insert(all: &mut Map<String, Value>, keys: &[String], value: Value) -> Option<()> {
+    let (last, keys) = keys.split_last()?;
+    let mut map = all;
+    for key in keys {
+        let below = map.entry(key.clone());
+        let below = below.or_insert_with(|| Value::Object(Map::new()));
+        map = below.as_object_mut()?;
+    }
+    map.insert(last.clone(), value);
+    Some(())
 }
 
 /// The keys in a name; that of the 99.9th percentile has a point itself.
@@ -126,7 +162,6 @@ pub(super) fn figures(value: &Value) -> Result<Vec<Figure>, &'static str> {
 fn routes(value: &Value) -> Vec<&Value> {
     match value.get("routes") {
         Some(Value::Array(routes)) => routes.iter().collect(),
-        Some(Value::Object(routes)) => routes.values().collect(),
         _ => Vec::new(),
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn start_of(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// All of a file of text.
-pub(super) fn text_of(path: &Path) -> anyhow::Result<String> {
+pub(crate) fn text_of(path: &Path) -> anyhow::Result<String> {
     let read = || format!("read {}", path.display());
     let mut file = open_input(path)
         .with_context(read)?

@@ -17,7 +17,7 @@ use stillwell_verdict::{Measured, RunFigures, RunSummary, SUMMARY_SCHEMA};
 const DATA_START: &str = "id=\"stillwell-data\">";
 
 /// Returns true for the first bytes of a page of HTML.
-pub(super) fn is_page(start: &[u8]) -> bool {
+pub(crate) fn is_page(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let has = |head: &[u8]| {
         let first = start.get(..head.len());
@@ -30,7 +30,7 @@ pub(super) fn is_page(start: &[u8]) -> bool {
 ///
 /// # Errors
 /// The page is no report of Stillwell.
-pub(super) fn data_of(page: &str) -> anyhow::Result<&str> {
+pub(crate) fn data_of(page: &str) -> anyhow::Result<&str> {
     let data = page.split_once(DATA_START).map(|(_, rest)| rest);
     let data = data.and_then(|rest| rest.split_once("</script>"));
     let (data, _) = data.context("the page has no data of a Stillwell report")?;

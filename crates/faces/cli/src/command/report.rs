@@ -9,6 +9,7 @@ use stillwell_config::requests::read_text;
 use stillwell_experiment::{Results, host_facts};
 use stillwell_report::load::{BriefLoad, LoadReport, LoadReportInput, load_report, read_load_json};
 use stillwell_report::{CapacityJsonError, FullReport, RunReport, SuiteReport, read_capacity_json};
+use stillwell_sides::read_saved_load;
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     GatePolicy, LoadRules, apply_error_budget, exit_code, judge, load_warnings, summarise,
@@ -78,7 +79,7 @@ pub(super) fn suite(folder: &Path) -> Result<SuiteReport, CommandError> {
     })
 }
 
-/// Returns the report of a load that was saved as JSON, the full result or the summary, or of a saved search.
+/// Returns the report of a saved load or of a saved search.
 fn saved_file(path: &Path) -> Result<FullReport, CommandError> {
     let text = read_text(path).map_err(|error| CommandError::new(Exit::Usage, error))?;
     if let Ok(brief) = serde_json::from_str::<BriefLoad>(&text) {
@@ -86,7 +87,7 @@ fn saved_file(path: &Path) -> Result<FullReport, CommandError> {
     }
     let refused = |error: String| {
         CommandError::new(Exit::Usage, anyhow::anyhow!("{}: {error}", path.display()))
-            .hint("give JSON of `stillwell load` or `find-capacity`, or a folder of results")
+            .hint("give a saved load, JSON of `find-capacity`, or a folder of results")
     };
     match read_capacity_json(&text) {
         Ok(report) => return Ok(FullReport::from(&report)),
@@ -95,8 +96,12 @@ fn saved_file(path: &Path) -> Result<FullReport, CommandError> {
         }
         Err(CapacityJsonError::Json(_) | CapacityJsonError::Schema) => {}
     }
-    let report = read_load_json(&text).map_err(|error| refused(error.to_string()))?;
-    Ok(FullReport::from(&report))
+    match read_load_json(&text) {
+        Ok(report) => Ok(FullReport::from(&report)),
+        Err(_) => read_saved_load(path)
+            .map(|load| FullReport::from(&load))
+            .map_err(|error| refused(error.root_cause().to_string())),
+    }
 }
 
 fn one_load(capture: &LoadCapture) -> FullReport {

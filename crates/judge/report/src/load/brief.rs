@@ -35,6 +35,7 @@ pub struct BriefLoad {
     /// Seed of all random choices.
     pub seed: String,
     /// URLs of the targets.
+    #[serde(default)]
     pub targets: Vec<String>,
     /// `HTTP/1.1`, `HTTP/2` or `HTTP/3`.
     pub protocol: String,
@@ -60,8 +61,10 @@ pub struct BriefLoad {
     /// Share of the ended requests with another outcome than `ok` and `status_3xx`.
     pub error_share: f64,
     /// Requests by outcome.
+    #[serde(default)]
     pub outcomes: BTreeMap<String, u64>,
     /// Responses by status code.
+    #[serde(default)]
     pub status_codes: BTreeMap<u16, u64>,
     /// Requests of each route, in the order of the plan; empty if there is only one.
     #[serde(default)]
@@ -85,6 +88,7 @@ pub struct BriefLoad {
     /// False if a warning says that the generator distorted the result.
     pub reliable: bool,
     /// Warnings, the worst first.
+    #[serde(default)]
     pub warnings: Vec<BriefWarning>,
     /// Reason of the end.
     pub ended_because: String,
@@ -100,6 +104,7 @@ pub struct BriefRoute {
     /// Share of the ended requests with another outcome than `ok` and `status_3xx`.
     pub error_share: f64,
     /// Responses by status code.
+    #[serde(default)]
     pub status_codes: BTreeMap<u16, u64>,
     /// Latency: from the intended time in an open loop, else from the sent time.
     pub latency: Option<BriefTimes>,

@@ -1,5 +1,7 @@
 //! Changes beside those of the goals, for readers who look for the cause.
 
+use std::borrow::Cow;
+
 use stillwell_verdict::{ExperimentVerdict, Moved};
 
 use super::honesty::probability;
@@ -58,11 +60,25 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
     ))
 }
 
+/// Returns the name of a series without its component: its `id` says it.
+fn short(series: &str) -> Cow<'_, str> {
+    let short = || {
+        let (metric, labels) = series.split_once("{component=")?;
+        let (_, labels) = labels.split_once(",component_name=")?;
+        let (_, labels) = labels.split_once(',')?;
+        labels
+            .starts_with("id=")
+            .then(|| Cow::Owned(format!("{metric}{{{labels}")))
+    };
+    short().unwrap_or(Cow::Borrowed(series))
+}
+
 fn row(moved: &Moved, several: bool) -> Vec<Cell> {
+    let name = short(&moved.series);
     let name = if several {
-        format!("{} ({})", moved.series, moved.comparison)
+        format!("{name} ({})", moved.comparison)
     } else {
-        moved.series.clone()
+        name.into_owned()
     };
     let value = |value: f64| Cell::number(words::check_value(value, moved.unit), value, moved.unit);
     let share = |share: f64, shown: fn(f64) -> String| {
@@ -108,5 +124,30 @@ mod tests {
         };
         let titles = HEADS.map(|name| crate::suite::column(name, &experiment).head().to_owned());
         assert_eq!(titles[1..3], ["A", "B"]);
+    }
+
+    #[test]
+    fn a_series_with_an_id_is_named_without_its_component() {
+        for (series, name) in [
+            (
+                "sent{component=generator,component_name=requests,id=web,route=GET /,worker=0}:rate",
+                "sent{id=web,route=GET /,worker=0}:rate",
+            ),
+            (
+                "read{component=sink,component_name=http}:rate",
+                "read{component=sink,component_name=http}:rate",
+            ),
+            (
+                "read{component=sink,component_name=http,worker=1}:rate",
+                "read{component=sink,component_name=http,worker=1}:rate",
+            ),
+            (
+                "worker_cpu{worker=gen-web-0}:rate",
+                "worker_cpu{worker=gen-web-0}:rate",
+            ),
+            ("own_cpu:rate", "own_cpu:rate"),
+        ] {
+            assert_eq!(short(series), name);
+        }
     }
 }

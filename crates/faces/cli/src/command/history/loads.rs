@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use stillwell_capture::LoadCapture;
-use stillwell_config::files::read_text;
 use stillwell_experiment::history::SavedHistory;
 use stillwell_report::load::BriefLoad;
+use stillwell_sides::read_saved_load;
 use stillwell_verdict::history::HistoryPoint;
 
 use crate::command::report::report_of_load;
@@ -33,9 +33,7 @@ fn point(path: &Path) -> Result<HistoryPoint, String> {
         let capture = LoadCapture::open(path).map_err(|error| format!("{error:#}"))?;
         BriefLoad::of(&report_of_load(&capture))
     } else {
-        let text = read_text(path).map_err(|error| format!("{error:#}"))?;
-        serde_json::from_str(&text)
-            .map_err(|error| format!("it is no JSON summary of `stillwell load`: {error}"))?
+        read_saved_load(path).map_err(|error| format!("{:#}", error.root_cause()))?
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     load.history_point(&name).map_err(|error| error.to_string())

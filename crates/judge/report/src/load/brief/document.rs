@@ -29,9 +29,17 @@ fn document(brief: &BriefLoad) -> Document {
         Block::group([Block::KeyValue(rows(brief))]),
         Block::group(routes(&brief.routes)),
         Block::group([Block::list(warnings)]),
-        Block::Colophon(Text::code(&brief.command).and(format!(", Stillwell {}", brief.version))),
+        colophon(brief),
     ];
     Document::new([Block::section(1, headline, blocks)])
+}
+
+/// What was typed, and the version; of a result of another tool, its name.
+fn colophon(brief: &BriefLoad) -> Block {
+    Block::Colophon(match brief.version.as_str() {
+        "" => Text::from(brief.command.clone()),
+        version => Text::code(&brief.command).and(format!(", Stillwell {version}")),
+    })
 }
 
 fn rows(brief: &BriefLoad) -> Vec<(Text, Text)> {
@@ -62,7 +70,9 @@ fn rows(brief: &BriefLoad) -> Vec<(Text, Text)> {
                 .map(|times| (head.into(), distribution(times).into())),
         );
     }
-    rows.push(("ended".into(), brief.ended_because.clone().into()));
+    if !brief.ended_because.is_empty() {
+        rows.push(("ended".into(), brief.ended_because.clone().into()));
+    }
     rows
 }
 
