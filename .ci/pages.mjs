@@ -3,7 +3,7 @@
 //     node pages.mjs CHROMIUM FOLDER PAGE...
 //
 // Writes a screenshot of each page and a PDF into FOLDER. Exits with 1 after a message of the console, an empty chart, a
-// cursor that does not move, or a serious finding of axe.
+// cursor that does not move, a range or a frame that cannot be chosen, or a serious finding of axe.
 import { createRequire } from "node:module";
 import path from "node:path";
 
@@ -39,7 +39,9 @@ for (const file of pages) {
         await chart.focus();
         await page.keyboard.press("ArrowRight");
         if ((await page.locator("svg .cursor[x1]").count()) === 0) fail(`${about}: no cursor`);
+        await zoom(page, about);
       }
+      if (javaScriptEnabled && (await page.locator("svg.flame").count()) > 0) await widen(page, about);
       // The page's own policy forbids foreign scripts, so axe needs a context that ignores it.
       if (javaScriptEnabled && colorScheme === "dark") await audit(page, about);
       if (javaScriptEnabled && colorScheme === "light") {
@@ -56,6 +58,59 @@ for (const file of pages) {
   await page.goto(`file://${path.resolve(file)}`);
   await audit(page, `${name}, light`);
   await context.close();
+}
+
+/** Chooses a range of the first chart over time with the pointer and by keyboard: its peers follow, and Escape ends it. */
+async function zoom(page, about) {
+  const axes = await page.locator("svg[data-axes]").evaluateAll((all) => all.map((svg) => svg.dataset.axes.split(";")));
+  const first = axes.findIndex(([across]) => across.endsWith(",0"));
+  if (first < 0) return;
+  const peers = axes.filter(([across, , unit]) => across.endsWith(",0") && unit === axes[first][2]).length;
+  const zoomed = async (wanted, why) => {
+    const count = await page.locator("svg.zoomed").count();
+    if (wanted ? count === 0 || count > peers : count !== 0) fail(`${about}: ${why}: ${count} of ${peers} charts are zoomed`);
+  };
+  const chart = page.locator("svg[data-axes]").nth(first);
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.boundingBox();
+  if (!box) return fail(`${about}: the first chart over time is not visible`);
+  const at = (share) => [box.x + box.width * share, box.y + box.height / 2];
+  await page.mouse.move(...at(0.3));
+  await page.mouse.down();
+  await page.mouse.move(...at(0.6), { steps: 4 });
+  if (Number(await chart.locator(".selection").getAttribute("width")) <= 0) fail(`${about}: no selection while dragging`);
+  await page.mouse.up();
+  await zoomed(true, "after dragging");
+  // The line's left end is where the axis begins, so it leaves the shown range.
+  const shape = await chart.locator("polyline").first().getAttribute("transform");
+  if (!/^matrix\([2-4]\./.test(shape)) fail(`${about}: the line is not stretched: ${shape}`);
+  await chart.screenshot({ path: path.join(folder, `${about.replaceAll(/[ ,]+/g, "-")}-range.png`) });
+  await page.keyboard.press("Escape");
+  await zoomed(false, "after Escape");
+  await chart.focus();
+  await page.keyboard.press("+");
+  await zoomed(true, "after +");
+  await page.keyboard.press("-");
+  await zoomed(false, "after + and -");
+}
+
+/** Enlarges a frame of the first flame graph by a click, and by keyboard. */
+async function widen(page, about) {
+  const graph = page.locator("svg.flame").first();
+  const hidden = () => graph.locator('g[visibility="hidden"]').count();
+  const frame = graph.locator("g").last();
+  const title = await frame.locator("title").textContent();
+  await frame.click();
+  const [width, whole] = [Number(await frame.locator("rect").getAttribute("width")), 760];
+  if (Math.abs(width - whole) > 1) fail(`${about}: "${title}" is ${width} wide after a click`);
+  await graph.screenshot({ path: path.join(folder, `${about.replaceAll(/[ ,]+/g, "-")}-frame.png`) });
+  await page.keyboard.press("Escape");
+  if ((await hidden()) !== 0) fail(`${about}: frames stay hidden after Escape`);
+  await graph.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  if ((await graph.locator("g.chosen").count()) !== 1) fail(`${about}: no frame is chosen by keyboard`);
+  await page.keyboard.press("Escape");
 }
 
 /** Checks the page as it is, and fails for serious findings. */

@@ -1,16 +1,21 @@
 """Part of .ci/pages: makes results of many experiments out of the captures of one short suite.
 
     pages.py OUT BASE NAME:CHANGE:NOISE[:new|:unreliable]... --pairs N
+    pages.py --profiles BASE
+
+The second form adds a profile of the CPU to every run of BASE; its `verify` is hot in the comparison alone.
 
 Each experiment has the runs of BASE with other numbers: the comparison differs by CHANGE (a share) from the
 baseline, and each run varies by NOISE. `new` adds pairs of a confirmation; `unreliable` marks every run as harmed by steal.
 """
 
 import argparse
+import gzip
 import json
 import os
 import pathlib
 import random
+import sys
 
 
 def write(path, value):
@@ -42,6 +47,8 @@ def make_run(summary, source, target, identity, factor, is_unreliable):
         write(target / name, value)
     for name in ("series.parquet", "events.jsonl"):
         os.link(source / name, target / name)
+    if (source / "profiles").is_dir():
+        (target / "profiles").symlink_to((source / "profiles").resolve())
 
 
 def make_experiment(out, base, name, spec, pairs, chance):
@@ -68,7 +75,60 @@ def make_experiment(out, base, name, spec, pairs, chance):
                 make_run(summary, source, target, identity, factor, "unreliable" in flags)
 
 
+def number(value):
+    """A number of a protobuf message, seven bits in each byte."""
+    result = b""
+    while value > 127:
+        result += bytes([value & 127 | 128])
+        value >>= 7
+    return result + bytes([value])
+
+
+def field(index, value):
+    if isinstance(value, int):
+        return number(index << 3) + number(value)
+    value = value.encode() if isinstance(value, str) else value
+    return number(index << 3 | 2) + number(len(value)) + value
+
+
+def pprof(stacks, time_ns, duration_ns):
+    """A profile of the CPU in the format of pprof: amounts in nanoseconds by stack, `main;serve`."""
+    names = sorted({name for stack in stacks for name in stack.split(";")})
+    strings = ["", "samples", "count", "cpu", "nanoseconds", *names]
+    message = field(1, field(1, 1) + field(2, 2)) + field(1, field(1, 3) + field(2, 4))
+    for stack, amount in stacks.items():
+        places = b"".join(number(names.index(name) + 1) for name in reversed(stack.split(";")))
+        message += field(2, field(1, places) + field(2, number(amount // 1_000_000) + number(amount)))
+    for place, name in enumerate(names, 1):
+        message += field(4, field(1, place) + field(4, field(1, place)))
+        message += field(5, field(1, place) + field(2, strings.index(name)))
+    message += b"".join(field(6, text) for text in strings)
+    return gzip.compress(message + field(9, time_ns) + field(10, duration_ns))
+
+
+def add_profiles(base):
+    for manifest in base.glob("*/pair-*/*/manifest.json"):
+        run, value = manifest.parent, read(manifest)
+        moments = {mark["phase"]: mark["moment"] for mark in value["phases"]}
+        measured = moments["measure"] - value["phases"][0]["moment"] + 100_000_000
+        stacks = {
+            "main;serve": 40_000_000,
+            "main;serve;parse<u8>;next_token": 260_000_000,
+            "main;serve;parse<u8>;unescape": 90_000_000,
+            "main;serve;write": 210_000_000,
+            "main;flush": 50_000_000,
+        }
+        if run.name == "comparison":
+            stacks["main;serve;verify"] = 160_000_000
+        (run / "profiles").mkdir(exist_ok=True)
+        profile = pprof(stacks, value["started_wall_millis"] * 1_000_000 + measured, 500_000_000)
+        (run / "profiles" / "profile-0.001.pb.gz").write_bytes(profile)
+
+
 def main():
+    if sys.argv[1] == "--profiles":
+        add_profiles(pathlib.Path(sys.argv[2]))
+        return
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("base", type=pathlib.Path)

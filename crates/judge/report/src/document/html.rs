@@ -1,5 +1,5 @@
 //! Documents as one HTML page that opens from disk: no network, light and dark, printable. Its one script only
-//! adds a cursor to charts; everything can be read without it.
+//! adds a cursor to charts and enlarges parts of them; everything can be read without it.
 
 mod inline;
 #[cfg(test)]
@@ -22,13 +22,18 @@ use inline::{clean, line};
 /// Style sheet of the page.
 const STYLE: &str = include_str!("html/page.css");
 
-/// Script of the page: a cursor over all charts of an experiment, and larger charts.
-const SCRIPT: &str = include_str!("html/page.js");
+/// Returns the script of the page without comments and indentation: a cursor over all charts of an experiment, a range of
+/// time or a frame that is shown alone, and larger charts.
+fn script() -> String {
+    let lines = include_str!("html/page.js").lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
 
 /// Returns the policy that lets a page load nothing and run its own script alone.
 #[must_use]
 pub fn page_policy() -> String {
-    let hash = BASE64_STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
+    let hash = BASE64_STANDARD.encode(Sha256::digest(script().as_bytes()));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
 }
 
@@ -91,7 +96,7 @@ pub(super) fn page_below(header: &str, document: &Document, data: &str) -> Strin
                 @if !data.is_empty() {
                     script type="application/json" id="stillwell-data" { (PreEscaped(embedded(data))) }
                 }
-                script { (PreEscaped(SCRIPT)) }
+                script { (PreEscaped(script())) }
             }
         }
     };

@@ -7,8 +7,9 @@ use crate::document::Format;
 /// Returns a page with `text` everywhere, without its script.
 fn shown(text: &str) -> String {
     let page = Format::Html.renderer().unwrap()(&everywhere(text), Style::default());
-    assert!(page.contains(SCRIPT), "{page}");
-    page.replace(&format!("<script>{SCRIPT}</script>"), "")
+    let script = format!("<script>{}</script>", script());
+    assert!(page.contains(&script), "{page}");
+    page.replace(&script, "")
 }
 
 /// Checks that every element is closed, and returns how many there are.
