@@ -31,8 +31,7 @@ pub trait Executor {
     /// Carries both runs of a pair out as `design` says (those of a paired one after the other) and
     /// leaves the summary of each beside its capture, in the order of `requests`. `turns` is the
     /// seed of all random choices that two simultaneous runs share: the turns, or the CPUs.
-    /// `progress` receives the first of two simultaneous runs, since they go in step, and notes of
-    /// both.
+    /// `progress` also receives the place of the run in `requests`.
     ///
     /// # Errors
     ///
@@ -44,7 +43,7 @@ pub trait Executor {
         design: DesignPlan,
         turns: &Seed,
         interrupt: &Interrupt,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(usize, Progress),
     ) -> [Result<RunSummary, ExecutorError>; 2];
 
     /// Watches the host for `over`; `None` where that cannot be done, or if interrupted.
@@ -125,22 +124,21 @@ impl Executor for Local {
         design: DesignPlan,
         turns: &Seed,
         interrupt: &Interrupt,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(usize, Progress),
     ) -> [Result<RunSummary, ExecutorError>; 2] {
         let Some(together) = Together::of(design) else {
-            return requests.map(|request| self.execute(request, interrupt, progress));
+            let mut place = 0..;
+            return requests.map(|request| {
+                let run = place.next().unwrap_or_default();
+                self.execute(request, interrupt, &mut |event| progress(run, event))
+            });
         };
         let mut folders = requests
             .each_ref()
             .map(|request| request.folder.clone())
             .into_iter();
-        let mut forward = |run: usize, event: Progress| {
-            if run == 0 || matches!(event, Progress::Note(_)) {
-                progress(event);
-            }
-        };
         let ended =
-            stillwell_run::conduct_together(requests, together, *turns, interrupt, &mut forward);
+            stillwell_run::conduct_together(requests, together, *turns, interrupt, progress);
         ended.map(|conducted| summarize(conducted, &folders.next().unwrap_or_default()))
     }
 }

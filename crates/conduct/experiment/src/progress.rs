@@ -110,6 +110,13 @@ pub enum SuiteProgress<'a> {
     },
     /// A run goes on.
     Run(Progress),
+    /// One of two runs that are made at once goes on.
+    RunAtOnce {
+        /// Its variant.
+        variant: &'a str,
+        /// Its progress.
+        progress: Progress,
+    },
     /// A run ended.
     RunEnded {
         /// Result of the run.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use stillwell_capture::RunIdentity;
+use stillwell_metric::Histogram;
 use stillwell_plan::target::Places;
 use stillwell_plan::{Phase, RunPlan};
 use stillwell_units::{Nanos, RunId, Secrets};
@@ -54,9 +55,8 @@ pub enum Progress {
         rss_bytes: Option<u64>,
         /// Units that schedules requested and that were sent for them; zero without a schedule.
         scheduled_units: [u64; 2],
-        /// Median and 99th percentile of the last second: of response times, else of the latency of stamped
-        /// events.
-        latency: Option<[Nanos; 2]>,
+        /// Latencies of the last second: response times, else those of stamped events.
+        latencies: Option<Box<Histogram<u64>>>,
     },
     /// Something that a reader should know now.
     Note(String),

@@ -35,7 +35,6 @@ use crate::record::Record;
 use crate::request::RunRequest;
 use crate::shell::mounts::Mounts;
 pub(crate) use crate::shell::progress::ProgressSender;
-use crate::shell::progress::RunTotals;
 use crate::stamps::RunLedger;
 use crate::steps::{Controls, Restarts};
 use crate::target::{self, Stage};
@@ -113,7 +112,6 @@ pub(crate) struct Shell {
     sender: SyncSender<ShellMessage>,
     beats: Receiver<SampleBatch>,
     deliver: SyncSender<SampleBatch>,
-    totals: RunTotals,
     progress: ProgressSender,
     /// The way to the run beside this one, if there is one.
     link: Option<Link>,
@@ -190,7 +188,6 @@ impl Shell {
             sender,
             beats,
             deliver,
-            totals: RunTotals::default(),
             progress,
             link,
             foreign: Foreign::default(),

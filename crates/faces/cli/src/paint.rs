@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
@@ -41,11 +42,12 @@ impl Paint {
 
     /// Columns of standard output.
     pub(crate) fn columns() -> u16 {
-        rustix::termios::tcgetwinsize(io::stdout())
-            .ok()
-            .map(|size| size.ws_col)
-            .filter(|columns| *columns > 0)
-            .unwrap_or(COLUMNS)
+        columns_of(io::stdout())
+    }
+
+    /// Columns of standard error.
+    pub(crate) fn message_columns() -> u16 {
+        columns_of(io::stderr())
     }
 
     /// Prints data. A reader that has gone away is no error.
@@ -85,6 +87,15 @@ impl Paint {
             Self::say(&format!("  {hint}"));
         }
     }
+}
+
+/// Returns the columns of a terminal, or those of a file.
+fn columns_of(stream: impl AsFd) -> u16 {
+    rustix::termios::tcgetwinsize(stream)
+        .ok()
+        .map(|size| size.ws_col)
+        .filter(|columns| *columns > 0)
+        .unwrap_or(COLUMNS)
 }
 
 /// Returns `text` with its control characters spelled out, other than line feeds, tabs and

@@ -8,6 +8,7 @@ mod look;
 mod record;
 mod run;
 mod suite;
+mod times;
 
 use anstyle::{AnsiColor, Style};
 use stillwell_experiment::{PairsWanted, Problem, SuiteProgress, TimeLeft};
@@ -19,7 +20,7 @@ use stillwell_verdict::{NextStep, RunStage};
 pub(crate) use self::capacity::SearchDisplay;
 use self::live::Live;
 pub(crate) use self::load::LoadDisplay;
-use self::look::{described, so_far, span, waiting};
+use self::look::{described, folded, so_far, span, waiting};
 use self::record::ProgressRecords;
 use self::suite::SuiteView;
 use crate::paint::Paint;
@@ -58,6 +59,20 @@ impl<'a> ProgressDisplay<'a> {
         self
     }
 
+    /// Shows that a suite is about to begin: its programs are read, which takes a moment if they are large.
+    pub(crate) fn begin(&mut self) {
+        if self.open(SuiteView::default)
+            && let Some(live) = &self.live
+        {
+            live.update(|view| view.waits_for("reading the programs of the targets"));
+        }
+    }
+
+    /// Prints a line above the view.
+    pub(crate) fn say(&self, text: &str) {
+        self.always(text);
+    }
+
     /// Shows progress of a suite.
     pub(crate) fn suite(&mut self, progress: SuiteProgress<'_>) {
         self.show(&progress);
@@ -66,6 +81,9 @@ impl<'a> ProgressDisplay<'a> {
                 records.begin(&identity.variant);
             }
             (Some(records), SuiteProgress::Run(run)) => records.run(run),
+            (Some(records), SuiteProgress::RunAtOnce { variant, progress }) => {
+                records.run_of(variant, progress);
+            }
             _ => {}
         }
         let is_between_pairs = match &progress {
@@ -92,6 +110,11 @@ impl<'a> ProgressDisplay<'a> {
                 number,
                 of,
             } => view.experiment(experiment, (*number, *of)),
+            SuiteProgress::Building { source, cached, .. } => {
+                view.waits_for(format!("{} {}", building(*cached), source.revision));
+            }
+            SuiteProgress::Built { .. } => view.waits_for("the build is ready"),
+            SuiteProgress::Waiting { host, up_to, .. } => view.waits_for(waiting(*host, *up_to)),
             SuiteProgress::Probing { .. } => view.step = "probe".to_owned(),
             SuiteProgress::PairStarted {
                 stage,
@@ -119,6 +142,9 @@ impl<'a> ProgressDisplay<'a> {
                 view.run_started(&identity.variant);
             }
             SuiteProgress::Run(run) => view.run_progress(run, now),
+            SuiteProgress::RunAtOnce { variant, progress } => {
+                view.run_progress_of(variant, progress, now);
+            }
             SuiteProgress::RunEnded { summary } => view.run_ended(summary),
             SuiteProgress::PairEnded { left, .. } => view.left = Some((*left, now)),
             SuiteProgress::Look { standing, .. } | SuiteProgress::SoFar { standing, .. } => {
@@ -132,19 +158,17 @@ impl<'a> ProgressDisplay<'a> {
     /// Prints the lines of progress.
     fn print(&self, progress: SuiteProgress<'_>) {
         match progress {
-            SuiteProgress::Run(run) => self.note(&run),
+            SuiteProgress::Run(run) | SuiteProgress::RunAtOnce { progress: run, .. } => {
+                self.note(&run);
+            }
             SuiteProgress::Building {
                 source,
                 revision,
                 seed,
                 cached,
             } => {
-                let verb = if cached {
-                    "cached build of"
-                } else {
-                    "building"
-                };
-                let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+                let (verb, seed) = (building(cached), seed.map(|seed| format!(", seed {seed}")));
+                let seed = seed.unwrap_or_default();
                 self.line(&format!("{verb} {} ({revision}{seed})", source.revision));
             }
             SuiteProgress::ExperimentStarted {
@@ -293,7 +317,7 @@ impl<'a> ProgressDisplay<'a> {
 
     fn always(&self, text: &str) {
         match &self.live {
-            Some(live) => live.say(text),
+            Some(live) => live.say(&folded(text, usize::from(Paint::message_columns()))),
             None => Paint::say(text),
         }
     }
@@ -331,6 +355,15 @@ fn pair_line(progress: &SuiteProgress<'_>, live: bool) -> Option<String> {
             stage, pair, why, ..
         } => Some(format!("  {} {pair} discarded: {why}", noun(*stage))),
         _ => None,
+    }
+}
+
+/// The verb of a build.
+const fn building(cached: bool) -> &'static str {
+    if cached {
+        "cached build of"
+    } else {
+        "building"
     }
 }
 

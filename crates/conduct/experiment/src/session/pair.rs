@@ -158,6 +158,10 @@ impl<'a> Session<'a> {
             }
         }
         let states = [&first, &second].map(|request| request.places.state.clone());
+        let names = [&first, &second].map(|request| {
+            let identity = request.identity.as_ref();
+            identity.map_or_else(String::new, |identity| identity.variant.clone())
+        });
         let seed = of_stage(self.plan.seed.derive("turns", 0), pair.stage)
             .derive(&pair.plan.name, u64::from(pair.number));
         let ended = self.executor.execute_pair(
@@ -165,7 +169,12 @@ impl<'a> Session<'a> {
             pair.plan.design,
             &seed,
             self.interrupt,
-            &mut |run| progress(SuiteProgress::Run(run)),
+            &mut |run, of_run| {
+                progress(SuiteProgress::RunAtOnce {
+                    variant: names.get(run).map_or("", String::as_str),
+                    progress: of_run,
+                });
+            },
         );
         self.forecast
             .ran(pairs_part(pair.index), clock::now().since(started));

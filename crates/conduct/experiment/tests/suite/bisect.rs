@@ -136,9 +136,13 @@ impl<E: Executor> Executor for Priced<E> {
         _design: DesignPlan,
         _turns: &Seed,
         interrupt: &Interrupt,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(usize, Progress),
     ) -> [Result<RunSummary, ExecutorError>; 2] {
-        requests.map(|request| self.execute(request, interrupt, progress))
+        let mut place = 0..;
+        requests.map(|request| {
+            let run = place.next().unwrap();
+            self.execute(request, interrupt, &mut |event| progress(run, event))
+        })
     }
 
     fn sum_up(&mut self, folder: &Path, warmup: Nanos) -> Result<RunSummary, ExecutorError> {

@@ -217,10 +217,14 @@ where
         design: DesignPlan,
         turns: &Seed,
         interrupt: &Interrupt,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(usize, Progress),
     ) -> [Result<RunSummary, ExecutorError>; 2] {
         self.designs.push((design, *turns));
-        requests.map(|request| self.execute(request, interrupt, progress))
+        let mut place = 0..;
+        requests.map(|request| {
+            let run = place.next().unwrap();
+            self.execute(request, interrupt, &mut |event| progress(run, event))
+        })
     }
 
     fn sum_up(&mut self, folder: &Path, warmup: Nanos) -> Result<RunSummary, ExecutorError> {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::SyncSender;
 
 use stillwell_metric::{
-    Sample, Value, add_histogram, catalogue, decode_histogram, empty_histogram,
+    Histogram, Sample, Value, add_histogram, catalogue, decode_histogram, empty_histogram,
 };
 use stillwell_observer::SampleBatch;
 use stillwell_scope::{Token, clock};
@@ -35,23 +35,23 @@ impl ProgressSender {
 }
 
 /// Totals of a beat.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RunTotals {
+#[derive(Debug, Default)]
+struct RunTotals {
     events_sent: u64,
     bytes_sent: u64,
     bytes_received: u64,
     target_cpu: Option<Nanos>,
     rss_bytes: Option<u64>,
     scheduled_units: [u64; 2],
-    latency: Option<[Nanos; 2]>,
+    latencies: Option<Box<Histogram<u64>>>,
 }
 
 impl RunTotals {
     fn of(samples: &[Sample]) -> Self {
         let mut totals = Self {
-            latency: [catalogue::RESPONSE_TIME, catalogue::EVENT_LATENCY]
+            latencies: [catalogue::RESPONSE_TIME, catalogue::EVENT_LATENCY]
                 .into_iter()
-                .find_map(|metric| latency(samples, metric.name)),
+                .find_map(|metric| latencies(samples, metric.name)),
             ..Self::default()
         };
         for sample in samples {
@@ -77,8 +77,8 @@ impl RunTotals {
     }
 }
 
-/// Median and 99th percentile of all series of the histogram with this name.
-fn latency(samples: &[Sample], name: &str) -> Option<[Nanos; 2]> {
+/// Returns all series of the histogram with this name together; `None` where nothing was recorded.
+fn latencies(samples: &[Sample], name: &str) -> Option<Box<Histogram<u64>>> {
     let mut all = empty_histogram();
     let of_name = samples.iter().filter(|sample| sample.name.as_str() == name);
     for sample in of_name {
@@ -86,8 +86,7 @@ fn latency(samples: &[Sample], name: &str) -> Option<[Nanos; 2]> {
             add_histogram(&mut all, &decode_histogram(bytes)?);
         }
     }
-    let at = |share: f64| Nanos::new(all.value_at_quantile(share));
-    (!all.is_empty()).then(|| [at(0.5), at(0.99)])
+    (!all.is_empty()).then(|| Box::new(all))
 }
 
 const fn whole(sample: &Sample) -> Option<u64> {
@@ -108,7 +107,6 @@ impl Shell {
     pub(super) fn take_beat(&mut self, mut batch: SampleBatch) {
         self.foreign.correct(&mut batch.samples);
         self.record.beat(&batch.beat, &batch.samples);
-        self.totals = RunTotals::of(&batch.samples);
         let RunTotals {
             events_sent,
             bytes_sent,
@@ -116,8 +114,8 @@ impl Shell {
             target_cpu,
             rss_bytes,
             scheduled_units,
-            latency,
-        } = self.totals;
+            latencies,
+        } = RunTotals::of(&batch.samples);
         self.report(Progress::Beat {
             events_sent,
             bytes_sent,
@@ -125,7 +123,7 @@ impl Shell {
             target_cpu,
             rss_bytes,
             scheduled_units,
-            latency,
+            latencies,
         });
     }
 
@@ -193,15 +191,16 @@ mod tests {
     }
 
     #[test]
-    fn the_latency_of_a_beat_is_that_of_all_workers_together() {
+    fn the_latencies_of_a_beat_are_those_of_all_workers_together() {
         let samples = [
             histogram(catalogue::RESPONSE_TIME, &[1_000, 1_000, 1_000]),
             histogram(catalogue::RESPONSE_TIME, &[9_000]),
             histogram(catalogue::EVENT_LATENCY, &[77_000]),
         ];
-        let [median, tail] = RunTotals::of(&samples).latency.unwrap();
-        assert!((1_000..1_010).contains(&median.as_u64()), "{median}");
-        assert!((9_000..9_100).contains(&tail.as_u64()), "{tail}");
-        assert_eq!(RunTotals::of(&[]).latency, None);
+        let all = RunTotals::of(&samples).latencies.unwrap();
+        let [median, tail] = [0.5, 0.99].map(|share| all.value_at_quantile(share));
+        assert!((1_000..1_010).contains(&median), "{median}");
+        assert!((9_000..9_100).contains(&tail), "{tail}");
+        assert_eq!(RunTotals::of(&[]).latencies, None);
     }
 }

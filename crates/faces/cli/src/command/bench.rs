@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use stillwell_capture::{Capture, RunOutcome};
 use stillwell_config::{BenchOptions, BenchTarget};
 use stillwell_plan::BenchPlan;
-use stillwell_report::{BenchReport, Format, FullReport, bench_json, run_curves};
+use stillwell_report::{BenchReport, Format, FullReport, Style, bench_json, run_curves};
 use stillwell_target::Privileges;
 use stillwell_verdict::RunSummary;
 use stillwell_verdict::bench::bench_figures;
@@ -164,7 +164,13 @@ fn print_report(
     format: BenchFormat,
 ) -> anyhow::Result<()> {
     let text = match format {
-        BenchFormat::Text => full.render(Format::Terminal, output::plain()),
+        BenchFormat::Text => full.render(
+            Format::Terminal,
+            Style {
+                width: Paint::columns(),
+                ..output::plain()
+            },
+        ),
         BenchFormat::Html => full.render(Format::Html, output::plain()),
         // One line, as programs expect it that read a line for each bench.
         BenchFormat::Json => format!("{}\n", serde_json::to_string(&bench_json(report))?),

@@ -154,12 +154,15 @@ impl CalibrationHost for Host<'_> {
     }
 
     fn announce(&mut self, experiment: &ExperimentPlan, trial: Trial, number: u32) {
+        let conductor = self.conductor;
+        let display = self.display.get_or_insert_with(|| conductor.display());
+        display.begin();
         if !self.is_quiet {
             let with = match trial {
                 Trial::Alike => "with itself",
                 Trial::Worse => "with a slowed version",
             };
-            Paint::say(&format!("{number}. {} {with}", experiment.name));
+            display.say(&format!("{number}. {} {with}", experiment.name));
         }
     }
 

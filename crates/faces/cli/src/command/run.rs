@@ -123,6 +123,7 @@ impl SuiteRun<'_> {
             output::report_privileges(privileges, quiet);
         }
         let interrupt = conductor.interrupt();
+        display.begin();
         let ran = run_suite(
             self.plan,
             &options,

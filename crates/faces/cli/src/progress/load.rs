@@ -5,7 +5,6 @@
 
 mod layout;
 mod plain;
-mod times;
 mod view;
 
 use stillwell_plan::LoadPlan;

@@ -190,9 +190,50 @@ fn each(verdict: &ExperimentVerdict, change: impl Fn(&GoalVerdict) -> Option<Cha
     format!(": {}", changes.join(", "))
 }
 
+/// Returns a message in lines of at most `columns`, where its words permit; later lines are indented once more.
+pub(super) fn folded(text: &str, columns: usize) -> String {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let max = columns.saturating_sub(1).max(40);
+    let (mut lines, mut column) = (" ".repeat(indent), indent);
+    for (at, word) in text[indent..].split(' ').enumerate() {
+        // Colours take no column.
+        let colours = word.matches('\u{1b}').count();
+        let width = word.chars().count().saturating_sub(4 * colours);
+        if at > 0 && column + 1 + width > max {
+            column = indent + 2;
+            lines.push('\n');
+            lines.push_str(&" ".repeat(column));
+        } else if at > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += width;
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_message_is_broken_at_words_and_indented() {
+        let text = format!("  pair 5 discarded: {}", "word ".repeat(12).trim_end());
+        let lines = folded(&text, 60);
+        assert!(
+            lines.lines().all(|line| line.chars().count() < 60),
+            "{lines}"
+        );
+        assert!(lines.contains("\n    word"), "{lines}");
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&lines), words(&text));
+        assert_eq!(folded("  short", 60), "  short");
+    }
 
     #[test]
     fn a_time_left_is_a_range_unless_its_bounds_are_equal() {

@@ -1,5 +1,7 @@
 //! Progress for programs: a line of JSON each second, where the environment requests it.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
@@ -16,7 +18,8 @@ pub(super) struct ProgressRecords {
     began: Moment,
     /// Variant of the run that goes on.
     series: String,
-    course: RunCourse,
+    /// Present runs by variant.
+    courses: BTreeMap<String, RunCourse>,
 }
 
 impl ProgressRecords {
@@ -26,21 +29,28 @@ impl ProgressRecords {
         (std::env::var_os(name)? == value).then(|| Self {
             began: clock::now(),
             series: series.to_owned(),
-            course: RunCourse::default(),
+            courses: BTreeMap::new(),
         })
     }
 
     /// Begins the run of a variant.
     pub(super) fn begin(&mut self, variant: &str) {
         variant.clone_into(&mut self.series);
-        self.course = RunCourse::default();
+        self.courses
+            .insert(variant.to_owned(), RunCourse::default());
     }
 
-    /// Prints what a run reports, if there is a rate.
+    /// Prints what the run that began last reports, if there is a rate.
     pub(super) fn run(&mut self, progress: &stillwell_run::Progress) {
-        let now = clock::now();
-        self.course.update(progress, now);
-        let figures = self.course.figures;
+        self.run_of(&self.series.clone(), progress);
+    }
+
+    /// Prints what the run of a variant reports, if there is a rate.
+    pub(super) fn run_of(&mut self, variant: &str, progress: &stillwell_run::Progress) {
+        variant.clone_into(&mut self.series);
+        let course = self.courses.entry(variant.to_owned()).or_default();
+        course.update(progress, clock::now());
+        let figures = course.figures;
         if let (stillwell_run::Progress::Beat { .. }, Some(rate)) = (progress, figures.rate) {
             self.print(rate, figures.latency.map(|[_, p99]| p99));
         }

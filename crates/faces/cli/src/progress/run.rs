@@ -5,6 +5,8 @@ use stillwell_run::Progress;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 use stillwell_verdict::RunSummary;
 
+use super::times::LatencyClasses;
+
 /// Shortest time over which a rate is shown.
 const RATE_OVER_SECONDS_MIN: f64 = 0.5;
 
@@ -70,6 +72,8 @@ pub(super) struct RunCourse {
     /// Length of a phase with load.
     pub(super) length: Option<Nanos>,
     pub(super) figures: RunFigures,
+    /// Latencies of the phase.
+    pub(super) times: LatencyClasses,
     last: Option<BeatTotals>,
 }
 
@@ -90,6 +94,10 @@ impl RunCourse {
                 (self.phase, self.began) = (Some(*phase), Some(now));
                 self.length = ends_in.filter(|_| has_length);
                 self.last = None;
+                // What follows the load still belongs to it.
+                if has_length {
+                    self.times = LatencyClasses::default();
+                }
             }
             Progress::Beat {
                 events_sent,
@@ -97,7 +105,7 @@ impl RunCourse {
                 target_cpu,
                 rss_bytes,
                 scheduled_units,
-                latency,
+                latencies,
                 ..
             } => {
                 let totals = BeatTotals {
@@ -108,7 +116,11 @@ impl RunCourse {
                 };
                 self.figures.received = *bytes_received;
                 self.figures.memory = rss_bytes.map(float_from_u64).or(self.figures.memory);
-                self.figures.latency = latency.or(self.figures.latency);
+                if let Some(latencies) = latencies {
+                    let at = |share: f64| Nanos::new(latencies.value_at_quantile(share));
+                    self.figures.latency = Some([at(0.5), at(0.99)]);
+                    self.times.add(latencies);
+                }
                 self.rates(totals);
             }
             Progress::Note(_) => {}
@@ -157,7 +169,7 @@ mod tests {
             target_cpu: Some(Nanos::new(cpu)),
             rss_bytes: Some(1 << 20),
             scheduled_units: units,
-            latency: None,
+            latencies: None,
         }
     }
 

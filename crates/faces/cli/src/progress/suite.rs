@@ -5,6 +5,8 @@ mod layout;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use stillwell_experiment::TimeLeft;
 use stillwell_plan::goal::Scale;
 use stillwell_plan::stopping::DesignPlan;
@@ -32,9 +34,14 @@ pub(super) struct SuiteView {
     pub(super) variants: Vec<VariantRow>,
     /// Name of the variant that runs.
     pub(super) running: Option<String>,
+    /// The present run; of two at once, the one that reported last.
     pub(super) run: RunCourse,
-    /// True where runs are made at once, so a beat belongs to none of them.
+    /// The runs that are made at once, by variant.
+    pub(super) at_once: BTreeMap<String, RunCourse>,
+    /// True where runs are made at once.
     pub(super) is_at_once: bool,
+    /// What happens while nothing runs.
+    pub(super) status: String,
     /// Estimates of the primary goal, the latest last.
     pub(super) estimates: Vec<EstimateRow>,
     /// The latest estimates of all goals.
@@ -102,6 +109,11 @@ impl SuiteView {
         view
     }
 
+    /// Takes in what happens while nothing runs.
+    pub(super) fn waits_for(&mut self, status: impl Into<String>) {
+        self.status = status.into();
+    }
+
     /// Begins an experiment.
     pub(super) fn experiment(&mut self, name: &str, number: (usize, usize)) {
         *self = Self {
@@ -119,6 +131,8 @@ impl SuiteView {
     /// Begins a pair, or a block of other runs.
     pub(super) fn pair(&mut self, step: String, order: &[&str], design: DesignPlan) {
         self.step = step;
+        self.at_once.clear();
+        self.waits_for("pausing for a moment before the run");
         self.is_at_once = design != DesignPlan::Paired;
         // The order of a pair is random; rows keep theirs.
         let mut names: Vec<&str> = order.to_vec();
@@ -137,10 +151,21 @@ impl SuiteView {
     pub(super) fn run_progress(&mut self, progress: &Progress, now: Moment) {
         self.run.update(progress, now);
         let figures = self.run.figures;
-        let running = self.running.clone().filter(|_| !self.is_at_once);
+        let running = self.running.clone();
         if let Some(name) = running.filter(|_| figures.rate.is_some()) {
             self.row(&name).figures = figures;
         }
+    }
+
+    /// Takes in what one of two runs reports that are made at once.
+    pub(super) fn run_progress_of(&mut self, variant: &str, progress: &Progress, now: Moment) {
+        let course = self.at_once.entry(variant.to_owned()).or_default();
+        course.update(progress, now);
+        let course = course.clone();
+        if course.figures.rate.is_some() {
+            self.row(variant).figures = course.figures;
+        }
+        self.run = course;
     }
 
     pub(super) fn run_ended(&mut self, summary: &RunSummary) {
@@ -148,6 +173,8 @@ impl SuiteView {
             self.row(&identity.variant).figures = RunFigures::of(summary);
         }
         self.running = None;
+        self.run = RunCourse::default();
+        self.waits_for("pausing for a moment before the next run");
     }
 
     /// Takes in the result of a pair.

@@ -3,8 +3,15 @@
 use stillwell_metric::Histogram;
 use stillwell_units::{Nanos, as_usize, float_from_u64};
 
+use super::figure;
+use super::live::{Look, Row, Tone};
+
 /// Classes that are shown.
-pub(super) const CLASSES_MAX: u16 = 8;
+const CLASSES_MAX: u16 = 8;
+/// Smallest terminal with the latencies in classes.
+const SHOWN_FROM_ROWS: u16 = 22;
+/// Longer bars say no more.
+const BAR_MAX: usize = 60;
 /// Bounds of classes: 1, 2 and 5 of each power of ten, from a microsecond to 500 seconds.
 const BOUNDS: usize = 27;
 
@@ -15,6 +22,36 @@ pub(super) struct LatencyClasses {
 }
 
 impl LatencyClasses {
+    /// Returns the rows that a view keeps for the classes.
+    pub(super) const fn height(look: Look) -> u16 {
+        if look.rows >= SHOWN_FROM_ROWS {
+            1 + CLASSES_MAX
+        } else {
+            0
+        }
+    }
+
+    /// Returns a head and a row for each class; nothing without latencies, or on a low terminal.
+    pub(super) fn rows(&self, head: &str, look: Look) -> Vec<Row> {
+        let classes = self.classes();
+        if classes.is_empty() || Self::height(look) == 0 {
+            return Vec::new();
+        }
+        let width = usize::from(look.columns);
+        let mut rows = vec![Row::of(look, Tone::Faint, head)];
+        let most = classes.iter().map(|class| class.1).fold(0.0, f64::max);
+        for (up_to, share) in classes {
+            let time = figure::time(up_to, look.unicode);
+            let sign = if look.unicode { "≤" } else { "<=" };
+            let mut row = Row::of(look, Tone::Plain, &format!("  {sign} {time:>7}  "));
+            let room = width.saturating_sub(row.width() + 10).min(BAR_MAX);
+            row.push_column(share / most.max(f64::MIN_POSITIVE), room);
+            row.push(Tone::Plain, &format!(" {}", figure::percent(share)));
+            rows.push(row);
+        }
+        rows
+    }
+
     pub(super) fn add(&mut self, latencies: &Histogram<u64>) {
         for value in latencies.iter_recorded() {
             let time = value.value_iterated_to();
@@ -25,7 +62,7 @@ impl LatencyClasses {
 
     /// Returns upper bounds and shares of all, from the first class with latencies to the last. Too many classes are
     /// joined to one for each power of ten, and after that the first ones: long latencies are those that matter.
-    pub(super) fn classes(&self) -> Vec<(Nanos, f64)> {
+    fn classes(&self) -> Vec<(Nanos, f64)> {
         let fine = (0..BOUNDS).map(|class| (bound(class), self.counts[class]));
         let fine = trimmed(fine.collect());
         let mut shown = fine.clone();

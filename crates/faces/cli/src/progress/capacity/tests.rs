@@ -1,9 +1,18 @@
 //! The view of a search.
 
+use stillwell_metric::{Histogram, empty_histogram};
 use stillwell_plan::Phase;
 
 use super::*;
 use crate::progress::live::frames::{drawn, look};
+
+fn latencies() -> Histogram<u64> {
+    let mut latencies = empty_histogram();
+    for micros in [900, 1_100, 1_200, 1_300, 9_000] {
+        latencies.saturating_record(micros * 1_000);
+    }
+    latencies
+}
 
 fn view() -> SearchView {
     let mut run = SuiteView::single("tcp");
@@ -21,7 +30,7 @@ fn view() -> SearchView {
             target_cpu: Some(Nanos::from_millis(700 * beat)),
             rss_bytes: Some(11 << 20),
             scheduled_units: [4_100 * beat, 4_000 * beat],
-            latency: Some([1_200_000, 9_000_000].map(Nanos::new)),
+            latencies: Some(Box::new(latencies())),
         };
         run.run_progress(&progress, at(20 + beat));
     }

@@ -13,10 +13,10 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Text;
 
-use super::times::CLASSES_MAX;
 use super::view::{Second, Strain, View, failed};
 use crate::progress::figure;
 use crate::progress::live::{LiveView, Look, Row, Tone};
+use crate::progress::times::LatencyClasses;
 use strip::{bars, levels_of_rates, levels_of_times};
 
 /// Below this width one line has to do.
@@ -32,10 +32,6 @@ const HEAD_COLUMNS: usize = 13;
 const BAR_MAX: usize = 60;
 /// Head, bar, rate, three latencies, outcomes, generator, keys.
 const FIGURE_ROWS: u16 = 9;
-/// Smallest terminal with the latencies in classes.
-const TIMES_FROM_ROWS: u16 = 22;
-/// Their rows.
-const TIME_ROWS: u16 = 1 + CLASSES_MAX;
 
 /// The time of the view is that of its last second: it needs no clock.
 impl LiveView for View {
@@ -43,8 +39,7 @@ impl LiveView for View {
         // Later rows are reserved from the start, so the view does not move.
         let rows = match is_compact(look) {
             true => 1,
-            false if shows_times(look) => FIGURE_ROWS + TIME_ROWS,
-            false => FIGURE_ROWS,
+            false => FIGURE_ROWS + LatencyClasses::height(look),
         };
         rows.min(look.rows)
     }
@@ -63,10 +58,6 @@ fn is_compact(look: Look) -> bool {
     look.columns < COLUMNS_MIN || look.rows < ROWS_MIN
 }
 
-fn shows_times(look: Look) -> bool {
-    look.rows >= TIMES_FROM_ROWS
-}
-
 /// The view in rows.
 fn lines(view: &View, look: Look) -> Vec<Row> {
     let width = usize::from(look.columns);
@@ -79,9 +70,7 @@ fn lines(view: &View, look: Look) -> Vec<Row> {
         rows.extend(figures(view, width, look));
         rows.push(ended(view, width, look));
         rows.push(generator(view, width, look));
-        if shows_times(look) {
-            rows.extend(times(view, width, look));
-        }
+        rows.extend(view.times.rows("  latency of all requests so far", look));
     }
     rows.push(keys(view, look));
     rows
@@ -102,27 +91,6 @@ fn bar(view: &View, width: usize, look: Look) -> Option<Row> {
     let mut row = Row::of(look, Tone::Plain, "  ");
     row.push_bar(share, width.saturating_sub(4).min(BAR_MAX));
     Some(row)
-}
-
-/// Latencies of the measured time so far, in classes.
-fn times(view: &View, width: usize, look: Look) -> Vec<Row> {
-    let classes = view.times.classes();
-    if classes.is_empty() {
-        return Vec::new();
-    }
-    let head = "  latency of all requests so far";
-    let mut rows = vec![Row::of(look, Tone::Faint, head)];
-    let most = classes.iter().map(|class| class.1).fold(0.0, f64::max);
-    for (up_to, share) in classes {
-        let time = figure::time(up_to, look.unicode);
-        let sign = if look.unicode { "≤" } else { "<=" };
-        let mut row = Row::of(look, Tone::Plain, &format!("  {sign} {time:>7}  "));
-        let room = width.saturating_sub(row.width() + 10).min(BAR_MAX);
-        row.push_column(share / most.max(f64::MIN_POSITIVE), room);
-        row.push(Tone::Plain, &format!(" {}", figure::percent(share)));
-        rows.push(row);
-    }
-    rows
 }
 
 fn keys(view: &View, look: Look) -> Row {

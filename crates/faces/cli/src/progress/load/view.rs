@@ -9,7 +9,7 @@ use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::{LoadRules, LoadWarning, strain_warnings};
 
-use super::times::LatencyClasses;
+use crate::progress::times::LatencyClasses;
 
 /// Seconds that are kept for strips, as many as the widest shows.
 const STRIP_MAX: usize = 120;

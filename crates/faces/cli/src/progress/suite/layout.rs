@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Row as TableRow, Table};
+use stillwell_plan::Phase;
 use stillwell_report::forest_lines;
 use stillwell_units::{Moment, human};
 use stillwell_verdict::{Change, Verdict};
@@ -12,6 +13,7 @@ use super::{EstimateRow, Panel, SuiteView, VariantRow};
 use crate::progress::figure;
 use crate::progress::live::{LiveView, Look, Row, Tone};
 use crate::progress::look::{at_least, remaining, span};
+use crate::progress::times::LatencyClasses;
 use stillwell_report::change_with_interval;
 
 /// Below this width or height one row has to do.
@@ -41,7 +43,7 @@ impl LiveView for SuiteView {
             return 1;
         }
         let panel = match self.is_single {
-            true => 0,
+            true => LatencyClasses::height(look),
             false => panel_rows(look),
         };
         let rows = TOP_ROWS + self.variant_rows() + panel + 1;
@@ -64,7 +66,10 @@ impl LiveView for SuiteView {
         self.draw_head(frame, head, (now, look));
         frame.render_widget(self.phase(now, look).into_line(), phase);
         frame.render_widget(self.table(look), table);
-        if !self.is_single {
+        if self.is_single {
+            let rows = self.run.times.rows("  latency so far", look);
+            frame.render_widget(Text::from_iter(rows.into_iter().map(Row::into_line)), panel);
+        } else {
             self.draw_panels(frame, panel, look);
         }
         frame.render_widget(self.keys(look).into_line(), keys);
@@ -152,7 +157,7 @@ impl SuiteView {
             (Some(name), false) if !self.is_single => row.push(Tone::Plain, &format!("{name}: ")),
             _ => {}
         }
-        row.push(Tone::Plain, self.run.phase.map_or("", |phase| phase.name()));
+        row.push(Tone::Plain, self.activity());
         if let Some((elapsed, length)) = self.run.elapsed(now) {
             row.push(Tone::Plain, "  ");
             let share = elapsed.as_secs_f64() / length.as_secs_f64().max(1e-9);
@@ -161,6 +166,22 @@ impl SuiteView {
             row.push(Tone::Plain, &format!("  {elapsed} of {length}"));
         }
         row
+    }
+
+    /// What happens now: the phase of the run, or the reason why there is none.
+    fn activity(&self) -> &str {
+        match self.run.phase {
+            _ if self.running.is_none() && !self.status.is_empty() => &self.status,
+            None => "preparing",
+            Some(Phase::Prepare) => "preparing payloads and sinks",
+            Some(Phase::Start) => "starting the target",
+            Some(Phase::Ready) => "waiting until the target is ready",
+            Some(Phase::Warmup) => "warming up",
+            Some(Phase::Measure) => "measuring",
+            Some(Phase::Drain) => "waiting for the last events",
+            Some(Phase::Stop) => "stopping the target",
+            Some(Phase::Close) => "closing the capture",
+        }
     }
 
     /// Figures of each variant, one row each; the first columns that fit.
@@ -195,7 +216,10 @@ impl SuiteView {
 
     fn cells(&self, variant: &VariantRow, look: Look) -> [Row; COLUMNS] {
         let figures = &variant.figures;
-        let runs = self.running.as_ref() == Some(&variant.name);
+        let runs = match self.is_at_once {
+            true => self.running.is_some(),
+            false => self.running.as_ref() == Some(&variant.name),
+        };
         let mark = match (runs && !self.is_single, look.unicode) {
             (true, true) => "▶ ",
             (true, false) => "> ",
@@ -318,8 +342,7 @@ impl SuiteView {
         if let Some(name) = self.running.as_ref().filter(|_| !self.is_single) {
             row.push(Tone::Plain, &format!(" {name}"));
         }
-        let phase = self.run.phase.map_or("", |phase| phase.name());
-        row.push(Tone::Plain, &format!(" {phase}"));
+        row.push(Tone::Plain, &format!(" {}", self.activity()));
         let width = usize::from(look.columns);
         if let Some(left) = self.left(now) {
             row.push_within(width, &[(Tone::Plain, &format!(" {}", remaining(left)))]);

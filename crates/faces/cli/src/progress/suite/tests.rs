@@ -133,6 +133,60 @@ fn before_the_first_pair_and_on_a_low_terminal() {
 }
 
 #[test]
+fn runs_that_are_made_at_once_each_have_their_figures() {
+    let mut view = SuiteView::default();
+    view.experiment("idle", (1, 1));
+    view.pair(
+        "pair 1 of 4".to_owned(),
+        &["comparison", "baseline"],
+        DesignPlan::Duet,
+    );
+    let variants = [("comparison", 1_000), ("baseline", 2_000)];
+    for (variant, _) in variants {
+        view.run_started(variant);
+    }
+    for (variant, rate) in variants {
+        let phase = Progress::Phase {
+            phase: Phase::Measure,
+            ends_in: Some(Nanos::from_secs(10)),
+        };
+        view.run_progress_of(variant, &phase, at(100));
+        for second in 0..3 {
+            let beat = Progress::Beat {
+                events_sent: rate * second,
+                bytes_sent: 0,
+                bytes_received: 0,
+                target_cpu: None,
+                rss_bytes: None,
+                scheduled_units: [0; 2],
+                latencies: None,
+            };
+            view.run_progress_of(variant, &beat, at(100 + second));
+        }
+    }
+    let frame = drawn(&view, at(103), look(80, 24));
+    for part in [
+        "both at once: measuring",
+        "▶ baseline    2,000/s",
+        "▶ comparison  1,000/s",
+    ] {
+        assert!(frame.contains(part), "{part}: {frame}");
+    }
+}
+
+#[test]
+fn while_nothing_runs_the_view_says_what_happens() {
+    let mut view = view();
+    view.running = None;
+    for status in ["building HEAD", "waiting up to 5 s for a quieter machine"] {
+        view.waits_for(status);
+        assert!(drawn(&view, at(106), look(80, 24)).contains(status));
+    }
+    let fresh = drawn(&SuiteView::default(), at(0), look(80, 24));
+    assert!(fresh.contains("preparing"), "{fresh}");
+}
+
+#[test]
 fn no_size_is_too_small() {
     for columns in [1, 3, 20, 59, 60, 80, 149, 150, 220] {
         for rows in [1, 2, 11, 12, 13, 24, 50] {

@@ -7,10 +7,10 @@ use stillwell_run::LoadPhase;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 use stillwell_verdict::LoadRules;
 
-use super::super::times::LatencyClasses;
 use super::super::view::{Limits, Second, Strain, View};
 use crate::progress::live::frames::{drawn, look};
 use crate::progress::live::{LiveView, Look};
+use crate::progress::times::LatencyClasses;
 
 const NOW: Moment = Moment::new(0);
 
