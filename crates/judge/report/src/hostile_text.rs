@@ -107,6 +107,7 @@ fn charts(text: &str) -> Vec<Chart> {
         Chart::Flame(FlameChart {
             title: name(),
             quantity: ProfileQuantity::CpuTime,
+            is_difference: true,
             frames_max: 9,
             root: FlameNode {
                 amounts: [40.0, 60.0],

@@ -18,6 +18,7 @@ pub mod history;
 mod json;
 pub mod load;
 mod percentiles;
+mod profiles;
 mod run;
 mod scenario;
 mod style;
@@ -50,6 +51,7 @@ pub use document::{
     page_style,
 };
 pub use json::{REPORT_SCHEMA, json};
+pub use profiles::TargetProfiles;
 pub use run::{RunReport, run_curves, run_terminal};
 pub use scenario::{
     SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioThreshold, ScenarioTimes, ScenarioUsers,

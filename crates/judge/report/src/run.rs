@@ -17,6 +17,7 @@ use stillwell_verdict::{
 use crate::document::{
     Block, Cell, Chart, Column, Curve, Document, Fold, Medium, Section, Severity, Sign, Table, Text,
 };
+use crate::profiles::{self, TargetProfiles};
 use crate::{Format, FullReport, Style, words};
 
 pub use charts::run_curves;
@@ -28,6 +29,8 @@ pub struct RunReport {
     pub summary: RunSummary,
     /// Lines over time and by percentile, from the capture.
     pub curves: Vec<Curve>,
+    /// Profiles of the target.
+    pub profiles: TargetProfiles,
     /// Facts about the host, by name, for readers.
     pub host: Vec<(String, String)>,
     /// Folder of the capture.
@@ -44,6 +47,7 @@ impl RunReport {
         Self {
             summary: summary.clone(),
             curves: Vec::new(),
+            profiles: TargetProfiles::default(),
             host: Vec::new(),
             capture: String::new(),
             command: String::new(),
@@ -57,6 +61,7 @@ impl RunReport {
         Self {
             summary,
             curves: run_curves(capture),
+            profiles: TargetProfiles::default(),
             host: Vec::new(),
             capture: folder,
             command,
@@ -67,10 +72,14 @@ impl RunReport {
 
 impl From<&RunReport> for FullReport {
     fn from(report: &RunReport) -> Self {
-        let data = serde_json::to_string_pretty(&report.summary);
+        let mut data = serde_json::to_value(&report.summary).unwrap_or_default();
+        if !report.profiles.summaries.is_empty() {
+            data["profiles"] = profiles::data(&report.profiles);
+        }
         Self {
             document: document(report),
-            data: data.unwrap_or_default() + "\n",
+            // `#` formats indented text; printing a value cannot fail.
+            data: format!("{data:#}\n"),
         }
     }
 }
@@ -98,6 +107,7 @@ fn document(report: &RunReport) -> Document {
         figures[1].clone(),
         Block::group([figures[2].clone()]),
         figures[3].clone(),
+        Block::group(profiles::blocks(&report.profiles, "Profiles".to_owned(), 1)),
         remarks.clone(),
     ];
     let mut page = vec![remarks, Block::section(2, "Figures", figures)];
@@ -107,6 +117,7 @@ fn document(report: &RunReport) -> Document {
         let curves = [Block::section(2, "Over time and by percentile", curves)];
         page.push(Block::On(Medium::Browser, curves.into()));
     }
+    page.extend(profiles::blocks(&report.profiles, "Profiles".to_owned(), 1));
     page.push(environment(report));
     let origin = format!(", Stillwell {}", report.version);
     page.push(Block::Colophon(Text::code(&report.command).and(origin)));
@@ -122,9 +133,14 @@ fn document(report: &RunReport) -> Document {
 
 /// Returns facts about the run and its host, folded.
 fn environment(report: &RunReport) -> Block {
-    let facts = report.summary.environment.iter();
+    let environment = &report.summary.environment;
+    // The command line of a kernel is long, and explains no result.
+    let facts = environment
+        .iter()
+        .filter(|(name, _)| *name != "kernel_command_line");
     let facts = facts.map(|(name, fact)| (name.as_str(), fact.as_str()));
     let host = report.host.iter();
+    let host = host.filter(|(name, _)| !environment.contains_key(&name.replace(' ', "_")));
     let host = host.map(|(name, fact)| (name.as_str(), fact.as_str()));
     let capture = [("capture", report.capture.as_str())];
     let rows = facts.chain(host).chain(capture);

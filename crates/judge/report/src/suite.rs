@@ -32,7 +32,8 @@ use crate::{Format, Style, SuiteReport};
 pub use comment::{CommentOptions, comment};
 pub use profiles::ExperimentProfiles;
 pub(crate) use profiles::{
-    amount as profile_amount, change as profile_change, data as profiles_data,
+    amount as profile_amount, change as profile_change, data as profiles_data, few_samples,
+    named as named_profile,
 };
 pub use regression_detector::regression_detector;
 pub use runs::{ExperimentRuns, RunCollector, RunDelivery, RunValues};

@@ -9,7 +9,7 @@ use stillwell_verdict::TargetsVerdict;
 
 pub use self::imported::IMPORT_SCHEMA;
 pub use self::json::TARGETS_REPORT_SCHEMA;
-use crate::FullReport;
+use crate::{FullReport, TargetProfiles};
 
 /// The content of a report about several programs under one load.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub struct TargetsReport {
     pub elapsed: Option<Nanos>,
     /// Commands to run next, best first.
     pub next: Vec<String>,
+    /// Profiles of the targets that have some, in the order of experiments and targets.
+    pub profiles: Vec<TargetProfiles>,
 }
 
 impl From<&TargetsReport> for FullReport {

@@ -11,6 +11,7 @@ use stillwell_units::{count, floor_to_u64};
 use crate::flame::FlameNode;
 use crate::quantity::ProfileQuantity;
 use crate::run::{ProfileFile, RunWork, amounts, cpu_samples};
+use crate::summary::ProfileSummary;
 
 /// Sums the profiles of runs by variant.
 #[derive(Debug, Default)]
@@ -89,6 +90,17 @@ impl ProfileCollector {
                 *sum.stacks.entry(stack).or_default() += amount;
             }
         }
+    }
+
+    /// Returns each quantity of one variant, without a comparison.
+    #[must_use]
+    pub fn summary(&self, variant: &str) -> Vec<ProfileSummary> {
+        let quantities = self.variants.get(variant).into_iter().flatten();
+        let summaries = quantities.map(|(quantity, sum)| {
+            let alone = compare(*quantity, [sum, &SummedStacks::default()]);
+            ProfileSummary::of(alone)
+        });
+        summaries.collect()
     }
 
     /// Returns the difference in each quantity that both variants have.

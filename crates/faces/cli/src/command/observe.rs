@@ -17,6 +17,7 @@ use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 
 use crate::arguments::{ObserveArguments, OutputFormat};
 use crate::command::random::random;
+use crate::command::report::profiles_of;
 use crate::command::{export, output, places, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
@@ -76,6 +77,7 @@ fn deliver(
     let command = output::command_line();
     let report = RunReport {
         host: host_facts(&capture.manifest),
+        profiles: profiles_of(("", &summary.target), [(&summary, folder.to_path_buf())]),
         ..RunReport::new(summary, capture, shown.clone(), command)
     };
     let mut output = arguments.output.clone();

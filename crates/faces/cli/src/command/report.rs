@@ -2,17 +2,20 @@
 
 pub(super) mod runs;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use stillwell_capture::{Capture, LoadCapture};
+use stillwell_capture::{Capture, LoadCapture, RunProfiles};
 use stillwell_config::requests::read_text;
 use stillwell_experiment::{Results, host_facts};
 use stillwell_report::load::{BriefLoad, LoadReport, LoadReportInput, load_report, read_load_json};
-use stillwell_report::{CapacityJsonError, FullReport, RunReport, SuiteReport, read_capacity_json};
+use stillwell_report::{
+    CapacityJsonError, FullReport, RunReport, SuiteReport, TargetProfiles, read_capacity_json,
+};
 use stillwell_sides::read_saved_load;
 use stillwell_units::Nanos;
 use stillwell_verdict::{
-    GatePolicy, LoadRules, apply_error_budget, exit_code, judge, load_warnings, summarise,
+    GatePolicy, LoadRules, RunSummary, apply_error_budget, exit_code, judge, load_warnings,
+    summarise,
 };
 
 use crate::arguments::{Gate, ReportArguments};
@@ -126,9 +129,23 @@ fn one_run(folder: &Path) -> anyhow::Result<(FullReport, Exit)> {
     let command = output::typed(&capture.manifest.command);
     let report = RunReport {
         host: host_facts(&capture.manifest),
+        profiles: profiles_of(("", &summary.target), [(&summary, folder.to_path_buf())]),
         ..RunReport::new(summary, &capture, output::show_path(folder), command)
     };
     Ok((FullReport::from(&report), Exit::Held))
+}
+
+/// Returns the profiles of one target in one experiment, of runs in these folders. They are read one after the other;
+/// runs without profiles are left out.
+pub(super) fn profiles_of<'a>(
+    names: (&str, &str),
+    runs: impl IntoIterator<Item = (&'a RunSummary, PathBuf)>,
+) -> TargetProfiles {
+    let stored = runs.into_iter().filter_map(|(run, folder)| {
+        let profiles = RunProfiles::open(&folder).ok().flatten()?;
+        Some((run, profiles))
+    });
+    TargetProfiles::of(names, stored)
 }
 
 /// The report of what lies in `folder`, judged again from its record and the

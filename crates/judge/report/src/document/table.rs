@@ -208,17 +208,19 @@ pub enum Chart {
     Curve(Curve),
     /// Changes of pairs in the order of their runs; terminals and Markdown skip them.
     Pairs(PairSeries),
-    /// Call stacks of two variants; terminals and Markdown skip them.
+    /// Call stacks of one variant or two; terminals and Markdown skip them.
     Flame(FlameChart),
 }
 
-/// Call stacks of two variants in one tree.
+/// Call stacks of one variant, or of two in one tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlameChart {
     /// The caption on a page.
     pub title: String,
     /// Quantity of the amounts.
     pub quantity: ProfileQuantity,
+    /// True if the second amount of each node is that of the comparison; else only the first is used.
+    pub is_difference: bool,
     /// Maximum number of drawn frames; the widest ones are drawn.
     pub frames_max: usize,
     /// The stacks.

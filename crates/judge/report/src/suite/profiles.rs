@@ -1,5 +1,7 @@
 //! Profiles of the variants: totals by unit of work, functions by change, flame graphs.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use stillwell_plan::WorkUnit;
 use stillwell_profile::{FunctionChange, ProfileComparison, ProfileQuantity};
@@ -33,7 +35,7 @@ const FRAMES_OF_PAGE: usize = 1200;
 /// Number of samples of the CPU below which the report warns: 3 % of 1000 samples are 30 ± 5.
 const SAMPLES_MIN: u64 = 1000;
 
-/// Columns of the table of all experiments.
+/// Columns of the table of all experiments, where a profile has them.
 const OVERVIEW: [ProfileQuantity; 4] = [
     ProfileQuantity::CpuTime,
     ProfileQuantity::Allocations,
@@ -43,6 +45,17 @@ const OVERVIEW: [ProfileQuantity; 4] = [
 
 /// Returns a table of the changes of all experiments that have profiles.
 pub(super) fn overview(report: &SuiteReport) -> Option<Block> {
+    let comparisons = report
+        .runs
+        .iter()
+        .flat_map(|runs| &runs.profiles.comparisons);
+    let known: BTreeSet<ProfileQuantity> = comparisons
+        .flat_map(|(_, comparisons)| comparisons.iter().map(|entry| entry.quantity))
+        .collect();
+    let shown: Vec<ProfileQuantity> = OVERVIEW
+        .into_iter()
+        .filter(|quantity| known.contains(quantity))
+        .collect();
     let rows = report.runs.iter().flat_map(|runs| {
         let comparisons = runs.profiles.comparisons.iter();
         comparisons.map(|(variant, comparisons)| {
@@ -55,14 +68,15 @@ pub(super) fn overview(report: &SuiteReport) -> Option<Block> {
                 let entry = all.find(|entry| entry.quantity == quantity);
                 entry.map_or_else(Cell::default, |entry| change_cell(quantity, entry.totals))
             };
-            let changes = OVERVIEW.map(change);
+            let changes = shown.iter().copied().map(change);
             std::iter::once(Cell::from(name)).chain(changes).collect()
         })
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
     let columns = std::iter::once(Column::named("experiment"));
     let work = WorkUnit::common(report.experiments.iter().map(|experiment| experiment.work));
-    let columns = columns.chain(OVERVIEW.map(|quantity| Column::of_numbers(title(quantity, work))));
+    let titles = shown.iter().map(|quantity| title(*quantity, work));
+    let columns = columns.chain(titles.map(Column::of_numbers));
     (!rows.is_empty())
         .then(|| Block::section(2, "Profiles", [Block::Table(Table::new(columns, rows))]))
 }
@@ -83,7 +97,7 @@ pub(super) fn blocks(runs: &ExperimentRuns, work: WorkUnit, report: &SuiteReport
         };
         let parts = [
             Block::Table(totals(comparisons, work)),
-            Block::list(few_samples(comparisons)),
+            Block::list(few_cpu_samples(comparisons)),
             Block::On(Medium::Browser, flames(comparisons, work, frames_max)),
             Block::On(
                 Medium::Screen,
@@ -160,14 +174,25 @@ fn totals(comparisons: &[ProfileComparison], work: WorkUnit) -> Table {
 }
 
 /// Returns a remark if the CPU profiles have too few samples to name functions.
-fn few_samples(comparisons: &[ProfileComparison]) -> Option<String> {
+fn few_cpu_samples(comparisons: &[ProfileComparison]) -> Option<String> {
     let mut all = comparisons.iter();
     let cpu = all.find(|entry| entry.quantity == ProfileQuantity::CpuTime)?;
-    let [baseline, comparison] = cpu.samples;
-    (baseline.min(comparison) < SAMPLES_MIN).then(|| {
+    few_samples(&cpu.samples)
+}
+
+/// Returns a remark if one of these numbers of samples is too small to name functions.
+pub(crate) fn few_samples(samples: &[u64]) -> Option<String> {
+    let counts: Vec<String> = samples.iter().map(u64::to_string).collect();
+    let small = match samples.len() {
+        1 => "functions with small shares",
+        _ => "functions with small changes",
+    };
+    let is_small = samples.iter().any(|count| *count < SAMPLES_MIN);
+    is_small.then(|| {
         format!(
-            "the CPU profiles have {baseline} and {comparison} samples; below {SAMPLES_MIN}, functions \
-             with small changes appear by chance: use longer runs, more load or a higher frequency"
+            "the CPU profiles have {} samples; below {SAMPLES_MIN}, {small} appear by chance: use \
+             longer runs, more load or a higher frequency",
+            counts.join(" and ")
         )
     })
 }
@@ -215,6 +240,7 @@ fn flames(comparisons: &[ProfileComparison], work: WorkUnit, frames_max: usize) 
         Block::Chart(Chart::Flame(FlameChart {
             title: format!("{} by call stack", title(entry.quantity, work)),
             quantity: entry.quantity,
+            is_difference: true,
             frames_max,
             root: entry.root.clone(),
         }))
@@ -225,9 +251,14 @@ fn flames(comparisons: &[ProfileComparison], work: WorkUnit, frames_max: usize) 
 }
 
 /// Returns the name of a quantity with its unit of work: `CPU time per event`.
-pub(crate) fn title(quantity: ProfileQuantity, work: WorkUnit) -> String {
+fn title(quantity: ProfileQuantity, work: WorkUnit) -> String {
+    named(quantity, work.singular())
+}
+
+/// Returns the name of a quantity of which `unit` has an amount: `CPU time per second`.
+pub(crate) fn named(quantity: ProfileQuantity, unit: &str) -> String {
     match quantity.is_flow() {
-        true => format!("{} per {}", quantity.name(), work.singular()),
+        true => format!("{} per {unit}", quantity.name()),
         false => quantity.name().to_owned(),
     }
 }

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stillwell_capture::{Capture, Manifest, RunProfiles, RunStage};
 use stillwell_plan::GoalMetric;
-use stillwell_profile::{Profile, ProfileCollector, ProfileFile, RunWork};
+use stillwell_profile::{ProfileCollector, RunWork};
 use stillwell_verdict::RunSummary;
 
 use super::profiles::ExperimentProfiles;
 use crate::document::{AxisScale, Band, Curve};
+use crate::profiles;
 use lines::{QUANTITIES, RunLines, TimeSpan};
 
 /// The runs of one experiment, ready to be drawn and listed.
@@ -214,28 +215,18 @@ impl RunCollector {
 
     /// Adds the profiles of a run. Amounts are divided by the events of its measured time.
     pub fn add_profiles(&mut self, run: &RunSummary, stored: &RunProfiles) {
-        let (Some(variant), Some(events)) =
-            (self.variant_of(run), run.figures.measured.events_sent)
+        let (Some(variant), Some(events_per_second)) =
+            (self.variant_of(run), profiles::work_rate(run))
         else {
             return;
         };
         let work = RunWork {
-            events_per_second: events / run.measured.as_secs_f64(),
+            events_per_second,
             measured_ns: stored.measured_ns,
         };
-        let mut files = Vec::new();
-        for file in &stored.profiles {
-            match Profile::read(&file.bytes) {
-                Ok(profile) => files.push(ProfileFile {
-                    page: file.page.clone(),
-                    profile,
-                }),
-                Err(error) => {
-                    let reason = || format!("{} of run {}: {error}", file.page, run.run);
-                    self.result.profiles.unreadable.get_or_insert_with(reason);
-                }
-            }
-        }
+        let (files, unreadable) = profiles::read(run, stored);
+        let known = &mut self.result.profiles.unreadable;
+        *known = known.take().or(unreadable);
         self.profiles
             .add_run(&self.variants[variant], &files, &work);
     }

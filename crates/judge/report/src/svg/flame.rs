@@ -1,4 +1,4 @@
-//! Call stacks of two variants as a flame graph: the root at the top, wide where much is spent.
+//! Call stacks of one variant or two as a flame graph: the root at the top, wide where much is spent.
 
 use maud::{Markup, html};
 use stillwell_profile::FlameNode;
@@ -6,6 +6,7 @@ use stillwell_profile::FlameNode;
 use super::{Drawing, WIDTH, at, float, shortened};
 use crate::document::{FlameChart, escape};
 use crate::suite::{profile_amount, profile_change};
+use crate::words;
 
 const ROW: f64 = 18.0;
 const TOP: f64 = 2.0;
@@ -42,11 +43,16 @@ pub(crate) fn flame(chart: &FlameChart) -> Option<Drawing> {
     let content = html! {
         @for frame in &frames { (drawn(frame, chart)) }
     };
-    let amounts = profile_change(chart.quantity, chart.root.amounts);
-    let description = format!(
-        "All stacks: {amounts}. Widths show both variants together. Frames that grew are marked \
-         worse, those that shrank better."
-    );
+    let description = if chart.is_difference {
+        let amounts = profile_change(chart.quantity, chart.root.amounts);
+        format!(
+            "All stacks: {amounts}. Widths show both variants together. Frames that grew are \
+             marked worse, those that shrank better."
+        )
+    } else {
+        let amount = profile_amount(chart.quantity, chart.root.amounts[0]);
+        format!("All stacks: {amount}. Widths show amounts.")
+    };
     let height = TOP + ROW * float(rows);
     Some(Drawing {
         content,
@@ -84,20 +90,35 @@ fn drawn(frame: &Frame<'_>, chart: &FlameChart) -> Markup {
     let top = TOP + ROW * float(frame.depth);
     let label_max = (frame.width - 6.0) / CHARACTER;
     let label = (label_max >= 3.0).then(|| shortened(frame.name, characters(label_max)));
-    let [baseline, comparison] = frame.node.amounts;
-    let amounts = [baseline, comparison].map(|amount| profile_amount(chart.quantity, amount));
-    let change = profile_change(chart.quantity, frame.node.amounts);
     let name = escape::terminal(frame.name);
-    let title = format!("{name}: {} → {}, {change}", amounts[0], amounts[1]);
+    let title = format!("{name}: {}", amounts(frame.node, chart));
+    let class = match chart.is_difference {
+        true => class(frame.node, chart.root.width()),
+        false => "frame",
+    };
     html! {
         g {
             title { (title) }
-            rect class=(class(frame.node, chart.root.width())) x=(at(frame.left)) y=(at(top))
+            rect class=(class) x=(at(frame.left)) y=(at(top))
                 width=(at(frame.width)) height=(at(ROW - 1.0)) {}
             @if let Some(label) = label {
                 text x=(at(frame.left + 3.0)) y=(at(top + 12.5)) { (label) }
             }
         }
+    }
+}
+
+/// Returns the amounts of a frame: of both variants with their difference, or of one with its share of all stacks.
+fn amounts(node: &FlameNode, chart: &FlameChart) -> String {
+    let amounts = node
+        .amounts
+        .map(|amount| profile_amount(chart.quantity, amount));
+    if chart.is_difference {
+        let change = profile_change(chart.quantity, node.amounts);
+        format!("{} → {}, {change}", amounts[0], amounts[1])
+    } else {
+        let share = words::percent(node.amounts[0] / chart.root.amounts[0]);
+        format!("{}, {share} of all", amounts[0])
     }
 }
 
@@ -145,6 +166,7 @@ mod tests {
         FlameChart {
             title: "CPU time per event by call stack".to_owned(),
             quantity: ProfileQuantity::CpuTime,
+            is_difference: true,
             frames_max,
             root: node([60.0, 100.0], &[("serve", serve)]),
         }
@@ -166,6 +188,18 @@ mod tests {
         assert!((serve.width - WIDTH).abs() < 1e-9);
         assert!(parse.left >= serve.left && parse.left + parse.width <= serve.left + serve.width);
         assert_eq!((serve.depth, parse.depth), (0, 1));
+    }
+
+    #[test]
+    fn frames_of_one_variant_have_their_share_and_no_colour() {
+        let of_one = FlameChart {
+            is_difference: false,
+            root: node([200.0, 0.0], &[("serve", node([50.0, 0.0], &[]))]),
+            ..chart(9)
+        };
+        let text = flame(&of_one).unwrap().standalone();
+        assert!(text.contains("serve: 50.0 ns, 25.0 % of all"), "{text}");
+        assert!(text.contains("\"frame\""), "{text}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::document::{
     Block, Cell, Chart, Column, Datum, Document, Interval, IntervalChart, IntervalRow, Medium,
     Section, Sign, Table, Text,
 };
+use crate::profiles;
 
 /// Cell text for a missing number.
 const NOTHING: &str = "-";
@@ -19,15 +20,17 @@ const REASONS_MAX: usize = 12;
 
 /// Returns the document: a table for each experiment, what to know when reading it, and the versions.
 pub(super) fn document(report: &TargetsReport) -> Document {
-    let mut blocks = vec![Block::on_page([Block::section(
-        1,
-        report.title.as_str(),
-        [],
-    )])];
+    let title = Block::section(1, report.title.as_str(), []);
+    // The tables are what a terminal still shows in the end.
+    let mut blocks = vec![
+        Block::on_page([title]),
+        Block::on_screen(profile_blocks(report)),
+    ];
     blocks.extend(report.verdicts.iter().map(section));
     blocks.extend(
         matrix(&report.verdicts).map(|table| Block::section(2, "delivery", [Block::Table(table)])),
     );
+    blocks.push(Block::on_page(profile_blocks(report)));
     let versions = report.versions.iter().map(|(name, version)| {
         let version = version.as_deref().unwrap_or("version unknown");
         Text::from(format!("{name} = {version}"))
@@ -55,6 +58,19 @@ pub(super) fn document(report: &TargetsReport) -> Document {
     let origin = format!(", Stillwell {}", report.version);
     blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));
     Document::new(blocks)
+}
+
+/// Returns the profiles of all targets that have some.
+fn profile_blocks(report: &TargetsReport) -> Vec<Block> {
+    let count = report.profiles.len();
+    let all = report.profiles.iter().flat_map(|entry| {
+        let heading = match report.verdicts.len() {
+            1 => format!("Profiles of {}", entry.target),
+            _ => format!("Profiles of {} in {}", entry.target, entry.experiment),
+        };
+        profiles::blocks(entry, heading, count)
+    });
+    all.collect()
 }
 
 fn section(verdict: &TargetsVerdict) -> Block {

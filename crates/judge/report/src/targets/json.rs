@@ -7,6 +7,7 @@ use stillwell_verdict::{
 };
 
 use super::{TargetsReport, document};
+use crate::profiles;
 
 /// Names the shape of the JSON of several targets; keys are added within a
 /// version and never removed.
@@ -27,7 +28,7 @@ pub(super) fn json(report: &TargetsReport) -> String {
         .collect();
     let value = object!({
         "schema": TARGETS_REPORT_SCHEMA,
-        "experiments": report.verdicts.iter().map(experiment).collect::<Vec<_>>(),
+        "experiments": report.verdicts.iter().map(|verdict| experiment(verdict, report)).collect::<Vec<_>>(),
         "versions": versions,
         "left_out": left_out.collect::<Vec<_>>(),
         "problems": report.problems,
@@ -40,15 +41,25 @@ pub(super) fn json(report: &TargetsReport) -> String {
     format!("{value:#}\n")
 }
 
-fn experiment(verdict: &TargetsVerdict) -> Value {
+fn experiment(verdict: &TargetsVerdict, report: &TargetsReport) -> Value {
     let rows = verdict.rows.iter().map(|item| row(item, verdict));
-    object!({
+    let mut value = object!({
         "name": verdict.name,
         "blocks": verdict.blocks,
         "targets": verdict.columns.iter().map(column).collect::<Vec<_>>(),
         "metrics": rows.collect::<Vec<_>>(),
         "remarks": verdict.remarks,
-    })
+    });
+    let profiles = report.profiles.iter();
+    let profiles = profiles.filter(|entry| entry.experiment == verdict.name);
+    let profiles = profiles.filter(|entry| !entry.summaries.is_empty());
+    let profiles: Map<String, Value> = profiles
+        .map(|entry| (entry.target.clone(), profiles::data(entry)))
+        .collect();
+    if !profiles.is_empty() {
+        value["profiles"] = profiles.into();
+    }
+    value
 }
 
 fn column(column: &ColumnFound) -> Value {

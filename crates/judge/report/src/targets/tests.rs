@@ -1,4 +1,5 @@
 use stillwell_plan::targets::{Delivery, Durability};
+use stillwell_profile::{FlameNode, FunctionAmount, ProfileQuantity, ProfileSummary};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     ColumnFound, DeliveryFound, PairFound, Place, TargetsCell, TargetsMetric, TargetsRow,
@@ -142,6 +143,77 @@ fn report() -> TargetsReport {
         host: vec![("kernel".to_owned(), "6".to_owned())],
         elapsed: Some(Nanos::from_secs(60)),
         next: vec!["stillwell report results".to_owned()],
+        profiles: Vec::new(),
+    }
+}
+
+#[test]
+fn profiles_of_a_target_are_on_screens_and_pages_and_in_the_data() {
+    let summary = ProfileSummary {
+        quantity: ProfileQuantity::CpuTime,
+        runs: 6,
+        total: 2e6,
+        samples: 1_200,
+        functions: vec![FunctionAmount {
+            name: "parse<u8>".to_owned(),
+            itself: 5e5,
+            with_callees: 1e6,
+        }],
+        root: FlameNode {
+            amounts: [2e6, 0.0],
+            callees: [(
+                "parse<u8>".to_owned(),
+                FlameNode {
+                    amounts: [1e6, 0.0],
+                    ..FlameNode::default()
+                },
+            )]
+            .into(),
+        },
+    };
+    let profiles = TargetProfiles {
+        experiment: "disk_buffer".to_owned(),
+        target: "fast".to_owned(),
+        unit: "event",
+        summaries: vec![summary],
+        unreadable: None,
+    };
+    let report = FullReport::from(&TargetsReport {
+        profiles: vec![profiles],
+        ..report()
+    });
+    for (format, parts) in [
+        (
+            Format::Terminal,
+            ["Profiles of fast", "parse<u8>", "500 µs", "25.0 %"],
+        ),
+        (
+            Format::Markdown,
+            ["Profiles of fast", "`parse<u8>`", "500 µs", "25.0 %"],
+        ),
+        (
+            Format::Json,
+            [
+                "\"profiles\"",
+                "\"fast\"",
+                "\"itself\": 500000.0",
+                "parse<u8>",
+            ],
+        ),
+        (
+            Format::Html,
+            [
+                "class=\"flame\"",
+                "parse&lt;u8&gt;: 1.00 ms, 50.0 % of all",
+                "500 µs",
+                "25.0 %",
+            ],
+        ),
+    ] {
+        let text = report.render(format, Style::default());
+        for part in parts {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 }
 

@@ -99,6 +99,25 @@ fn a_quantity_of_one_variant_alone_is_not_compared() {
     assert!(collector.compare("old", "new").is_empty());
 }
 
+#[test]
+fn one_variant_alone_has_its_functions_by_what_they_spent_themselves() {
+    let mut collector = ProfileCollector::default();
+    for amount in [10, 30] {
+        let stacks = [("main;serve", 5), ("main;serve;parse", amount)];
+        collector.add_run("new", &cpu(&stacks), &WORK);
+    }
+    let summary = collector.summary("new").pop().unwrap();
+    assert_eq!((summary.runs, summary.total), (2, 25.0));
+    let largest: Vec<_> = summary.largest(9).collect();
+    let names: Vec<_> = largest
+        .iter()
+        .map(|function| function.name.as_str())
+        .collect();
+    assert_eq!(names, ["parse", "serve"]);
+    assert_eq!((largest[1].itself, largest[1].with_callees), (5.0, 25.0));
+    assert!(collector.summary("old").is_empty());
+}
+
 proptest! {
     #[test]
     fn the_amounts_of_functions_themselves_make_the_total(

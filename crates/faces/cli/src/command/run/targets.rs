@@ -10,13 +10,14 @@ use stillwell_experiment::{
     not_installed, run_targets,
 };
 use stillwell_plan::TargetsPlan;
-use stillwell_report::{FullReport, TargetsReport};
+use stillwell_report::{FullReport, TargetProfiles, TargetsReport};
 use stillwell_run::RunTelemetry;
 use stillwell_target::Privileges;
-use stillwell_verdict::{TargetsVerdict, judge_targets, targets_exit_code};
+use stillwell_verdict::{RunSummary, TargetsVerdict, judge_targets, targets_exit_code};
 
 use crate::arguments::RunArguments;
 use crate::command::conduct::Conductor;
+use crate::command::report::profiles_of as read_profiles;
 use crate::command::{export, output, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
@@ -63,6 +64,7 @@ pub(super) fn run(
     let mut display = conductor.display();
     output::report_privileges(privileges, quiet);
     let interrupt = conductor.interrupt();
+    display.begin();
     let ran = run_targets(&plans, &options, &mut Local, interrupt, &mut |progress| {
         display.suite(progress);
     });
@@ -202,6 +204,10 @@ fn report(
         next.push(output::resume_line(&shown));
     }
     next.push(format!("stillwell report {shown} --format markdown"));
+    let runs = plans.iter().zip(&outcome.runs);
+    let folders = Results::new(results.to_path_buf());
+    let profiles = runs.flat_map(|(plan, runs)| profiles_of(&folders, plan, runs));
+    let profiles = profiles.collect();
     let versions = outcome.identities.iter();
     let left_out = left_out.iter();
     let problems = outcome.problems.iter();
@@ -223,7 +229,23 @@ fn report(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         elapsed: Some(outcome.elapsed),
         next,
+        profiles,
     }
+}
+
+/// Returns the profiles of the targets of one experiment that have some.
+fn profiles_of(results: &Results, plan: &TargetsPlan, runs: &[RunSummary]) -> Vec<TargetProfiles> {
+    let targets = plan.targets.iter().map(|target| {
+        let of_target = runs.iter().filter_map(|run| {
+            let identity = run.identity.as_ref()?;
+            let folder = results.run(&plan.name, identity.pair, &identity.variant);
+            (identity.variant == target.name).then_some((run, folder))
+        });
+        read_profiles((&plan.name, &target.name), of_target)
+    });
+    let stored =
+        |profiles: &TargetProfiles| !profiles.summaries.is_empty() || profiles.unreadable.is_some();
+    targets.filter(stored).collect()
 }
 
 /// Largest manifest.
@@ -263,11 +285,12 @@ fn deliver(
 /// A record or summary that cannot be read; no finished run.
 pub(crate) fn read(results: &Results) -> anyhow::Result<(TargetsReport, u8)> {
     let record: TargetsRecord = results.targets_record()?;
-    let mut verdicts = Vec::new();
+    let (mut verdicts, mut profiles) = (Vec::new(), Vec::new());
     for plan in &record.plans {
         let runs = results.targets_summaries(plan)?;
         if !runs.is_empty() {
             verdicts.push(judge_targets(plan, &runs));
+            profiles.extend(profiles_of(results, plan, &runs));
         }
     }
     let shown = output::show_path(results.root());
@@ -289,6 +312,7 @@ pub(crate) fn read(results: &Results) -> anyhow::Result<(TargetsReport, u8)> {
         version: record.version.clone(),
         elapsed: None,
         next: Vec::new(),
+        profiles,
     };
     Ok((report, code))
 }
