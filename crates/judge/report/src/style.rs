@@ -2,6 +2,9 @@
 
 use crate::document::Role;
 
+/// Width of a report in a file.
+const FILE_WIDTH: u16 = 100;
+
 /// Text style of a terminal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Style {
@@ -15,12 +18,17 @@ impl Default for Style {
     fn default() -> Self {
         Self {
             color: false,
-            width: 100,
+            width: FILE_WIDTH,
         }
     }
 }
 
 impl Style {
+    /// Returns the columns after which lines are broken; `None` for files, whose lines stay whole.
+    pub(crate) fn line_max(self) -> Option<usize> {
+        (self.width != FILE_WIDTH).then(|| usize::from(self.width))
+    }
+
     /// Returns `text` in the colour of its role.
     pub(crate) fn role(self, role: Role, text: &str) -> String {
         match role {

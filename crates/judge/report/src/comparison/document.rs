@@ -49,6 +49,7 @@ fn remark(text: &str) -> Block {
 
 fn group(group: &ComparisonGroup) -> Block {
     let table = Table::new(HEADS.map(Column::named), group.rows.iter().map(cells));
+    let table = table.with_optional(&["p", "runs", "tolerance"]);
     let several = group.rows.len() > 1;
     let sentences = group.rows.iter().flat_map(|row| {
         let name = if several {

@@ -16,7 +16,7 @@ use crate::Style;
 /// Columns by which each level of sections is indented.
 const INDENT: usize = 2;
 
-/// Terminals as wide, and files, show all columns of a table and no broken cells.
+/// Terminals as wide, and files, show all columns of a table.
 const NARROW_MAX: usize = 100;
 
 /// Narrower paragraphs are not broken further.
@@ -39,12 +39,7 @@ pub(super) fn render(document: &Document, style: Style) -> String {
 /// Returns rows of cells as columns.
 fn columns(rows: &[Vec<Text>], indent: usize, style: Style) -> String {
     let widths = column_widths(rows);
-    let screen = usize::from(style.width);
-    let screen = if screen < NARROW_MAX {
-        screen
-    } else {
-        usize::MAX
-    };
+    let screen = style.line_max().unwrap_or(usize::MAX);
     let mut text = String::new();
     for row in rows {
         let mut line = " ".repeat(indent);
@@ -255,8 +250,8 @@ impl Screen {
         let max = usize::from(self.style.width).saturating_sub(1);
         let is_command =
             |part: &Inline| matches!(part, Inline::Link(..) | Inline::Run(Role::Code, _));
-        let is_narrow = usize::from(self.style.width) < NARROW_MAX;
-        if is_narrow && indent + width(text) > max && !text.0.iter().any(is_command) {
+        let is_screen = self.style.line_max().is_some();
+        if is_screen && indent + width(text) > max && !text.0.iter().any(is_command) {
             let max = max.max(WRAPPED_MIN);
             self.text.push_str(&flowed(text, indent, max, self.style));
             return;
