@@ -132,6 +132,13 @@ impl ClockShift {
         }
     }
 
+    /// Returns the error of the monotonic clock now, in nanoseconds.
+    pub(crate) fn now(self) -> i64 {
+        let reading = ClockReading::now();
+        let shown = self.apply(reading).monotonic;
+        shown.as_u64().cast_signed() - reading.monotonic.as_u64().cast_signed()
+    }
+
     pub(crate) fn apply(self, reading: ClockReading) -> ClockReading {
         let elapsed = reading.monotonic.saturating_sub(self.since).as_u64();
         let drift = i128::from(elapsed) * i128::from(self.ppm) / 1_000_000;

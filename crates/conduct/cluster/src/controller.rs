@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stillwell_capture::{GeneratorClock, LoadCapture, LoadMerge, MergeError};
+use stillwell_capture::{GeneratorClock, LoadCapture, LoadMerge, MergeError, OpenError};
 use stillwell_plan::LoadPlan;
 use stillwell_run::{AddressFamily, Interrupt, LoadEnd};
 use stillwell_scope::{clock, explain};
@@ -14,7 +14,7 @@ use crate::clocks::{self, ClockOffset, ClockOffsets, ClockReading, ClockStage};
 use crate::engine::{Engine, EngineError, JobHandle, Submission, TaskState};
 use crate::generator::unpack;
 use crate::job::{
-    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, JOB_SCHEMA, START, Start, beat_name,
+    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, JOB_SCHEMA, Ready, START, Start, beat_name,
     failed_name, family_number, result_name, shared_plan,
 };
 use crate::pause::pause;
@@ -26,16 +26,16 @@ use crate::store::{Created, JobStore, StoreError};
 /// opens its connections within it.
 pub(crate) const START_LEAD: Nanos = Nanos::from_secs(3);
 /// Time between two looks at the store.
-const LOOK_EVERY: Nanos = Nanos::from_millis(200);
+pub(crate) const LOOK_EVERY: Nanos = Nanos::from_millis(200);
 /// Time between two questions to the engine.
 const POLL_EVERY: Nanos = Nanos::from_secs(1);
 /// The longest wait until every generator is ready.
-const READY_MAX: Nanos = Nanos::from_secs(10 * 60);
+pub(crate) const READY_MAX: Nanos = Nanos::from_secs(10 * 60);
 /// Time from the end of a task to the conclusion that no result comes: shared folders show
 /// a new file to others a little later.
 pub(crate) const RESULT_DELAY_MAX: Nanos = Nanos::from_secs(3);
 /// Time for writing results beside the length of a load and its grace.
-const COMMIT_MAX: Nanos = Nanos::from_secs(120);
+pub(crate) const COMMIT_MAX: Nanos = Nanos::from_secs(120);
 /// Time from the last sign of life of a task whose node does not answer to the conclusion
 /// that no result comes.
 const BEATS_MISSING_MAX: Nanos = Nanos::from_secs(30);
@@ -44,7 +44,7 @@ const REASON_EVERY: Nanos = Nanos::from_secs(10);
 /// Answers of the engine that may be missing in a row.
 const POLL_FAILURES_MAX: u32 = 60;
 /// Time in which generators end after an abort, beside their grace.
-const ABORT_MAX: Nanos = Nanos::from_secs(20);
+pub(crate) const ABORT_MAX: Nanos = Nanos::from_secs(20);
 
 /// A load of several generators.
 pub struct FleetLoad<'a> {
@@ -92,6 +92,9 @@ pub enum FleetError {
     /// No thread.
     #[error("start a thread")]
     Thread(#[source] std::io::Error),
+    /// Results that cannot be written to the disk.
+    #[error("unpack the results")]
+    Unpack(#[source] OpenError),
     /// Results that cannot be read.
     #[error("pack the results")]
     Pack(#[source] std::io::Error),
@@ -220,7 +223,7 @@ impl FleetLoad<'_> {
         let mut reason = WaitReason::default();
         loop {
             for (task, attempt) in attempts.iter_mut().enumerate() {
-                let ready = latest_ready(self.store, self.interrupt, task)?;
+                let ready = latest_ready::<Ready>(self.store, self.interrupt, task)?;
                 *attempt = ready.map(|ready| ready.attempt);
                 if let Some(why) = self.failed(task)? {
                     return Ok(Err(format!("generator {task}: {why}")));
@@ -500,7 +503,7 @@ impl WaitReason {
     }
 
     /// Returns the last reason as the end of a sentence.
-    fn after(&self) -> String {
+    pub(crate) fn after(&self) -> String {
         let reason = self.reason.as_ref();
         reason.map_or_else(String::new, |reason| format!(": {reason}"))
     }
@@ -601,6 +604,7 @@ pub fn cancel_job(
 ) -> Result<(), FleetError> {
     let abort = Abort {
         why: why.to_owned(),
+        part: None,
     };
     // The engine ends them also where the store is gone.
     let written = store.create_json(&Interrupt::new(), ABORT, &abort);

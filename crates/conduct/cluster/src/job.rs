@@ -13,10 +13,14 @@ pub const JOB_SCHEMA: &str = "stillwell/cluster-job/v1";
 /// Names the shape of a job that is a suite.
 pub(crate) const SUITE_SCHEMA: &str = "stillwell/cluster-suite/v1";
 
+/// Names the shape of a job that is one run.
+pub(crate) const RUN_SCHEMA: &str = "stillwell/cluster-run/v1";
+
 pub(crate) const JOB: &str = "job.json";
 pub(crate) const ENGINE: &str = "engine.json";
 pub(crate) const START: &str = "start.json";
 pub(crate) const ABORT: &str = "abort.json";
+pub(crate) const MEMBERS: &str = "members.json";
 
 /// A load and its generators.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -121,6 +125,9 @@ pub(crate) struct Failed {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Abort {
     pub(crate) why: String,
+    /// The part of a run that failed, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) part: Option<String>,
 }
 
 /// Name of an object of a task.

@@ -18,6 +18,14 @@
 //! | `tasks/0000/failed.json` | generator | the reason why there will be none |
 //! | `abort.json` | controller | the reason why all end early |
 //!
+//! A [run on several machines](FleetRun) has three more kinds:
+//!
+//! | object | made by | content |
+//! | --- | --- | --- |
+//! | `members.json` | controller | the attempt of each task that counts, and the addresses of the hosts |
+//! | `tasks/0000/prepared`, `bound`, `quiet`, `stopped` | task | a point of the run that others wait for |
+//! | `tasks/0000/sent` | generator | the same, with the events that each stream has begun |
+//!
 //! Only `result` says that a task is complete, also if the engine disagrees.
 
 mod attempt;
@@ -30,6 +38,7 @@ mod generator;
 mod job;
 mod pause;
 mod rates;
+mod roles;
 mod status;
 mod store;
 mod suite;
@@ -43,6 +52,7 @@ pub use engine::{
 };
 pub use generator::{GenerateError, GeneratorEnd, generate};
 pub use job::{ClusterJob, JOB_SCHEMA};
+pub use roles::{FleetRun, FleetRunEnd, RunJob, RunTaskContext, RunTaskEnd};
 pub use status::{GeneratorProgress, JobStatus, job_status};
 pub use store::{Created, JobStore, RetryBounds, Store, StoreError};
 pub use suite::{ExperimentNode, FleetSuite, SuiteJob, SuiteTask};

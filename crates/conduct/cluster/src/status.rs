@@ -1,5 +1,7 @@
 //! The state of a job, from its store.
 
+use serde::de::DeserializeOwned;
+use stillwell_plan::RunRoles;
 use stillwell_run::Interrupt;
 
 use crate::engine::JobHandle;
@@ -7,6 +9,7 @@ use crate::job::{
     ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, Ready, START, Start, failed_name, ready_name,
     result_name,
 };
+use crate::roles::RunJob;
 use crate::store::{JobStore, StoreError};
 use crate::suite::SuiteJob;
 
@@ -19,8 +22,10 @@ pub struct JobStatus {
     pub is_started: bool,
     /// The reason of an early end.
     pub abort: Option<String>,
-    /// Each generator.
+    /// Each generator, or each task of a run or suite.
     pub generators: Vec<GeneratorProgress>,
+    /// Roles of the tasks of a run.
+    pub roles: Option<RunRoles>,
 }
 
 /// State of a generator.
@@ -44,9 +49,11 @@ pub fn job_status(
     store: &JobStore,
     interrupt: &Interrupt,
 ) -> Result<Option<JobStatus>, StoreError> {
-    let (tasks, is_suite) = match SuiteJob::read(store, interrupt)? {
-        Some(suite) => (suite.experiments.len(), true),
-        None => match store.get_json::<ClusterJob>(interrupt, JOB)? {
+    let roles = RunJob::read(store, interrupt)?.map(|job| job.roles);
+    let (tasks, is_suite) = match (SuiteJob::read(store, interrupt)?, roles) {
+        (Some(suite), _) => (suite.experiments.len(), true),
+        (_, Some(roles)) => (roles.tasks().into(), false),
+        _ => match store.get_json::<ClusterJob>(interrupt, JOB)? {
             Some(job) => (job.generators.into(), false),
             None => return Ok(None),
         },
@@ -60,6 +67,7 @@ pub fn job_status(
             .get_json::<Abort>(interrupt, ABORT)?
             .map(|abort| abort.why),
         generators: generators.collect::<Result<_, _>>()?,
+        roles,
     }))
 }
 
@@ -74,18 +82,18 @@ fn progress(
     if let Some(failed) = store.get_json::<Failed>(interrupt, &failed_name(task))? {
         return Ok(GeneratorProgress::Failed(failed.why));
     }
-    Ok(match latest_ready(store, interrupt, task)? {
+    Ok(match latest_ready::<Ready>(store, interrupt, task)? {
         Some(ready) => GeneratorProgress::Ready(ready.node),
         None => GeneratorProgress::Waiting,
     })
 }
 
 /// Returns the last attempt of a task that is ready.
-pub(crate) fn latest_ready(
+pub(crate) fn latest_ready<T: DeserializeOwned>(
     store: &JobStore,
     interrupt: &Interrupt,
     task: usize,
-) -> Result<Option<Ready>, StoreError> {
+) -> Result<Option<T>, StoreError> {
     let mut latest = None;
     for number in 0.. {
         match store.get_json(interrupt, &ready_name(task, number))? {

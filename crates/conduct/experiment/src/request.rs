@@ -64,6 +64,7 @@ pub(crate) fn request(
             metrics: about.options.metrics.clone(),
             ..Exports::default()
         },
+        fleet: None,
     }
 }
 

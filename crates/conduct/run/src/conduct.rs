@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use stillwell_capture::{CaptureError, Manifest, Note, make_private};
-use stillwell_plan::PhasesPlan;
 use stillwell_plan::placement::{IsolationPlan, Wanted};
+use stillwell_plan::{PhasesPlan, RunHosts};
 use stillwell_scope::{NetworkNamespace, PartFailure, Place, Scope, Token, explain};
 use stillwell_target::Links;
 use stillwell_units::{Nanos, Seed};
@@ -133,11 +133,14 @@ impl Conductors {
     /// each run has its own.
     fn start(
         &mut self,
-        request: RunRequest,
+        mut request: RunRequest,
         interrupt: &Interrupt,
         stand: Stand,
         link: Option<Link>,
     ) -> Result<Answer, ConductError> {
+        if request.fleet.is_none() {
+            request.plan = request.plan.between(&RunHosts::default());
+        }
         for path in [&request.folder, &request.places.state] {
             make_private(path).map_err(|source| ConductError::Folder {
                 path: path.clone(),

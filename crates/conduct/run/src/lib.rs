@@ -17,6 +17,7 @@
 
 mod conduct;
 mod export;
+mod fleet;
 mod interrupt;
 mod load;
 pub mod machine;
@@ -33,6 +34,7 @@ mod together;
 
 pub use conduct::{ConductError, conduct, conduct_together};
 pub use export::Exports;
+pub use fleet::{FleetStart, Milestone, RunFleet};
 pub use interrupt::Interrupt;
 pub use load::{
     AddressFamily, AgreeStart, ConductScenarioError, HostCpu, LoadBeside, LoadCapture, LoadEnd,

@@ -14,6 +14,7 @@ use stillwell_stamp::LedgerError;
 use stillwell_units::{Nanos, RunId};
 use stillwell_worker::{PrepareError, Prepared};
 
+use crate::fleet::RunFleet;
 use crate::recording;
 use crate::stamps::{self, RunLedger};
 use crate::steps::Controls;
@@ -58,6 +59,7 @@ impl Parts {
         plan: &RunPlan,
         run: &RunId,
         network: Option<&NetworkNamespace>,
+        fleet: Option<&RunFleet>,
     ) -> Result<Self, PartsError> {
         let mut controls = Controls::default();
         let sinks = bind_in(network, &plan.sinks)?.into_iter().zip(&plan.sinks);
@@ -66,8 +68,12 @@ impl Parts {
         let generators = plan.generators.iter().map(build);
         let generators = generators.collect::<Result<_, _>>()?;
         let generators = stamps::number(generators, run).map_err(PartsError::Generator)?;
-        let ledger = stamps::ledger(&plan.generators, &generators, run)
-            .map_err(|source| PartsError::Ledger { source })?;
+        let ledger = match fleet {
+            None => stamps::ledger(&plan.generators, &generators, run),
+            Some(fleet) if fleet.has_sinks() => stamps::ledger_of_others(fleet.generators(), run),
+            Some(_) => Ok(None),
+        };
+        let ledger = ledger.map_err(|source| PartsError::Ledger { source })?;
         let entering = |sink: BoundSink| match &ledger {
             Some(ledger) => sink.with_ledger(Arc::clone(&ledger.shared)),
             None => sink,

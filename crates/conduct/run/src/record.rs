@@ -50,6 +50,7 @@ impl Record {
             ledger: None,
             busiest: Vec::new(),
             last_received: None,
+            machines: None,
             outcome: RunOutcome::Unfinished,
         };
         let writer = CaptureWriter::create(&request.folder, &manifest, request.secrets)?;

@@ -9,6 +9,7 @@ use stillwell_plan::{Phase, RunPlan};
 use stillwell_units::{Nanos, RunId, Secrets};
 
 use crate::export::Exports;
+use crate::fleet::RunFleet;
 
 /// One run to be made.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct RunRequest {
     pub run: RunId,
     /// Files besides the capture.
     pub exports: Exports,
+    /// The other parts of a run on several machines.
+    pub fleet: Option<RunFleet>,
 }
 
 /// Progress of a run.

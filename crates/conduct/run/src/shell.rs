@@ -1,5 +1,6 @@
 //! The shell around the machine: waits for events and performs actions. It decides nothing.
 
+mod beyond;
 mod container;
 mod inspect;
 mod logs;
@@ -33,6 +34,7 @@ use crate::machine::{Action, Event, Machine};
 use crate::parts::Parts;
 use crate::record::Record;
 use crate::request::RunRequest;
+use crate::shell::beyond::Beyond;
 use crate::shell::mounts::Mounts;
 pub(crate) use crate::shell::progress::ProgressSender;
 use crate::stamps::RunLedger;
@@ -48,6 +50,8 @@ pub(crate) const BEATS_WAITING_MAX: usize = 64;
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 /// The longest time that stopping may take besides the target's own grace.
 const STOP_BESIDES: Nanos = Nanos::from_secs(6);
+/// The longest time that the end of a part waits for those of other machines.
+const FLEET_STOP_MAX: Nanos = Nanos::from_secs(30);
 /// The longest time that a phase mark waits for the sampler.
 const MARK_MAX: Nanos = Nanos::from_secs(2);
 
@@ -129,6 +133,8 @@ pub(crate) struct Shell {
     ledger: Option<RunLedger>,
     /// Missing events at the end of the drain.
     under_way: Option<u64>,
+    /// Waits for other parts of a run on several machines.
+    beyond: Beyond,
 }
 
 impl Shell {
@@ -141,19 +147,9 @@ impl Shell {
         let record = Record::begin(&request).map_err(|source| ConductError::Capture { source })?;
         let plan = &request.plan;
         let restarts = Restarts::of(plan);
-        let mut stop_deadline = plan.target.stop.grace + STOP_BESIDES;
-        if plan.observer.inspector.is_some() || plan.observer.perf.is_some() {
-            stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
-        }
-        if plan.observer.perf.is_some() {
-            stop_deadline += PERF_SCRIPT_LIMIT;
-        }
-        if matches!(plan.target.kind, TargetKind::Container(_)) {
-            // It waits, kills, and is called twice afterwards.
-            stop_deadline = stop_deadline + STOP_BESIDES + STOP_BESIDES + STOP_BESIDES;
-        }
+        let stop_deadline = stop_deadline(&request);
         let mut machine = Machine::new(plan.phases, &plan.timeline, stop_deadline);
-        if link.is_some() {
+        if link.is_some() || request.fleet.is_some() {
             machine = machine.together();
         }
         let (sender, messages) = sync_channel(EVENTS_WAITING_MAX);
@@ -198,6 +194,7 @@ impl Shell {
             processes: None,
             ledger: None,
             under_way: None,
+            beyond: Beyond::default(),
         })
     }
 
@@ -257,6 +254,7 @@ impl Shell {
             self.happen(Event::Interrupted(signal));
         }
         self.look_beside(failure);
+        self.look_beyond();
         let ends = self.scope.ends();
         self.parts_ended(&ends);
         self.watch_load();
@@ -339,7 +337,7 @@ impl Shell {
                     self.record.manifest.warnings.push(what.clone());
                     self.record.event(self.machine.phase(), what);
                 }
-                self.happen(Event::Stopped);
+                self.target_stopped();
             }
         }
     }
@@ -350,6 +348,9 @@ impl Shell {
         if let (Some(link), Some(failure)) = (&self.link, self.machine.failure()) {
             link.fail(failure);
         }
+        if let (Some(fleet), Some(failure)) = (&self.request.fleet, self.machine.failure()) {
+            fleet.fail(failure);
+        }
         self.perform_all(actions);
     }
 
@@ -358,4 +359,24 @@ impl Shell {
             self.perform(action);
         }
     }
+}
+
+/// Returns the longest time that stopping the target may take, and what is stopped with it.
+fn stop_deadline(request: &RunRequest) -> Nanos {
+    let plan = &request.plan;
+    let mut stop_deadline = plan.target.stop.grace + STOP_BESIDES;
+    if plan.observer.inspector.is_some() || plan.observer.perf.is_some() {
+        stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
+    }
+    if plan.observer.perf.is_some() {
+        stop_deadline += PERF_SCRIPT_LIMIT;
+    }
+    if matches!(plan.target.kind, TargetKind::Container(_)) {
+        // It waits, kills, and is called twice afterwards.
+        stop_deadline = stop_deadline + STOP_BESIDES + STOP_BESIDES + STOP_BESIDES;
+    }
+    if request.fleet.is_some() {
+        stop_deadline += FLEET_STOP_MAX;
+    }
+    stop_deadline
 }

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use stillwell_capture::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
+use stillwell_metric::Cell;
 use stillwell_plan::{GeneratorPlan, StampPlan};
 use stillwell_sink::{SharedLedger, StampedGenerator, StreamAccount};
 use stillwell_stamp::{Bounds, LedgerError, RunMark};
-use stillwell_units::{ByteSize, RunId, count};
+use stillwell_units::{ByteSize, RunId, as_usize};
 use stillwell_worker::{PrepareError, Prepared};
 
 /// Memory limit of a run's ledger. It is exact within that for 10⁹ events of which 1 % are missing.
@@ -28,9 +29,9 @@ pub(crate) fn number(prepared: Vec<Prepared>, run: &RunId) -> Result<Vec<Prepare
     let mark = RunMark::of(run);
     let mut next = 0;
     let numbered = prepared.into_iter().map(|generator| {
-        let streams = generator.streams().map_or(0, |streams| streams.len());
+        let streams = generator.all_streams();
         let generator = generator.numbered(mark, next)?;
-        next = next.saturating_add(count(streams));
+        next = next.saturating_add(streams);
         Ok(generator)
     });
     numbered.collect()
@@ -50,7 +51,30 @@ pub(crate) fn ledger(
             sent: prepared.streams()?,
         })
     });
-    let stamped: Vec<_> = stamped.collect();
+    of_stamped(stamped.collect(), run)
+}
+
+/// The account of what the generators of `plans` stamp in other processes, if they do.
+pub(crate) fn ledger_of_others(
+    plans: &[GeneratorPlan],
+    run: &RunId,
+) -> Result<Option<RunLedger>, LedgerError> {
+    let stamped = plans.iter().filter_map(|plan| {
+        let stamps = plan.stamps?;
+        let cells = std::iter::repeat_with(Cell::default);
+        Some(StampedGenerator {
+            id: plan.id.clone(),
+            plan: stamps,
+            sent: cells.take(as_usize(plan.all_streams())).collect(),
+        })
+    });
+    of_stamped(stamped.collect(), run)
+}
+
+fn of_stamped(
+    stamped: Vec<StampedGenerator>,
+    run: &RunId,
+) -> Result<Option<RunLedger>, LedgerError> {
     if stamped.is_empty() {
         return Ok(None);
     }
@@ -78,6 +102,7 @@ impl RunLedger {
             memory_bytes: memory.bytes(),
             quiet,
             under_way,
+            clock_error: None,
         }
     }
 }

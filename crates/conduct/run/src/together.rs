@@ -14,7 +14,7 @@ use stillwell_target::Division;
 use stillwell_units::{Nanos, Seed};
 
 pub(crate) use beside::{Beside, Foreign};
-pub(crate) use meeting::Link;
+pub(crate) use meeting::{Link, describe};
 
 /// Fewest CPUs for a duet: one for each target, and at least as many for us.
 const DUET_CPUS_MIN: usize = 4;

@@ -39,7 +39,7 @@ pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
 pub(crate) use self::cluster::{
     ClusterArguments, ClusterCommand, ClusterJobArguments, EngineName, GenerateArguments,
-    LoadFleetArguments, SuiteFleetArguments,
+    LoadFleetArguments, RunFleetArguments, SuiteFleetArguments,
 };
 pub(crate) use self::comment::{CommentArguments, CommentHost, CommentLayout};
 pub(crate) use self::compare::CompareArguments;
@@ -523,6 +523,8 @@ pub(crate) struct ObserveArguments {
     /// Target program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) target: Vec<String>,
+    #[command(flatten)]
+    pub(crate) fleet: RunFleetArguments,
 }
 
 /// `stillwell check`.

@@ -77,6 +77,8 @@ mod pull_requests;
 mod relay_disk;
 #[path = "cli/resume.rs"]
 mod resume;
+#[path = "cli/roles.rs"]
+mod roles;
 #[path = "cli/runs.rs"]
 mod runs;
 #[path = "cli/secrets.rs"]

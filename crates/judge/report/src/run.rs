@@ -5,7 +5,7 @@ pub(crate) mod stamps;
 
 use std::collections::BTreeMap;
 
-use stillwell_capture::Capture;
+use stillwell_capture::{Capture, RunMachines};
 use stillwell_plan::WorkUnit;
 use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64};
@@ -184,14 +184,27 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
         "times before events",
         figures.prefixes.map(stamps::prefixes),
     );
-    row("event latency", figures.event_latency.map(times));
-    row("from sent time", figures.event_transit.map(times));
+    let clock_error = figures
+        .ledger
+        .as_ref()
+        .and_then(|ledger| ledger.clock_error);
+    let between = |latency: TimeQuantiles| match clock_error {
+        Some(error) => format!(
+            "{} (± {}, clocks of machines)",
+            times(latency),
+            words::nanos(error)
+        ),
+        None => times(latency),
+    };
+    row("event latency", figures.event_latency.map(between));
+    row("from sent time", figures.event_transit.map(between));
     row("lateness", figures.lateness.map(times));
     row("response time", figures.response_time.map(times));
     row("service time", figures.service_time.map(times));
     row("first byte", figures.first_byte.map(times));
     row("status codes", statuses(&figures.statuses));
     row("outcomes", outcomes(figures));
+    row("machines", figures.machines.as_ref().map(machines));
     row("target CPU", cpu(run));
     row("target memory", memory(figures));
     for worker in &figures.workers {
@@ -214,6 +227,17 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
     row("foreign CPU", figures.foreign_cpu_share.map(of_host));
     row("steal", figures.steal_share.map(of_host));
     rows
+}
+
+/// `target on n0, generator 0 on n1 (slurm); 0.52 node minutes`.
+fn machines(machines: &RunMachines) -> String {
+    let tasks: Vec<String> = machines.tasks.iter().map(|task| task.name()).collect();
+    let minutes = float_from_u64(machines.held().as_u64()) / 60e9;
+    format!(
+        "{} ({}); {minutes:.2} node minutes",
+        tasks.join(", "),
+        machines.engine
+    )
 }
 
 /// `200: 1,190, 503: 10`.

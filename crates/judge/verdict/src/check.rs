@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_metric::{Unit, catalogue};
 use stillwell_plan::check::{Aggregation, SeriesSelector};
 use stillwell_plan::{CheckPlan, GoalMetric};
+use stillwell_units::{Nanos, float_from_u64};
 
 use crate::summary::Measured;
 use crate::window::Window;
@@ -48,11 +49,12 @@ pub enum CheckPassed {
 /// beat.
 ///
 /// Where the series has the name of a goal, such as `loss`, the run's number of that
-/// goal is held against them.
+/// goal is held against them. Latencies of events keep a bound only if they certainly do: they may be
+/// wrong by `clock_error`.
 pub(crate) fn check(
     plan: &CheckPlan,
     window: Option<&Window<'_>>,
-    goals: &BTreeMap<GoalMetric, Measured>,
+    (goals, clock_error): (&BTreeMap<GoalMetric, Measured>, Nanos),
 ) -> CheckResult {
     let goal = goal_of(&plan.series);
     let values = match &goal {
@@ -63,7 +65,12 @@ pub(crate) fn check(
             .collect(),
         None => window.map_or_else(Vec::new, |window| values(&plan.series, window)),
     };
-    let (low, high) = extremes(&values, plan.series.aggregation);
+    let (mut low, mut high) = extremes(&values, plan.series.aggregation);
+    if matches!(goal, Some(GoalMetric::EventLatency(_))) {
+        let error = float_from_u64(clock_error.as_u64());
+        low = low.map(|low| (low - error).max(0.0));
+        high = high.map(|high| high + error);
+    }
     let above = plan.upper.zip(high).map(|(bound, high)| high - bound);
     let below = plan.lower.zip(low).map(|(bound, low)| bound - low);
     let observed = match (above, below) {
@@ -140,4 +147,37 @@ fn extremes(values: &[f64], aggregation: Aggregation) -> (Option<f64>, Option<f6
 pub(crate) fn unit_of(metric: &str) -> &'static str {
     let known = catalogue::ALL.iter().find(|item| item.name == metric);
     known.map_or("", |metric| metric.unit.symbol())
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::goal::LatencyQuantile;
+
+    use super::*;
+
+    /// A latency between machines of 10 ms with an error of 2 ms is not certainly below 11 ms.
+    #[test]
+    fn a_bound_on_a_latency_between_machines_is_kept_only_with_its_error() {
+        let goal = GoalMetric::EventLatency(LatencyQuantile::P99);
+        let goals = BTreeMap::from([(goal.clone(), Measured::Value(10e6))]);
+        let passed = |upper, lower, error| {
+            let plan = CheckPlan {
+                name: "a".to_owned(),
+                description: None,
+                series: SeriesSelector {
+                    metric: goal.name().to_string(),
+                    id: None,
+                    aggregation: Aggregation::Each,
+                },
+                upper,
+                lower,
+            };
+            check(&plan, None, (&goals, Nanos::from_millis(error))).passed
+        };
+        assert_eq!(passed(Some(11e6), None, 0), CheckPassed::Pass);
+        assert_eq!(passed(Some(11e6), None, 2), CheckPassed::Fail);
+        assert_eq!(passed(Some(12e6), None, 2), CheckPassed::Pass);
+        assert_eq!(passed(None, Some(9e6), 2), CheckPassed::Fail);
+        assert_eq!(passed(None, Some(8e6), 2), CheckPassed::Pass);
+    }
 }

@@ -89,6 +89,12 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
          phase, because time synchronisation stepped the clock. Wait until it is stable.",
     ),
     (
+        "clocks_uncertain",
+        "Clocks of several machines were compared with an error of more than 100 ms, or drifted \
+         by as much, so latencies between machines are unknown. Use a store that answers faster, \
+         or synchronise the clocks.",
+    ),
+    (
         "environment_differs",
         "The host was not the same for both runs of a pair, for example another CPU count or \
          memory limit. Do not change limits while an experiment runs.",

@@ -213,6 +213,7 @@ fn manifest() -> Manifest {
         ledger: None,
         busiest: Vec::new(),
         last_received: None,
+        machines: None,
         outcome: RunOutcome::Completed,
     }
 }

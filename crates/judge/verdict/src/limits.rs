@@ -163,6 +163,10 @@ pub const WORKER_DELAYED_SHARE: f64 = 0.05;
 /// mentions it. It is no harm by itself.
 pub const FOREIGN_CPU_SHARE: f64 = 0.10;
 
+/// Clocks of machines are compared too coarsely for latencies between them if the error may be larger
+/// than this.
+pub const CLOCK_ERROR: Nanos = Nanos::from_millis(100);
+
 /// Largest difference between the wall clock's and the monotonic clock's idea of
 /// the same stretch of time; slewing stays below 0.05 % of it.
 pub const CLOCK_STEP: Nanos = Nanos::from_millis(100);

@@ -146,6 +146,22 @@ pub enum RunWarning {
         /// Their number.
         count: u64,
     },
+    /// Clocks of machines were compared too coarsely for latencies between them.
+    ClocksUncertain {
+        /// Bound on the error of latencies.
+        #[serde(rename = "error_ns")]
+        error: Nanos,
+        /// Largest accepted value.
+        #[serde(rename = "limit_ns")]
+        limit: Nanos,
+    },
+    /// A warning about one machine of a run on several.
+    OnMachine {
+        /// Role and node of its task.
+        task: String,
+        /// The warning.
+        warning: Box<Self>,
+    },
     /// A sink was the limit.
     SinkSaturated {
         /// Name of the sink.
@@ -193,6 +209,8 @@ impl RunWarning {
                 by_wall_clock || (*share > limit_counted && !is_of_memory)
             }
             Self::BodiesUnread { .. } => metric.is_of_arrivals(),
+            Self::ClocksUncertain { .. } => matches!(metric, GoalMetric::EventLatency(_)),
+            Self::OnMachine { warning, .. } => warning.spoils(metric),
             Self::DatagramsDropped { .. } => {
                 metric.is_of_arrivals() || *metric == GoalMetric::EgressThroughput
             }
@@ -256,6 +274,7 @@ impl fmt::Display for RunWarning {
                 "environment differs within the pair: {fact} was {baseline} for the baseline and \
                  {here} for this run"
             ),
+            Self::OnMachine { task, warning } => write!(f, "{task}: {warning}"),
             _ => self.write_limit(f),
         }
     }
@@ -266,6 +285,8 @@ impl RunWarning {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
+            Self::ClocksUncertain { .. } => "clocks_uncertain",
+            Self::OnMachine { warning, .. } => warning.code(),
             Self::NotCompleted { .. } => "not_completed",
             Self::TargetDied { .. } => "target_died",
             Self::PartFailed { .. } => "part_failed",
@@ -290,9 +311,13 @@ impl RunWarning {
     /// Returns true if a limit was exceeded, and the numbers exist: `validity: off` ignores it.
     #[must_use]
     pub const fn is_of_limit(&self) -> bool {
+        if let Self::OnMachine { warning, .. } = self {
+            return warning.is_of_limit();
+        }
         matches!(
             self,
-            Self::ClockStepped { .. }
+            Self::ClocksUncertain { .. }
+                | Self::ClockStepped { .. }
                 | Self::CpuSteal { .. }
                 | Self::GeneratorLate { .. }
                 | Self::GeneratorLimit { .. }
@@ -396,6 +421,13 @@ impl RunWarning {
                      more workers or lower the rate"
                 )
             }
+            Self::ClocksUncertain { error, limit } => write!(
+                f,
+                "clocks uncertain: latencies between machines may be wrong by {} (limit {}); use a \
+                 store that answers faster, or synchronise the clocks",
+                nanos(*error),
+                nanos(*limit)
+            ),
             Self::RateNotReached {
                 id,
                 unit,

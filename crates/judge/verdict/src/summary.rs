@@ -2,6 +2,7 @@
 
 mod environment;
 mod figures;
+mod machines;
 mod notes;
 mod series;
 mod slope;
@@ -12,7 +13,7 @@ mod warnings;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use stillwell_capture::{Capture, LedgerRecord, Restart, RunIdentity, RunOutcome};
+use stillwell_capture::{Capture, LedgerRecord, Restart, RunIdentity, RunMachines, RunOutcome};
 use stillwell_plan::Validity;
 use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_units::{Nanos, RunId};
@@ -162,6 +163,9 @@ pub struct RunFigures {
     /// Fate of every stamped event of the whole run.
     #[serde(default)]
     pub ledger: Option<LedgerRecord>,
+    /// Machines of the run, if it had several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machines: Option<RunMachines>,
     /// Time that the target went on sending after the load had ended; `None` where
     /// it had not ended when the drain did, and without a drain.
     #[serde(default, rename = "drain_ns")]
@@ -391,12 +395,15 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
     }
     let values = values::values(capture, &window, &figures);
     let checks = manifest.plan.checks.iter();
-    let checks = checks.map(|plan| check::check(plan, window.as_ref().ok(), &values));
+    let clock_error = machines::clock_error(manifest);
+    let checks =
+        checks.map(|plan| check::check(plan, window.as_ref().ok(), (&values, clock_error)));
     let (series, series_left_out) = window.as_ref().map_or_else(
         |_| (BTreeMap::new(), 0),
         |window| series::numbers(window, &figures),
     );
     let mut warnings = warnings::warnings(capture, window.as_ref().ok(), &figures);
+    machines::add(manifest, &mut warnings);
     let mut notes = notes::notes(
         capture,
         window.as_ref().ok(),

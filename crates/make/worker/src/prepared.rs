@@ -16,7 +16,7 @@ use stillwell_plan::{GeneratorPlan, RatePlan, RateUnit, StampPlan};
 use stillwell_scope::clock::FixedWall;
 use stillwell_scope::{Place, Scope, Tasks, Token, clock};
 use stillwell_stamp::{RunMark, StreamId};
-use stillwell_units::{ByteSize, Moment, Seed};
+use stillwell_units::{ByteSize, Moment, Seed, as_usize};
 
 use crate::error::TransportError;
 use crate::file_control::FileControl;
@@ -52,6 +52,8 @@ struct PreparedStamps {
     first: u32,
     /// Streams of each connection.
     orders: u32,
+    /// Streams of the processes before this one, and of all.
+    others: (u32, u32),
     /// One for each stream.
     counts: Arc<[Cell]>,
     /// Clock of the times before events.
@@ -183,7 +185,7 @@ impl Prepared {
     ) -> Result<Self, PrepareError> {
         let stamps = plan.transport.properties().stamps;
         check_stamps(plan, |form| stamps.carries(form))?;
-        let workers = Share::all(plan.concurrency.workers().into())
+        let workers = shares_of(plan)
             .map(|share| PreparedWorker::new(plan, share, sources.clone()))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self::with(plan, workers, opener))
@@ -234,8 +236,12 @@ impl Prepared {
             is_fresh: false,
             ends,
             over,
-            stamps: plan.stamps.map(|plan| PreparedStamps {
-                plan,
+            stamps: plan.stamps.map(|stamps| PreparedStamps {
+                plan: stamps,
+                others: (
+                    orders.saturating_mul(plan.concurrency.connections_before().into()),
+                    plan.all_streams(),
+                ),
                 run: RunMark::NONE,
                 first: 0,
                 orders,
@@ -344,13 +350,22 @@ impl Prepared {
         Some(Arc::clone(&stamps.counts))
     }
 
+    /// Number of the streams of all processes that share this generator; zero if it has no
+    /// delivery ledger.
+    #[must_use]
+    pub fn all_streams(&self) -> u32 {
+        let stamps = self.stamps.as_ref().filter(|_| self.streams().is_some());
+        stamps.map_or(0, |stamps| stamps.others.1)
+    }
+
     /// The same, with stamps of `run` whose streams have the numbers from `first`
-    /// on.
+    /// on, those of processes before this one included.
     ///
     /// # Errors
     /// [`PrepareError::Streams`] where they are more than there can be.
     pub fn numbered(mut self, run: RunMark, first: u32) -> Result<Self, PrepareError> {
         if let Some(stamps) = &mut self.stamps {
+            let first = first.saturating_add(stamps.others.0);
             let last = u64::from(first) + stamps.counts.len() as u64 - 1;
             let can_be = u32::try_from(last).ok().and_then(StreamId::new).is_some();
             if !can_be {
@@ -390,7 +405,7 @@ impl Prepared {
             let unit = self.rate.unit;
             let first = streams;
             streams += u32::from(prepared.connections);
-            let name = format!("gen-{}-{index}", self.id);
+            let name = format!("gen-{}-{}", self.id, prepared.share.index());
             let (rate, opener, stop) = (self.rate.clone(), Arc::clone(&self.opener), stop.clone());
             let turns = self.turns.clone();
             let recipe = prepared.recipe.take().filter(|_| is_fresh);
@@ -499,7 +514,7 @@ impl PreparedWorker {
                 .filter(|_| plan.transport.sends_payload()),
             set,
             share,
-            connections: connections_of(plan, share),
+            connections: plan.concurrency.connections_of(share.index()),
             shard: Arc::new(shard),
             spacing: plan.transport.spacing(),
             spacing_seed: plan.seed.derive("spacing", 0),
@@ -547,9 +562,10 @@ impl PreparedWorker {
     }
 }
 
-/// An even share of the connections; the first workers have the odd ones.
-fn connections_of(plan: &GeneratorPlan, share: Share) -> u16 {
-    let (connections, workers) = (plan.concurrency.connections(), plan.concurrency.workers());
-    let has_odd_one = share.index() < u32::from(connections % workers);
-    connections / workers + u16::from(has_odd_one)
+/// Returns the shares of the workers of this process.
+fn shares_of(plan: &GeneratorPlan) -> impl Iterator<Item = Share> {
+    let numbers = plan.concurrency.worker_numbers();
+    Share::all(plan.concurrency.all_workers())
+        .skip(as_usize(numbers.start))
+        .take(numbers.len())
 }

@@ -60,6 +60,9 @@ struct LedgerState {
     owners: Vec<usize>,
     /// One for each generator.
     times: Vec<Times>,
+    /// Lead of the clock of each stream's generator over this one, in nanoseconds; empty if all
+    /// have this clock.
+    leads: Vec<i64>,
 }
 
 /// Latencies of events, from the intended time and from the sent time.
@@ -123,6 +126,7 @@ impl SharedLedger {
                 ledger: Ledger::new(expected)?,
                 owners,
                 times,
+                leads: Vec::new(),
             }),
         })
     }
@@ -144,6 +148,25 @@ impl SharedLedger {
             accounts.collect()
         };
         self.generators.iter().map(of_generator).collect()
+    }
+
+    /// Sets the lead of the clock of each stream's generator over the clock of this process, in
+    /// nanoseconds, by the number of the stream.
+    pub fn set_leads(&self, leads: Vec<i64>) {
+        self.lock().leads = leads;
+    }
+
+    /// Sets the number of events that each stream has begun, where other processes send them.
+    pub fn set_sent(&self, counts: &[u64]) {
+        // Under the lock, so only one thread writes.
+        let _state = self.lock();
+        let cells = self
+            .generators
+            .iter()
+            .flat_map(|stamped| stamped.generator.sent.iter());
+        for (cell, count) in cells.zip(counts) {
+            cell.set(*count);
+        }
     }
 
     /// Beginnings of stamps that were none, stamps of others, and the memory that
@@ -296,6 +319,14 @@ impl LedgerState {
 
     #[inline(always)]
     fn enter(&mut self, matched: &StampMatch, now: Moment) {
+        let now = match matched {
+            StampMatch::Stamp { stamp, .. } if !self.leads.is_empty() => {
+                let stream = as_usize(stamp.stream.number());
+                let lead = self.leads.get(stream).copied().unwrap_or(0);
+                Moment::new(now.as_u64().saturating_add_signed(lead))
+            }
+            _ => now,
+        };
         let Some(arrival) = self.ledger.take_in(matched, now) else {
             return;
         };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use stillwell_plan::StampPlan;
+use stillwell_units::Nanos;
 
 /// Fate of every stamped event of a run, from its first event to the end of
 /// its last sink.
@@ -22,6 +23,13 @@ pub struct LedgerRecord {
     /// Events that had been sent and had not arrived when the drain ended; `None`
     /// if the run did not come so far.
     pub under_way: Option<u64>,
+    /// Bound on the error of latencies between machines; `None` if one machine sent and received.
+    #[serde(
+        default,
+        rename = "clock_error_ns",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub clock_error: Option<Nanos>,
 }
 
 /// Fate of the stamped events of one generator. Everything is counted in

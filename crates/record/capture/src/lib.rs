@@ -30,6 +30,7 @@ mod profiles;
 mod read;
 mod results;
 pub mod rows;
+mod run_merge;
 mod samples;
 pub mod schema;
 mod series;
@@ -51,6 +52,7 @@ pub use private::{
 pub use profiles::{PROFILES, RunProfiles, StoredProfile};
 pub use read::{Capture, OpenError};
 pub use results::{ResultRow, ResultRun, write_results};
+pub use run_merge::{RunMachines, RunMergeError, RunPart, RunTask, RunTaskResult, merge_runs};
 pub use samples::{SampleFormat, SampleWriter};
 pub use series::{Point, Series, SeriesTable};
 pub use write::{CaptureError, CaptureWriter};

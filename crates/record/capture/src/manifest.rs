@@ -5,6 +5,7 @@ use stillwell_plan::{Phase, RunPlan};
 use stillwell_units::{Moment, Nanos, RunId};
 
 use crate::ledger::LedgerRecord;
+use crate::run_merge::RunMachines;
 
 /// Names the shape of [`Manifest`]; keys are added within a version and never
 /// removed.
@@ -59,6 +60,9 @@ pub struct Manifest {
     /// When the last byte came to a sink, if any came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_received: Option<Moment>,
+    /// Machines of the run, if it had several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machines: Option<RunMachines>,
     /// Outcome of the run.
     pub outcome: RunOutcome,
 }

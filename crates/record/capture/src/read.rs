@@ -59,13 +59,7 @@ impl Capture {
     /// [`OpenError`] with the file and what was wrong with it.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let manifest = Manifest::open(folder)?;
-        let path = folder.join(JOURNAL);
-        let rows = if path.exists() {
-            read_journal(&path).map_err(at(&path))?
-        } else {
-            let path = folder.join(SERIES);
-            read_parquet(&path).map_err(at(&path))?
-        };
+        let rows = read_rows(folder)?;
         let path = folder.join(EVENTS);
         let events = read_events(&path).map_err(at(&path))?;
         Ok(Self {
@@ -74,6 +68,16 @@ impl Capture {
             events,
         })
     }
+}
+
+/// Reads the rows of the capture in `folder`, from its journal if its writer was killed.
+pub(crate) fn read_rows(folder: &Path) -> Result<Vec<Row>, OpenError> {
+    let path = folder.join(JOURNAL);
+    if path.exists() {
+        return read_journal(&path).map_err(at(&path));
+    }
+    let path = folder.join(SERIES);
+    read_parquet(&path).map_err(at(&path))
 }
 
 fn table(rows: Vec<Row>) -> SeriesTable {
@@ -97,7 +101,7 @@ fn read_journal(path: &Path) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn read_events(path: &Path) -> io::Result<Vec<EventRecord>> {
+pub(crate) fn read_events(path: &Path) -> io::Result<Vec<EventRecord>> {
     let text = fs::read_to_string(path)?;
     let parsed = text.lines().map(serde_json::from_str);
     // A last line that was cut is left out.

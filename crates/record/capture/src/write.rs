@@ -133,7 +133,11 @@ impl CaptureWriter {
     }
 }
 
-fn write_run(folder: &Path, manifest: &Manifest, secrets: Secrets) -> Result<(), CaptureError> {
+pub(crate) fn write_run(
+    folder: &Path,
+    manifest: &Manifest,
+    secrets: Secrets,
+) -> Result<(), CaptureError> {
     let value = serde_json::to_value(manifest).map_err(io::Error::from);
     let value = value.map_err(at(&folder.join(MANIFEST)))?;
     write_manifest(folder, &secrets.json(value))

@@ -64,6 +64,7 @@ fn manifest() -> Manifest {
         ledger: None,
         busiest: Vec::new(),
         last_received: None,
+        machines: None,
         outcome: RunOutcome::Unfinished,
     }
 }

@@ -58,6 +58,19 @@ pub struct GeneratorPlan {
     pub stamps: Option<StampPlan>,
 }
 
+impl GeneratorPlan {
+    /// Number of the streams of stamped events of all processes that share this generator: each
+    /// connection has some, also if nothing is stamped.
+    #[must_use]
+    pub fn all_streams(&self) -> u32 {
+        let connections = u32::from(self.concurrency.all_connections());
+        self.transport
+            .properties()
+            .streams
+            .saturating_mul(connections)
+    }
+}
+
 /// The transport of bytes to the target.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -150,6 +150,7 @@ fn container(
         "env": [
             field("STILLWELL_POD", "metadata.uid"),
             field("STILLWELL_NODE", "spec.nodeName"),
+            field("STILLWELL_ADDRESS", "status.podIP"),
         ],
         // Equal requests and limits: the pod is `Guaranteed`.
         "resources": {"requests": resources, "limits": resources},

@@ -11,6 +11,7 @@ use stillwell_target::INSPECTOR_STOP;
 use stillwell_units::Moment;
 use stillwell_worker::Prepared;
 
+use crate::fleet::Milestone;
 use crate::machine::{Action, Event};
 use crate::parts::Parts;
 use crate::request::Progress;
@@ -27,7 +28,7 @@ impl Shell {
         match action {
             Action::Enter(phase) => self.enter(phase),
             Action::Prepare => self.prepare(),
-            Action::StartTarget => self.start_target(),
+            Action::StartTarget => self.start_target_in_turn(),
             Action::AwaitReady => self.await_ready(),
             Action::Meet => self.meet(),
             Action::StartLoad => self.start_load(),
@@ -53,7 +54,7 @@ impl Shell {
         self.record.enter(phase, moment);
         self.quiet_since = None;
         if phase == Phase::Stop {
-            let ledger = self.ledger.as_ref();
+            let ledger = self.ledger.as_ref().filter(|_| self.has_counts());
             self.under_way = ledger.map(|ledger| ledger.shared.missing());
         }
         if let Some(link) = self.link.as_ref().filter(|_| phase == Phase::Drain) {
@@ -136,12 +137,13 @@ impl Shell {
         let mut plan = self.request.plan.placed(&self.request.places);
         let (run, sender) = (self.request.run, self.sender.clone());
         let network = self.links.as_ref().map(|links| links.sinks().clone());
+        let fleet = self.request.fleet.clone();
         let target = plan.target.filled(&self.request.places);
         for generator in &mut plan.generators {
             *generator = generator.beside(&target);
         }
         self.spawn("prepare", move |_| {
-            let parts = Parts::prepare(&plan, &run, network.as_ref());
+            let parts = Parts::prepare(&plan, &run, network.as_ref(), fleet.as_ref());
             let parts = parts.map_err(|error| explain(&error));
             sender.send(ShellMessage::Prepared(parts))?;
             Ok(())
@@ -184,10 +186,12 @@ impl Shell {
         let over = |generator: &Prepared| generator.over().to_vec();
         self.load_over = parts.generators.iter().flat_map(over).collect();
         self.generators = parts.generators;
+        self.count_beyond();
+        self.listen_beyond();
         self.happen(Event::Prepared);
     }
 
-    fn start_target(&mut self) {
+    pub(super) fn start_target(&mut self) {
         let plan = self.request.plan.target.filled(&self.request.places);
         match plan.kind {
             TargetKind::Container(container) => self.find_container(*container),
@@ -256,6 +260,9 @@ impl Shell {
         if let Some(link) = &self.link {
             link.ready(clock::now());
         }
+        if let Some(fleet) = &self.request.fleet {
+            fleet.reach(Milestone::Ready);
+        }
     }
 
     fn start_load(&mut self) {
@@ -263,7 +270,9 @@ impl Shell {
         let plan = &self.request.plan;
         let reserved = plan.placement.reserved;
         let link = self.link.as_ref();
-        let start = link.and_then(Link::start).unwrap_or_else(clock::now);
+        let agreed = link.and_then(Link::start);
+        let agreed = agreed.or_else(|| self.beyond.start.as_ref().map(|start| start.at));
+        let start = agreed.unwrap_or_else(clock::now);
         let turns = link.and_then(|link| link.turns(start, &plan.phases));
         for generator in std::mem::take(&mut self.generators) {
             let mut generator = generator.fresh();
@@ -318,6 +327,7 @@ impl Shell {
         self.links_end();
         self.take_beats();
         self.parts_ended(&ends);
+        self.end_load_beyond();
         self.finish_logs();
         self.record.manifest.target = self.target_end();
         let restarts = self.restarts.as_ref();

@@ -145,6 +145,7 @@ impl Shell {
             && self.load_over.iter().all(Token::is_cancelled)
             && !self.machine.is_without_target()
             && !self.machine.awaits_step()
+            && self.may_be_quiet()
         {
             self.quiet_since = None;
             self.was_quiet = true;

@@ -156,7 +156,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The end of a run, for the one beside it.
-fn describe(outcome: &RunOutcome) -> String {
+pub(crate) fn describe(outcome: &RunOutcome) -> String {
     match outcome {
         RunOutcome::Unfinished | RunOutcome::Completed => "it ended".to_owned(),
         RunOutcome::CouldNotStart { reason } => format!("it could not start: {reason}"),

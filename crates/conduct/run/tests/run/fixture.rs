@@ -70,6 +70,7 @@ pub(crate) fn request(name: &str, below: &TempDir) -> RunRequest {
         command: Vec::new(),
         run: RunId::from_bytes(run),
         exports: Exports::default(),
+        fleet: None,
     }
 }
 

@@ -58,6 +58,38 @@ pub(crate) struct SuiteFleetArguments {
     pub(crate) engine_option: Vec<String>,
 }
 
+/// One run on several machines.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Several machines, see docs/cluster.md")]
+pub(crate) struct RunFleetArguments {
+    /// Run target, sinks and generators as tasks, which this engine starts
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ENGINE",
+        requires = "store",
+        conflicts_with_all = [
+            "target_pid", "target_container", "target_image", "stats_sink", "stats_listen"
+        ]
+    )]
+    pub(crate) on: Option<EngineName>,
+    /// Number of machines with generators; rates and connections are those of all together
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) generators: u16,
+    /// Number of machines with sinks: 0 for sinks beside the target, or 1
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "on", value_parser = clap::value_parser!(u16).range(0..=1))]
+    pub(crate) sinks: u16,
+    /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE", requires = "on")]
+    pub(crate) store: Option<PathBuf>,
+    /// Name of the job in the store [default: a random name]
+    #[arg(long, value_name = "NAME", requires = "on")]
+    pub(crate) job: Option<String>,
+    /// Option of the engine, as of `load`; repeatable
+    #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
+    pub(crate) engine_option: Vec<String>,
+}
+
 /// Engines, which start tasks on machines.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum EngineName {

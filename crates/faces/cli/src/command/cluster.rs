@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use stillwell_cluster::{
     Attempt, Engine, GeneratorEnd, GeneratorProgress, JobStatus, JobStore, LocalEngine,
-    RetryBounds, Store, SuiteJob, cancel_job, engine_of, generate, job_status,
+    RetryBounds, RunJob, Store, SuiteJob, cancel_job, engine_of, generate, job_status,
 };
 use stillwell_config::files::read_text;
+use stillwell_plan::TaskRole;
 use stillwell_run::Interrupt;
 use stillwell_scope::explain;
 use stillwell_units::Nanos;
@@ -52,15 +53,22 @@ fn status(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
         text.push_str(&line);
     }
     for (index, generator) in status.generators.iter().enumerate() {
+        let name = u16::try_from(index)
+            .ok()
+            .and_then(|task| status.roles?.role(task))
+            .map_or_else(|| format!("generator {index}"), TaskRole::name);
         let state = match generator {
             GeneratorProgress::Waiting => "waiting".to_owned(),
+            GeneratorProgress::Ready(node) if status.is_started && status.roles.is_some() => {
+                format!("running on {node}")
+            }
             GeneratorProgress::Ready(node) if status.is_started => format!("sending on {node}"),
             GeneratorProgress::Ready(node) => format!("ready on {node}"),
             GeneratorProgress::Complete => "complete".to_owned(),
             GeneratorProgress::Failed(why) => format!("failed: {why}"),
         };
         // A text takes every byte.
-        writeln!(text, "generator {index}: {state}").unwrap_or_default();
+        writeln!(text, "{name}: {state}").unwrap_or_default();
     }
     if let Some(why) = &status.abort {
         writeln!(text, "ended early: {why}").unwrap_or_default();
@@ -106,6 +114,9 @@ fn be_generator(arguments: &GenerateArguments) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::new();
     if let Some(suite) = SuiteJob::read(&store, &interrupt).map_err(could_not)? {
         return super::run::fleet::be_task(&suite, &store, &attempt);
+    }
+    if let Some(run) = RunJob::read(&store, &interrupt).map_err(could_not)? {
+        return super::observe::fleet::be_task(&run, &store, &attempt);
     }
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;

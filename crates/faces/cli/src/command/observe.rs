@@ -1,5 +1,7 @@
 //! `stillwell observe`.
 
+pub(crate) mod fleet;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +33,9 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
+    if let Some(engine) = arguments.fleet.on {
+        return fleet::run(arguments, engine, paint);
+    }
     let overrides = overrides(arguments)?;
     let loaded = loader()
         .run_plan(&arguments.file, &overrides)
@@ -193,6 +198,7 @@ pub(crate) fn request(plan: RunPlan, folder: PathBuf, file: &Path) -> anyhow::Re
         secrets: secrets::handling(),
         run: RunId::from_bytes(name),
         exports: Exports::default(),
+        fleet: None,
     })
 }
 

@@ -57,6 +57,7 @@ fn exactly(count: u64) -> CountBounds {
 
 fn ledger(count: u64) -> LedgerRecord {
     LedgerRecord {
+        clock_error: None,
         generators: vec![LedgerFigures {
             id: "bench".to_owned(),
             expected: StampPlan::ALL,

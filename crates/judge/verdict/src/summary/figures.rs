@@ -21,6 +21,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         target_cpus: manifest.target_cpus.clone(),
         own_cpus: manifest.own_cpus.clone(),
         ledger: manifest.ledger.clone(),
+        machines: manifest.machines.clone(),
         prefixes: prefixes(&capture.series),
         work: WorkUnit::of(&manifest.plan.generators),
         drain: drain(manifest),

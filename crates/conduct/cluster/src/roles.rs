@@ -1,0 +1,113 @@
+//! One run on several machines: the target, the sinks and the generators are tasks.
+//!
+//! Payload goes from machine to machine as the experiment says. Everything else goes through the
+//! store, so nothing else listens.
+
+mod clock_bounds;
+mod controller;
+mod exchange;
+mod task;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use stillwell_plan::{RunHosts, RunRoles};
+use stillwell_run::Interrupt;
+use stillwell_units::{Nanos, RunId};
+
+pub use controller::{FleetRun, FleetRunEnd};
+pub use task::{RunTaskContext, RunTaskEnd};
+
+use crate::job::{JOB, RUN_SCHEMA};
+use crate::store::{JobStore, StoreError};
+
+/// A run on several machines, as its tasks read it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RunJob {
+    /// Names the shape.
+    pub schema: String,
+    /// Version of the controller; tasks of another one refuse.
+    pub version: String,
+    /// Working folder of the command.
+    pub folder: PathBuf,
+    /// The command line as typed. No secrets are in it.
+    pub words: Vec<String>,
+    /// Seed of the run.
+    pub seed: String,
+    /// Name of the run, which all stamps have.
+    pub run: RunId,
+    /// Roles of the tasks.
+    pub roles: RunRoles,
+}
+
+impl RunJob {
+    /// Returns the run that the command line `words` in `folder` names.
+    #[must_use]
+    pub fn new(
+        version: &str,
+        (folder, words): (PathBuf, Vec<String>),
+        seed: String,
+        run: RunId,
+        roles: RunRoles,
+    ) -> Self {
+        Self {
+            schema: RUN_SCHEMA.to_owned(),
+            version: version.to_owned(),
+            folder,
+            words,
+            seed,
+            run,
+            roles,
+        }
+    }
+
+    /// Returns the run of the job of `store`; `None` if the job is another one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not answer.
+    pub fn read(store: &JobStore, interrupt: &Interrupt) -> Result<Option<Self>, StoreError> {
+        #[derive(Deserialize)]
+        struct Kind {
+            schema: String,
+        }
+        let kind: Option<Kind> = store.get_json(interrupt, JOB)?;
+        if kind.is_none_or(|kind| kind.schema != RUN_SCHEMA) {
+            return Ok(None);
+        }
+        store.get_json(interrupt, JOB)
+    }
+
+    /// Returns true if `other` is the same run; names and seeds may differ.
+    fn is_alike(&self, other: &Self) -> bool {
+        self.roles == other.roles && self.folder == other.folder && self.version == other.version
+    }
+}
+
+/// An attempt of a task that has come to the store.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Member {
+    pub(crate) attempt: String,
+    pub(crate) node: String,
+    pub(crate) boot: String,
+    /// Its host on the network of the run.
+    pub(crate) address: IpAddr,
+    /// Start of its process, since 1970 by its own clock.
+    pub(crate) began: Nanos,
+}
+
+/// The attempts that count.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Members {
+    /// One for each task.
+    pub(crate) tasks: Vec<Member>,
+    pub(crate) hosts: RunHosts,
+}
+
+impl Members {
+    /// Returns the attempts, one for each task.
+    pub(crate) fn attempts(&self) -> Vec<String> {
+        let attempts = self.tasks.iter().map(|member| member.attempt.clone());
+        attempts.collect()
+    }
+}

@@ -1,0 +1,569 @@
+//! The controller of a run on several machines.
+
+use std::path::{Path, PathBuf};
+
+use stillwell_capture::{
+    GeneratorClock, Manifest, RunMachines, RunOutcome, RunPart, RunTask, RunTaskResult,
+};
+use stillwell_plan::{RunHosts, RunPlan, TaskRole};
+use stillwell_run::{Interrupt, Milestone};
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos, human};
+
+use super::clock_bounds::{error_over, lead_of};
+use super::{Member, Members, RunJob};
+use crate::attempt::boot_id;
+use crate::bundle;
+use crate::clocks::{self, ClockOffsets, ClockReading, ClockStage};
+use crate::controller::{
+    COMMIT_MAX, EngineView, FleetError, READY_MAX, RESULT_DELAY_MAX, START_LEAD, WaitReason,
+};
+use crate::engine::{Engine, JobHandle, Submission};
+use crate::job::{
+    ABORT, Abort, ENGINE, Failed, JOB, MEMBERS, START, Start, failed_name, of_task, result_name,
+};
+use crate::pause::pause;
+use crate::status::latest_ready;
+use crate::store::{Created, JobStore, StoreError};
+
+/// Time between two looks at the store.
+const LOOK_EVERY: Nanos = Nanos::from_millis(100);
+/// Time in which tasks end after an abort, beside the grace of the target and the close of a run.
+const ABORT_MAX: Nanos = Nanos::from_secs(20);
+/// The longest wait of a part for others at its end.
+const STOP_MAX: Nanos = Nanos::from_secs(40);
+
+/// The controller of a run on several machines.
+pub struct FleetRun<'a> {
+    /// The plan, as the command line names it.
+    pub plan: &'a RunPlan,
+    /// Objects of the job.
+    pub store: &'a JobStore,
+    /// The engine.
+    pub engine: &'a dyn Engine,
+    /// The program that each task runs.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: &'a [String],
+    /// Folder of logs.
+    pub logs: PathBuf,
+    /// Requests the early end.
+    pub interrupt: &'a Interrupt,
+    /// Receives progress for readers.
+    pub say: &'a dyn Fn(&str),
+}
+
+/// What is left of a run on several machines.
+#[derive(Debug)]
+pub struct FleetRunEnd {
+    /// Record of the run: that of the task with the target, with the plan of all tasks, the
+    /// machines and the outcome of the whole.
+    pub manifest: Manifest,
+    /// The captures of tasks, in the order of tasks; those without a result are left out.
+    pub parts: Vec<RunPart>,
+}
+
+impl std::fmt::Debug for FleetRun<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FleetRun")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Results while they are collected.
+struct Collected {
+    ends: Vec<Option<Result<RunTaskResult, String>>>,
+    /// The part that failed first, and why.
+    failure: Option<(usize, String)>,
+    /// True if some tasks may still answer pings.
+    is_live: bool,
+}
+
+impl FleetRun<'_> {
+    /// Makes the job, or returns the one that another controller made.
+    ///
+    /// # Errors
+    /// [`FleetError`] if the name is taken, or the store does not answer.
+    pub fn job(&self, job: RunJob) -> Result<RunJob, FleetError> {
+        if self.store.create_json(self.interrupt, JOB, &job)? == Created::Now {
+            return Ok(job);
+        }
+        match RunJob::read(self.store, self.interrupt)? {
+            Some(before) if before.is_alike(&job) => {
+                (self.say)(&format!("job {}: continuing", self.store.job()));
+                Ok(before)
+            }
+            _ => Err(StoreError::Taken(format!("job {}", self.store.job())).into()),
+        }
+    }
+
+    /// Has the tasks run, and writes the capture of each to a folder below `folder`, which has the
+    /// index of the task as its name.
+    ///
+    /// # Errors
+    /// [`FleetError`] if the run did not start, or no task has a result.
+    pub fn conduct(&self, job: &RunJob, folder: &Path) -> Result<FleetRunEnd, FleetError> {
+        let handle = self.handle(job)?;
+        let (members, start) = match self.begin(job, &handle)? {
+            Ok(begun) => begun,
+            Err((part, why)) => {
+                self.abort(part, &why)?;
+                self.end_tasks(job, &handle);
+                return Err(FleetError::NoStart(why));
+            }
+        };
+        let collected = self.collect(job, &handle, &members, &start, folder)?;
+        self.end_tasks(job, &handle);
+        self.put_together(job, &members, &start, collected, folder)
+    }
+
+    fn handle(&self, job: &RunJob) -> Result<JobHandle, FleetError> {
+        if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
+            return Ok(handle);
+        }
+        let workers = self.plan.generators.iter();
+        let workers = workers.map(|generator| generator.concurrency.workers());
+        let submission = Submission {
+            job: self.store.job(),
+            tasks: job.roles.tasks(),
+            cpus: workers.fold(0, u16::saturating_add).max(1),
+            program: &self.program,
+            arguments: self.arguments,
+            folder: self.store.store().folder(),
+            logs: &self.logs,
+            secrets: None,
+        };
+        let handle = self.engine.submit(&submission)?;
+        self.store.create_json(self.interrupt, ENGINE, &handle)?;
+        Ok(handle)
+    }
+
+    /// Waits until all tasks are there and ready, and agrees on a start. Otherwise returns the part
+    /// that prevents it, and the reason.
+    #[expect(
+        clippy::type_complexity,
+        reason = "a start, a run that does not start, and a store that does not answer"
+    )]
+    fn begin(
+        &self,
+        job: &RunJob,
+        handle: &JobHandle,
+    ) -> Result<Result<(Members, Start), (Option<String>, String)>, FleetError> {
+        let until = clock::now() + READY_MAX;
+        let tasks = usize::from(job.roles.tasks());
+        let mut engine = EngineView::new(self.engine, self.store, handle);
+        let mut reason = WaitReason::default();
+        let (mut members, mut shown) = (None, usize::MAX);
+        loop {
+            let mut there = vec![None; tasks];
+            let mut ready = 0;
+            for (task, member) in there.iter_mut().enumerate() {
+                if let Some(why) = self.failed(task)? {
+                    return Ok(Err((Some(name_of(job, task)), why)));
+                }
+                *member = latest_ready::<Member>(self.store, self.interrupt, task)?;
+                let name = of_task(task, Milestone::Ready.name());
+                ready += usize::from(self.store.get(self.interrupt, &name)?.is_some());
+            }
+            if std::mem::replace(&mut shown, ready) != ready {
+                (self.say)(&format!("{ready} of {tasks} tasks are ready"));
+            }
+            if let Some(signal) = self.interrupt.signal() {
+                return Ok(Err((None, format!("interrupted by signal {signal}"))));
+            }
+            let there: Vec<Member> = there.into_iter().flatten().collect();
+            if members.is_none() && there.len() == tasks {
+                members = Some(match self.gather(job, there)? {
+                    Ok(members) => members,
+                    Err(why) => return Ok(Err((None, why))),
+                });
+            }
+            if let (Some(members), true) = (&members, ready == tasks) {
+                let start = self.agree(job, members)?;
+                return Ok(start
+                    .map(|start| (members.clone(), start))
+                    .map_err(|why| (None, why)));
+            }
+            if let Some(task) = engine.ended_before(RESULT_DELAY_MAX)?.into_iter().next() {
+                let log = handle.log(task);
+                let why = format!("its process ended early; see {}", log.display());
+                let why = self.failed(task)?.unwrap_or(why);
+                return Ok(Err((Some(name_of(job, task)), why)));
+            }
+            if clock::now() >= until {
+                let why = format!("only {ready} of {tasks} tasks were ready in {READY_MAX}");
+                return Ok(Err((None, why + &reason.after())));
+            }
+            if let Some(why) = reason.look(self.engine, handle) {
+                (self.say)(&format!("a task waits: {why}"));
+            }
+            pause(self.interrupt, LOOK_EVERY);
+        }
+    }
+
+    /// Chooses the attempts that count, and their addresses.
+    fn gather(
+        &self,
+        job: &RunJob,
+        there: Vec<Member>,
+    ) -> Result<Result<Members, String>, StoreError> {
+        let roles = job.roles;
+        let host = |wanted: &dyn Fn(TaskRole) -> bool| {
+            let mut tasks = (0..).zip(&there);
+            let task = tasks.find(|(task, _)| roles.role(*task).is_some_and(wanted));
+            task.map(|(_, member)| member.address)
+        };
+        let target = host(&|role| role == TaskRole::Target);
+        // Beside the target nobody else has to reach them.
+        let sinks = match roles.sinks {
+            true => host(&|role| role == TaskRole::Sinks),
+            false => Some(RunHosts::default().sinks),
+        };
+        let (Some(target), Some(sinks)) = (target, sinks) else {
+            return Ok(Err("the run has no target".to_owned()));
+        };
+        let is_one_machine = there.iter().all(|member| member.boot == there[0].boot);
+        let hidden = there.iter().find(|member| member.address.is_loopback());
+        if let (Some(member), false) = (hidden, is_one_machine) {
+            return Ok(Err(format!(
+                "node {} has the address {}, which others cannot reach; set STILLWELL_ADDRESS on \
+                 it, or correct the name in its /etc/hosts",
+                member.node, member.address
+            )));
+        }
+        let members = Members {
+            tasks: there,
+            hosts: RunHosts { target, sinks },
+        };
+        if self.store.create_json(self.interrupt, MEMBERS, &members)? == Created::Now {
+            return Ok(Ok(members));
+        }
+        let before = self.store.get_json(self.interrupt, MEMBERS)?;
+        Ok(Ok(before.unwrap_or(members)))
+    }
+
+    /// Compares clocks and writes the start; that of another controller counts if it was first.
+    fn agree(&self, job: &RunJob, members: &Members) -> Result<Result<Start, String>, StoreError> {
+        if let Some(start) = self.store.get_json(self.interrupt, START)? {
+            return Ok(Ok(start));
+        }
+        let attempts = members.attempts();
+        let clocks = self.clocks(ClockStage::BeforeStart, &attempts)?;
+        if let Some(task) = clocks.iter().position(Option::is_none) {
+            let name = name_of(job, task);
+            return Ok(Err(format!("the clock of {name} could not be compared")));
+        }
+        let start = Start {
+            at: clock::wall() + START_LEAD,
+            attempts,
+            clocks,
+            measured: ClockReading::now().monotonic,
+            boot: boot_id(),
+        };
+        let error = self.clock_error(job, members, &start, None);
+        (self.say)(&match error {
+            Some(error) => format!(
+                "latencies between machines are known to ± {}",
+                human::nanos(error)
+            ),
+            None => "all tasks have the clock of one machine".to_owned(),
+        });
+        if self.store.create_json(self.interrupt, START, &start)? == Created::Now {
+            return Ok(Ok(start));
+        }
+        let before = self.store.get_json(self.interrupt, START)?;
+        Ok(Ok(before.unwrap_or(start)))
+    }
+
+    fn clocks(
+        &self,
+        stage: ClockStage,
+        attempts: &[String],
+    ) -> Result<Vec<Option<ClockOffsets>>, StoreError> {
+        let read = &ClockReading::now;
+        clocks::measure(self.store, self.interrupt, stage, attempts, read)
+    }
+
+    /// Returns the bound on the error of latencies from generators to sinks; `None` if all have one
+    /// clock.
+    fn clock_error(
+        &self,
+        job: &RunJob,
+        members: &Members,
+        start: &Start,
+        after: Option<(&[Option<ClockOffsets>], Nanos)>,
+    ) -> Option<Nanos> {
+        let roles = job.roles;
+        let sinks = usize::from(roles.sinks);
+        let generators = sinks + 1..usize::from(roles.tasks());
+        let errors = generators.filter_map(|task| {
+            let before = lead_of(members, &start.clocks, task, sinks)?;
+            let Some((clocks, elapsed)) = after else {
+                return Some(before.error);
+            };
+            let after = lead_of(members, clocks, task, sinks);
+            Some(error_over(before, after, elapsed))
+        });
+        errors.max().filter(|error| *error > Nanos::ZERO)
+    }
+
+    fn failed(&self, task: usize) -> Result<Option<String>, StoreError> {
+        let failed: Option<Failed> = self.store.get_json(&Interrupt::new(), &failed_name(task))?;
+        Ok(failed.map(|failed| failed.why))
+    }
+
+    /// Collects the results. The first failure ends all tasks.
+    fn collect(
+        &self,
+        job: &RunJob,
+        handle: &JobHandle,
+        members: &Members,
+        start: &Start,
+        folder: &Path,
+    ) -> Result<Collected, FleetError> {
+        let mut engine = EngineView::new(self.engine, self.store, handle);
+        let mut collected = Collected {
+            ends: vec![None; members.tasks.len()],
+            failure: None,
+            is_live: false,
+        };
+        let quiet = Interrupt::new();
+        let mut deadline = self.deadline(start);
+        let (mut is_aborted, mut shown) = (false, usize::MAX);
+        while collected.ends.iter().any(Option::is_none) {
+            let before = collected.ends.iter().flatten().count();
+            self.take(&quiet, start, folder, &mut collected)?;
+            let of = collected.ends.len();
+            let complete = collected.ends.iter().flatten().count();
+            collected.is_live = complete > before;
+            if std::mem::replace(&mut shown, complete) != complete {
+                (self.say)(&format!("{complete} of {of} results have arrived"));
+            }
+            let mut lost = engine.ended_before(RESULT_DELAY_MAX)?;
+            let mut why = "its process ended without a result";
+            if clock::now() >= deadline {
+                why = "it had no result in time";
+                lost = (0..of).collect();
+            }
+            for task in lost {
+                if collected.ends[task].is_none() {
+                    collected.ends[task] = Some(Err(why.to_owned()));
+                    collected.failure.get_or_insert((task, why.to_owned()));
+                }
+            }
+            let failure = collected.failure.as_ref();
+            let failure =
+                failure.map(|(task, why)| (Some(self.name(job, members, *task)), why.clone()));
+            let interrupted = || {
+                let signal = self.interrupt.signal()?;
+                Some((None, format!("interrupted by signal {signal}")))
+            };
+            if let (Some((part, why)), false) = (failure.or_else(interrupted), is_aborted) {
+                is_aborted = true;
+                let (grace, close) = (self.plan.target.stop.grace, self.plan.phases.close);
+                deadline = clock::now() + grace + close + ABORT_MAX;
+                self.abort(part, &why)?;
+            }
+            if collected.ends.iter().any(Option::is_none) {
+                pause(&quiet, LOOK_EVERY);
+            }
+        }
+        Ok(collected)
+    }
+
+    /// Takes results and failures that are new.
+    fn take(
+        &self,
+        quiet: &Interrupt,
+        start: &Start,
+        folder: &Path,
+        collected: &mut Collected,
+    ) -> Result<(), FleetError> {
+        for task in 0..collected.ends.len() {
+            if collected.ends[task].is_some() {
+                continue;
+            }
+            if let Some(bytes) = self.store.get(quiet, &result_name(task))? {
+                let result = bundle::unpack(&bytes, &folder.join(task.to_string()));
+                if let Err(why) = &result {
+                    collected.failure.get_or_insert((task, why.clone()));
+                }
+                collected.ends[task] = Some(result);
+            }
+            let failed: Option<Failed> = self.store.get_json(quiet, &failed_name(task))?;
+            let failed = failed.filter(|failed| start.attempts.get(task) == Some(&failed.attempt));
+            if let Some(failed) = failed {
+                collected.failure.get_or_insert((task, failed.why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns when the results are due at the latest.
+    fn deadline(&self, start: &Start) -> Moment {
+        let end = start.at + self.length() + STOP_MAX + self.plan.phases.close + COMMIT_MAX;
+        clock::now() + end.saturating_sub(clock::wall())
+    }
+
+    /// Longest time from the start to the end of the target.
+    fn length(&self) -> Nanos {
+        let phases = &self.plan.phases;
+        phases.warmup + phases.measure + phases.drain + self.plan.target.stop.grace
+    }
+
+    /// Has all tasks end early, each through its phases.
+    fn abort(&self, part: Option<String>, why: &str) -> Result<(), FleetError> {
+        let named = part
+            .as_ref()
+            .map_or(String::new(), |part| format!("{part}: "));
+        (self.say)(&format!("ending all tasks: {named}{why}"));
+        let abort = Abort {
+            why: why.to_owned(),
+            part,
+        };
+        self.store.create_json(&Interrupt::new(), ABORT, &abort)?;
+        Ok(())
+    }
+
+    /// Ends what the engine still runs of an aborted run.
+    fn end_tasks(&self, job: &RunJob, handle: &JobHandle) {
+        let aborted = self.store.get(&Interrupt::new(), ABORT);
+        if !matches!(aborted, Ok(None))
+            && let Err(error) = self.engine.cancel(handle)
+        {
+            let job = &job.run;
+            (self.say)(&format!("tasks of run {job} may still run: {error}"));
+        }
+    }
+
+    fn name(&self, job: &RunJob, members: &Members, task: usize) -> String {
+        let name = name_of(job, task);
+        match members.tasks.get(task) {
+            Some(member) => format!("{name} on {}", member.node),
+            None => name,
+        }
+    }
+
+    /// Puts the results together.
+    fn put_together(
+        &self,
+        job: &RunJob,
+        members: &Members,
+        start: &Start,
+        collected: Collected,
+        folder: &Path,
+    ) -> Result<FleetRunEnd, FleetError> {
+        let after = match collected.is_live && collected.failure.is_none() {
+            true => self.clocks(ClockStage::AfterEnd, &start.attempts).ok(),
+            false => None,
+        };
+        let after = after.unwrap_or_else(|| vec![None; members.tasks.len()]);
+        // A controller may read results much later.
+        let longest = self.length() + STOP_MAX;
+        let elapsed = ClockReading::now().monotonic.saturating_sub(start.measured);
+        let elapsed = elapsed.min(START_LEAD + longest);
+        let clock_error = self.clock_error(job, members, start, Some((&after, elapsed)));
+        // A part that vanished is the cause also if another one was first to notice.
+        let lost = (0..).zip(&collected.ends).find_map(|(task, end)| {
+            let why = end.as_ref()?.as_ref().err()?;
+            Some((task, why.clone()))
+        });
+        let failure = lost.or(collected.failure);
+        let mut machines = RunMachines {
+            engine: self.engine.name().to_owned(),
+            clock_error,
+            tasks: Vec::new(),
+        };
+        let (mut parts, mut manifests) = (Vec::new(), Vec::new());
+        for (task, end) in collected.ends.into_iter().enumerate() {
+            let index = u16::try_from(task).unwrap_or(u16::MAX);
+            let Some(role) = job.roles.role(index) else {
+                continue;
+            };
+            let result = end.unwrap_or_else(|| Err("it had no result".to_owned()));
+            let clock = |clocks: &[Option<ClockOffsets>]| clocks.get(task).copied().flatten();
+            let clock = clock(&start.clocks).map(|before| (before, clock(&after)));
+            let run_task = task_of(role, result, clock, elapsed);
+            if run_task.result.is_ok() {
+                let part = folder.join(task.to_string());
+                manifests.push((role, Manifest::open(&part).map_err(FleetError::Unpack)?));
+                parts.push(RunPart {
+                    role,
+                    name: run_task.name(),
+                    folder: part,
+                });
+            }
+            machines.tasks.push(run_task);
+        }
+        let failure = failure.map(|(task, why)| {
+            let role = u16::try_from(task)
+                .ok()
+                .and_then(|task| job.roles.role(task));
+            (role, self.name(job, members, task), why)
+        });
+        let outcome = self.outcome(failure, &manifests);
+        let first = manifests.into_iter().next();
+        let (_, mut manifest) =
+            first.ok_or_else(|| FleetError::NoStart("no task has a result".to_owned()))?;
+        manifest.plan = self.plan.over(job.roles).map_err(FleetError::NoStart)?;
+        manifest.machines = Some(machines);
+        manifest.outcome = outcome;
+        Ok(FleetRunEnd { manifest, parts })
+    }
+
+    /// Returns the outcome of the whole: the first failure, by the words of the part itself if it
+    /// is that of the target.
+    fn outcome(
+        &self,
+        failure: Option<(Option<TaskRole>, String, String)>,
+        manifests: &[(TaskRole, Manifest)],
+    ) -> RunOutcome {
+        if let Some(signal) = self.interrupt.signal() {
+            return RunOutcome::Interrupted { signal };
+        }
+        let failed = |role: Option<TaskRole>| {
+            let of_role = |(its, manifest): &&(TaskRole, Manifest)| {
+                role.is_none_or(|role| role == *its) && !manifest.outcome.is_completed()
+            };
+            manifests.iter().find(of_role)
+        };
+        match failure {
+            Some((role, part, reason)) => match failed(role) {
+                Some((TaskRole::Target, manifest)) => manifest.outcome.clone(),
+                _ => RunOutcome::PartFailed { part, reason },
+            },
+            None => failed(None).map_or(RunOutcome::Completed, |(_, manifest)| {
+                manifest.outcome.clone()
+            }),
+        }
+    }
+}
+
+/// Returns the record of a task whose clock was compared at the start and perhaps at the end,
+/// `elapsed` later.
+fn task_of(
+    role: TaskRole,
+    result: Result<RunTaskResult, String>,
+    clock: Option<(ClockOffsets, Option<ClockOffsets>)>,
+    elapsed: Nanos,
+) -> RunTask {
+    RunTask {
+        role,
+        result,
+        clock: clock.map(|(before, after)| GeneratorClock {
+            ahead: before.wall.nanos,
+            error: before.wall.error,
+            drift: after.and_then(|after| after.monotonic.drift(before.monotonic, elapsed)),
+        }),
+        warnings: Vec::new(),
+    }
+}
+
+/// Returns the name of a task of `job` for readers.
+fn name_of(job: &RunJob, task: usize) -> String {
+    let role = u16::try_from(task)
+        .ok()
+        .and_then(|task| job.roles.role(task));
+    role.map_or_else(|| format!("task {task}"), TaskRole::name)
+}

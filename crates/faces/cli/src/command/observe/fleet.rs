@@ -1,0 +1,211 @@
+//! `stillwell observe --on`: one run on several machines.
+
+use std::path::{Path, PathBuf};
+
+use stillwell_capture::{Capture, merge_runs};
+use stillwell_cluster::{
+    Attempt, FleetRun, FleetRunEnd, JobStore, RunJob, RunTaskContext, RunTaskEnd,
+};
+use stillwell_plan::{RunPlan, RunRoles};
+use stillwell_run::Interrupt;
+use stillwell_target::prepare_privileges;
+use stillwell_units::{Nanos, RunId};
+use stillwell_verdict::{RunSummary, RunWarning, summarise};
+
+use super::{deliver, exit_of, keep, overrides, request};
+use crate::arguments::{Command, EngineName, ObserveArguments};
+use crate::command::load::fleet::{engine_named, logs, open_store, place, refused};
+use crate::command::random::random;
+use crate::command::{output, places, select};
+use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
+use crate::paint::Paint;
+use crate::{secrets, signals};
+
+fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
+    CommandError::new(Exit::CouldNotRun, error)
+}
+
+fn usage(why: impl Into<String>) -> CommandError {
+    CommandError::new(Exit::Usage, anyhow::anyhow!(why.into()))
+}
+
+/// Has target, sinks and generators run as tasks, and reports the run as a whole.
+pub(super) fn run(
+    arguments: &ObserveArguments,
+    name: EngineName,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    let plan = plan(arguments, paint)?;
+    let fleet = &arguments.fleet;
+    let roles = RunRoles {
+        generators: fleet.generators,
+        sinks: fleet.sinks > 0,
+    };
+    plan.over(roles).map_err(usage)?;
+    output::check_writable(&arguments.output.output)?;
+    let folder = arguments
+        .results
+        .clone()
+        .unwrap_or_else(|| places::fresh("runs", &places::name_of(&arguments.file)));
+    let engine = engine_named(name, &fleet.engine_option)?;
+    let store = open_store(fleet.store.as_deref(), fleet.job.as_deref(), "run", true)?;
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
+    let is_quiet = arguments.output.quiet;
+    let say = |text: &str| {
+        if !is_quiet {
+            Paint::say(text);
+        }
+    };
+    let place = place(fleet.store.as_deref(), &store);
+    let words = [
+        "cluster".to_owned(),
+        "generate".to_owned(),
+        format!("--store={}", place.display()),
+        format!("--job={}", store.job()),
+    ];
+    let controller = FleetRun {
+        plan: &plan,
+        store: &store,
+        engine: &*engine,
+        program: std::env::current_exe().map_err(could_not)?,
+        arguments: &words,
+        logs: logs(&store)?,
+        interrupt: &interrupt,
+        say: &say,
+    };
+    say(&format!("job {} in {}", store.job(), place.display()));
+    let job = controller.job(job_of(&plan, roles)?).map_err(refused)?;
+    let tasks = folder.join(".tasks");
+    let end = controller.conduct(&job, &tasks).map_err(refused);
+    signals.close(Nanos::SECOND);
+    let summary = merge(end?, &folder);
+    // Nothing is left in it that the capture does not have.
+    drop(std::fs::remove_dir_all(&tasks));
+    let (summary, capture) = summary?;
+    let exit = exit_of(&summary);
+    keep(&summary, &folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    deliver(arguments, summary, &capture, (&folder, paint))?;
+    Ok(exit)
+}
+
+/// Reads the plan of the run as the command line names it.
+fn plan(arguments: &ObserveArguments, paint: &Paint) -> Result<RunPlan, CommandError> {
+    let loaded = loader()
+        .run_plan(&arguments.file, &overrides(arguments)?)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let mut plan = loaded.plan;
+    if let Some(validity) = arguments.validity {
+        plan.observer.validity = validity.into();
+    }
+    Ok(plan)
+}
+
+/// Returns the job of the command line of this process.
+fn job_of(plan: &RunPlan, roles: RunRoles) -> Result<RunJob, CommandError> {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if secrets::handling().words(&words) != words {
+        return Err(usage(
+            "a secret in the command line would be in the store: put it into a file",
+        )
+        .hint("--keep-secrets keeps it in the store, and in results"));
+    }
+    let folder = std::env::current_dir().map_err(could_not)?;
+    let run = RunId::from_bytes(random().map_err(could_not)?);
+    let version = env!("CARGO_PKG_VERSION");
+    let seed = plan.seed.to_string();
+    Ok(RunJob::new(version, (folder, words), seed, run, roles))
+}
+
+/// Merges the captures of all tasks into `folder`. Each is judged alone, too, as on one machine.
+fn merge(end: FleetRunEnd, folder: &Path) -> Result<(RunSummary, Capture), CommandError> {
+    let FleetRunEnd {
+        mut manifest,
+        parts,
+    } = end;
+    for part in &parts {
+        let capture = Capture::open(&part.folder).map_err(could_not)?;
+        let limits = summarise(&capture).warnings.into_iter();
+        let limits = limits.filter(RunWarning::is_of_limit);
+        let limits = limits.filter_map(|warning| serde_json::to_value(warning).ok());
+        let tasks = manifest.machines.iter_mut().flat_map(|all| &mut all.tasks);
+        if let Some(task) = tasks.into_iter().find(|task| task.role == part.role) {
+            task.warnings = limits.collect();
+        }
+    }
+    manifest.command = secrets::command_words();
+    merge_runs(folder, manifest, &parts, secrets::handling()).map_err(could_not)?;
+    let capture = Capture::open(folder).map_err(could_not)?;
+    Ok((summarise(&capture), capture))
+}
+
+/// Is a task: one part of a run.
+pub(crate) fn be_task(
+    job: &RunJob,
+    store: &JobStore,
+    attempt: &Attempt,
+) -> Result<Exit, CommandError> {
+    // Namespaces of one's own are a matter for processes with one thread.
+    output::report_privileges(&prepare_privileges(), false);
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
+    let task = RunTaskContext {
+        store,
+        attempt,
+        job,
+        interrupt: &interrupt,
+    };
+    let end = carry_out(&task);
+    signals.close(Nanos::SECOND);
+    Paint::say(match end? {
+        RunTaskEnd::Committed => "the result is in the store",
+        RunTaskEnd::NotNeeded => "another attempt of this task counts",
+        RunTaskEnd::GivenUp => "the run was cancelled before its start",
+    });
+    Ok(Exit::Held)
+}
+
+fn carry_out(task: &RunTaskContext<'_>) -> Result<RunTaskEnd, CommandError> {
+    let (plan, file) = match typed(task.job) {
+        Ok(typed) => typed,
+        Err(error) => {
+            task.fail(error.to_string());
+            return Err(error);
+        }
+    };
+    let folder = std::env::temp_dir().join(format!("stillwell-{}", task.attempt.name));
+    let end = task.carry_out(&plan, |part, fleet| {
+        let mut request = request(part, folder, &file).map_err(|error| format!("{error:#}"))?;
+        request.run = task.job.run;
+        request.fleet = Some(fleet);
+        Ok(request)
+    });
+    end.map_err(could_not)
+}
+
+/// Reads the plan as the command line of the job names it.
+fn typed(job: &RunJob) -> Result<(RunPlan, PathBuf), CommandError> {
+    let version = env!("CARGO_PKG_VERSION");
+    if job.version != version {
+        let known = &job.version;
+        return Err(could_not(anyhow::anyhow!(
+            "its controller is Stillwell {known} and this is {version}: use the same version"
+        )));
+    }
+    std::env::set_current_dir(&job.folder).map_err(could_not)?;
+    let words = job.words.iter().map(std::ffi::OsString::from).collect();
+    let typed = crate::read_words(words).map_err(could_not)?;
+    let Command::Observe(mut observe) = typed.command else {
+        return Err(usage("the job is not a run"));
+    };
+    let seed = job.seed.parse().map_err(|_| usage("the job has no seed"))?;
+    observe.seed = Some(seed);
+    let paint = Paint::new(crate::arguments::ColorWhen::Never);
+    Ok((plan(&observe, &paint)?, observe.file))
+}
