@@ -1,11 +1,13 @@
 //! The objects of a job.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stillwell_plan::LoadPlan;
-use stillwell_run::AddressFamily;
+use stillwell_run::{AddressFamily, Interrupt};
 use stillwell_units::{Nanos, Secrets};
 
 use crate::clocks::ClockOffsets;
+use crate::store::{JobStore, StoreError};
 
 /// Names the shape of [`ClusterJob`].
 pub const JOB_SCHEMA: &str = "stillwell/cluster-job/v1";
@@ -63,6 +65,23 @@ impl ClusterJob {
             && plan.until == typed.until
             && plan.warmup == typed.warmup
     }
+}
+
+/// Reads the job of `store`, if its shape has the name `schema`.
+pub(crate) fn read_job<T: DeserializeOwned>(
+    store: &JobStore,
+    interrupt: &Interrupt,
+    schema: &str,
+) -> Result<Option<T>, StoreError> {
+    #[derive(Deserialize)]
+    struct JobShape {
+        schema: String,
+    }
+    let shape: Option<JobShape> = store.get_json(interrupt, JOB)?;
+    if shape.is_none_or(|shape| shape.schema != schema) {
+        return Ok(None);
+    }
+    store.get_json(interrupt, JOB)
 }
 
 /// Returns `plan` with its secrets handled as `secrets` says.

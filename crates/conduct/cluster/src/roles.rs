@@ -19,7 +19,7 @@ use stillwell_units::{Nanos, RunId};
 pub use controller::{FleetRun, FleetRunEnd};
 pub use task::{RunTaskContext, RunTaskEnd};
 
-use crate::job::{JOB, RUN_SCHEMA};
+use crate::job::{RUN_SCHEMA, read_job};
 use crate::store::{JobStore, StoreError};
 
 /// A run on several machines, as its tasks read it.
@@ -67,15 +67,7 @@ impl RunJob {
     /// # Errors
     /// [`StoreError`] if the store does not answer.
     pub fn read(store: &JobStore, interrupt: &Interrupt) -> Result<Option<Self>, StoreError> {
-        #[derive(Deserialize)]
-        struct Kind {
-            schema: String,
-        }
-        let kind: Option<Kind> = store.get_json(interrupt, JOB)?;
-        if kind.is_none_or(|kind| kind.schema != RUN_SCHEMA) {
-            return Ok(None);
-        }
-        store.get_json(interrupt, JOB)
+        read_job(store, interrupt, RUN_SCHEMA)
     }
 
     /// Returns true if `other` is the same run; names and seeds may differ.

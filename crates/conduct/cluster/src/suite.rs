@@ -13,7 +13,8 @@ use crate::bundle;
 use crate::controller::{EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, cancel_job};
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
-    ABORT, Abort, ENGINE, Failed, JOB, Ready, SUITE_SCHEMA, failed_name, ready_name, result_name,
+    ABORT, Abort, ENGINE, Failed, JOB, Ready, SUITE_SCHEMA, failed_name, read_job, ready_name,
+    result_name,
 };
 use crate::pause::pause;
 use crate::store::{Created, JobStore, StoreError};
@@ -69,15 +70,7 @@ impl SuiteJob {
     /// # Errors
     /// [`StoreError`] if the store does not answer.
     pub fn read(store: &JobStore, interrupt: &Interrupt) -> Result<Option<Self>, StoreError> {
-        #[derive(Deserialize)]
-        struct Kind {
-            schema: String,
-        }
-        let kind: Option<Kind> = store.get_json(interrupt, JOB)?;
-        if kind.is_none_or(|kind| kind.schema != SUITE_SCHEMA) {
-            return Ok(None);
-        }
-        store.get_json(interrupt, JOB)
+        read_job(store, interrupt, SUITE_SCHEMA)
     }
 
     /// Returns true if `other` runs the same experiments; names and seeds may differ.

@@ -86,7 +86,7 @@ struct FleetState {
     /// Milestones of this part.
     reached: BTreeSet<Milestone>,
     /// Milestones that all other parts have come to.
-    others: BTreeSet<Milestone>,
+    reached_elsewhere: BTreeSet<Milestone>,
     start: Option<FleetStart>,
     /// Events that each stream of this part has begun.
     sent: Vec<u64>,
@@ -129,7 +129,7 @@ impl RunFleet {
 
     /// Sets that all other parts with this milestone have come to it.
     pub fn others_reached(&self, milestone: Milestone) {
-        self.state().others.insert(milestone);
+        self.state().reached_elsewhere.insert(milestone);
     }
 
     /// Sets the start.
@@ -170,7 +170,7 @@ impl RunFleet {
 
     /// True if all parts with this milestone have come to it, this one aside.
     pub(crate) fn have_others_reached(&self, milestone: Milestone) -> bool {
-        self.state().others.contains(&milestone)
+        self.state().reached_elsewhere.contains(&milestone)
     }
 
     pub(crate) fn start(&self) -> Option<FleetStart> {

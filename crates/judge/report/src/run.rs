@@ -184,20 +184,8 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
         "times before events",
         figures.prefixes.map(stamps::prefixes),
     );
-    let clock_error = figures
-        .ledger
-        .as_ref()
-        .and_then(|ledger| ledger.clock_error);
-    let between = |latency: TimeQuantiles| match clock_error {
-        Some(error) => format!(
-            "{} (± {}, clocks of machines)",
-            times(latency),
-            words::nanos(error)
-        ),
-        None => times(latency),
-    };
-    row("event latency", figures.event_latency.map(between));
-    row("from sent time", figures.event_transit.map(between));
+    row("event latency", between(figures, figures.event_latency));
+    row("from sent time", between(figures, figures.event_transit));
     row("lateness", figures.lateness.map(times));
     row("response time", figures.response_time.map(times));
     row("service time", figures.service_time.map(times));
@@ -227,6 +215,16 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
     row("foreign CPU", figures.foreign_cpu_share.map(of_host));
     row("steal", figures.steal_share.map(of_host));
     rows
+}
+
+/// Returns latencies of events, with their error if they are between machines.
+fn between(figures: &RunFigures, latency: Option<TimeQuantiles>) -> Option<String> {
+    let latency = times(latency?);
+    let ledger = figures.ledger.as_ref();
+    Some(match ledger.and_then(|ledger| ledger.clock_error) {
+        Some(error) => format!("{latency} (± {}, clocks of machines)", words::nanos(error)),
+        None => latency,
+    })
 }
 
 /// `target on n0, generator 0 on n1 (slurm); 0.52 node minutes`.

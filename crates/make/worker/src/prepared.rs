@@ -53,7 +53,7 @@ struct PreparedStamps {
     /// Streams of each connection.
     orders: u32,
     /// Streams of the processes before this one, and of all.
-    others: (u32, u32),
+    fleet_streams: (u32, u32),
     /// One for each stream.
     counts: Arc<[Cell]>,
     /// Clock of the times before events.
@@ -238,7 +238,7 @@ impl Prepared {
             over,
             stamps: plan.stamps.map(|stamps| PreparedStamps {
                 plan: stamps,
-                others: (
+                fleet_streams: (
                     orders.saturating_mul(plan.concurrency.connections_before().into()),
                     plan.all_streams(),
                 ),
@@ -355,7 +355,7 @@ impl Prepared {
     #[must_use]
     pub fn all_streams(&self) -> u32 {
         let stamps = self.stamps.as_ref().filter(|_| self.streams().is_some());
-        stamps.map_or(0, |stamps| stamps.others.1)
+        stamps.map_or(0, |stamps| stamps.fleet_streams.1)
     }
 
     /// The same, with stamps of `run` whose streams have the numbers from `first`
@@ -365,7 +365,7 @@ impl Prepared {
     /// [`PrepareError::Streams`] where they are more than there can be.
     pub fn numbered(mut self, run: RunMark, first: u32) -> Result<Self, PrepareError> {
         if let Some(stamps) = &mut self.stamps {
-            let first = first.saturating_add(stamps.others.0);
+            let first = first.saturating_add(stamps.fleet_streams.0);
             let last = u64::from(first) + stamps.counts.len() as u64 - 1;
             let can_be = u32::try_from(last).ok().and_then(StreamId::new).is_some();
             if !can_be {

@@ -196,7 +196,7 @@ fn add_notes(manifest: &mut Manifest, part: &RunPart, its: &Manifest) {
 fn shift(reference: &[PhaseMark], marks: &[PhaseMark]) -> i64 {
     let begin = |marks: &[PhaseMark]| {
         let load = marks.iter().find(|mark| mark.phase == Phase::Warmup);
-        let begin = load.or(marks.first());
+        let begin = load.or_else(|| marks.first());
         begin.map(|mark| mark.moment.as_u64().cast_signed())
     };
     let both = begin(reference).zip(begin(marks));
@@ -282,9 +282,9 @@ const fn is_shared(phase: Phase) -> bool {
 
 /// Lets the phases with load begin when the first task begins them: the next sample of each task
 /// is then the one that it took for this.
-fn begin_earlier(phases: &mut [PhaseMark], others: &[PhaseMark], shift: i64) {
+fn begin_earlier(phases: &mut [PhaseMark], marks: &[PhaseMark], shift: i64) {
     for mark in phases.iter_mut().filter(|mark| is_shared(mark.phase)) {
-        let theirs = others.iter().find(|theirs| theirs.phase == mark.phase);
+        let theirs = marks.iter().find(|theirs| theirs.phase == mark.phase);
         if let Some(theirs) = theirs {
             mark.moment = mark.moment.min(shifted(theirs.moment, shift));
         }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A clock with any offset, and a drift in one direction: whatever was measured within
+        /// A clock with any offset, and a drift in one direction: for all that is measured within
         /// its bounds, the true lead at any time of the run is within the returned one.
         #[test]
         fn the_true_lead_is_within_the_bound(

@@ -53,7 +53,7 @@ pub struct FleetRun<'a> {
     pub say: &'a dyn Fn(&str),
 }
 
-/// What is left of a run on several machines.
+/// Results of a run on several machines.
 #[derive(Debug)]
 pub struct FleetRunEnd {
     /// Record of the run: that of the task with the target, with the plan of all tasks, the
@@ -215,7 +215,7 @@ impl FleetRun<'_> {
             task.map(|(_, member)| member.address)
         };
         let target = host(&|role| role == TaskRole::Target);
-        // Beside the target nobody else has to reach them.
+        // Beside the target no other machine has to reach them.
         let sinks = match roles.sinks {
             true => host(&|role| role == TaskRole::Sinks),
             false => Some(RunHosts::default().sinks),
@@ -349,7 +349,9 @@ impl FleetRun<'_> {
             for task in lost {
                 if collected.ends[task].is_none() {
                     collected.ends[task] = Some(Err(why.to_owned()));
-                    collected.failure.get_or_insert((task, why.to_owned()));
+                    collected
+                        .failure
+                        .get_or_insert_with(|| (task, why.to_owned()));
                 }
             }
             let failure = collected.failure.as_ref();
@@ -387,7 +389,7 @@ impl FleetRun<'_> {
             if let Some(bytes) = self.store.get(quiet, &result_name(task))? {
                 let result = bundle::unpack(&bytes, &folder.join(task.to_string()));
                 if let Err(why) = &result {
-                    collected.failure.get_or_insert((task, why.clone()));
+                    collected.failure.get_or_insert_with(|| (task, why.clone()));
                 }
                 collected.ends[task] = Some(result);
             }

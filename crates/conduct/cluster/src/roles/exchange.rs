@@ -23,7 +23,7 @@ const BEAT_EVERY: Nanos = Nanos::from_secs(10);
 /// Time without an answer of the store after which the run ends.
 const STORE_MAX: Nanos = Nanos::from_secs(60);
 
-/// What the thread needs.
+/// Input of the thread.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     pub(super) store: JobStore,
@@ -33,7 +33,7 @@ pub(super) struct Exchange {
     pub(super) fleet: RunFleet,
 }
 
-/// What was read and written.
+/// Objects that were read and written.
 #[derive(Debug, Default)]
 struct Exchanged {
     /// Milestones of this task that are in the store.
@@ -77,8 +77,8 @@ impl Exchange {
             if is_last {
                 return;
             }
-            let is_asked = !exchanged.has_start && exchanged.written.contains(&Milestone::Ready);
-            let soon = is_asked.then(|| answers.look(&quiet, &read).ok().flatten());
+            let has_pings = !exchanged.has_start && exchanged.written.contains(&Milestone::Ready);
+            let soon = has_pings.then(|| answers.look(&quiet, &read).ok().flatten());
             let rest = soon.flatten().unwrap_or(LOOK_EVERY);
             pause(&quiet, rest);
         }

@@ -11,7 +11,7 @@ use crate::fleet::{FleetStart, Milestone};
 use crate::machine::Event;
 use crate::shell::Shell;
 
-/// What a part waits for, and knows of the others.
+/// State of a part that concerns the others.
 #[derive(Debug, Default)]
 pub(super) struct Beyond {
     /// The agreed start, once load has begun.

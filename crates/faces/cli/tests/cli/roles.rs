@@ -99,7 +99,8 @@ fn ledger(pipeline: &Pipeline) -> Value {
 }
 
 fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value}"))
+    let text = value.to_string();
+    value.as_u64().expect(&text)
 }
 
 /// Events that the relay dropped on purpose, as it says when it ends.
@@ -107,10 +108,10 @@ fn dropped(pipeline: &Pipeline) -> u64 {
     let log = fs::read_to_string(pipeline.path("results/target.stderr.log")).unwrap();
     let count = log.split("on purpose ").nth(1);
     let count = count.and_then(|rest| rest.split(' ').next()?.replace(',', "").parse().ok());
-    count.unwrap_or_else(|| panic!("{log}"))
+    count.expect(&log)
 }
 
-/// True if somebody is connected to this port.
+/// True if a program is connected to this port.
 fn is_connected(port: &str) -> bool {
     let local = format!(":{:04X}", port.parse::<u16>().unwrap());
     let table = fs::read_to_string("/proc/net/tcp").unwrap();

@@ -200,8 +200,8 @@ mod tests {
             threads in 1_u16..5,
             spare in 0_u16..200,
         ) {
-            let one = Concurrency::try_new(threads + spare, threads).unwrap();
-            let whole = one.of_processes(processes).unwrap();
+            let single = Concurrency::try_new(threads + spare, threads).unwrap();
+            let whole = single.of_processes(processes).unwrap();
             prop_assert_eq!(whole.all_connections(), (threads + spare).max(threads * processes));
             let shares = (0..processes).filter_map(|index| FleetShare::new(index, processes));
             let parts: Vec<_> = shares.map(|share| whole.part(share).unwrap()).collect();
