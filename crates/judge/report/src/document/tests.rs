@@ -248,3 +248,25 @@ fn the_last_cell_of_a_row_is_broken_at_the_width_of_the_terminal() {
         "{text}"
     );
 }
+
+#[test]
+fn long_lines_are_broken_on_a_terminal_of_any_width_and_stay_whole_in_a_file() {
+    let warning = Block::list(["some words ".repeat(30)]);
+    let lines = |width: u16| {
+        let style = Style {
+            width,
+            ..Style::default()
+        };
+        let text = terminal::render(&Document::new([warning.clone()]), style);
+        let widths = text.lines().map(|line| line.chars().count());
+        (text.lines().count(), widths.max().unwrap())
+    };
+    for width in [80, 120, 200] {
+        let (count, widest) = lines(width);
+        assert!(
+            count > 1 && widest <= usize::from(width),
+            "{width}: {widest}"
+        );
+    }
+    assert_eq!(lines(Style::default().width).0, 1);
+}

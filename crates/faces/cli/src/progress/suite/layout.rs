@@ -178,7 +178,7 @@ impl SuiteView {
             Some(Phase::Ready) => "waiting until the target is ready",
             Some(Phase::Warmup) => "warming up",
             Some(Phase::Measure) => "measuring",
-            Some(Phase::Drain) => "waiting for the last events",
+            Some(Phase::Drain) => "draining",
             Some(Phase::Stop) => "stopping the target",
             Some(Phase::Close) => "closing the capture",
         }
