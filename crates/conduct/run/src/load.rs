@@ -185,7 +185,8 @@ fn finish_telemetry(
         interrupt.signal().is_some()
     };
     let totals = |time| collect::total_times(workers, time);
-    telemetry.finish(&shards.collect::<Vec<_>>(), &totals, &wait)
+    let by_worker: Vec<_> = workers.iter().map(|worker| worker.times.clone()).collect();
+    telemetry.finish(&shards.collect::<Vec<_>>(), (&totals, &by_worker), &wait)
 }
 
 /// Waits until all connections that are to be open before the start are, or one

@@ -15,6 +15,6 @@ mod run;
 mod samples;
 mod server;
 
-pub use load::{LoadTelemetry, TelemetryError};
+pub use load::{LoadTelemetry, TelemetryError, WorkerTimes};
 pub use run::{RunMetrics, RunMetricsWriter, RunTelemetry};
 pub use samples::{PageAddress, PageError, PagePlan, SamplePage, SeriesNaming};

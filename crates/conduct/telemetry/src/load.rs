@@ -31,6 +31,9 @@ pub(crate) use export::ExportThread;
 use gather::Gatherer;
 use spans::SpanExporter;
 
+/// Times of one worker, in the order of [`LoadTime::index`]; `None` where nothing was recorded.
+pub type WorkerTimes = Vec<Option<Histogram<u64>>>;
+
 /// A failure to start the export.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
@@ -105,35 +108,42 @@ impl LoadTelemetry {
     }
 
     /// Adds the `times` of an interval, in the order of [`LoadTime::index`], and flushes if
-    /// that is due.
-    pub fn export(&mut self, shards: &[Arc<LoadShard>], times: &[Option<Interval>]) {
+    /// that is due. `by_worker` are all times of each worker so far, in the same order.
+    pub fn export(
+        &mut self,
+        shards: &[Arc<LoadShard>],
+        times: &[Option<Interval>],
+        by_worker: &[WorkerTimes],
+    ) {
         self.gatherer.add(times);
         let now = clock::now();
         let is_due = now >= self.next_flush;
         if !is_due && !self.thread.has_page() {
             return;
         }
-        let page = Arc::new(self.gatherer.page(shards, clock::wall()));
+        let page = self.gatherer.page(shards, by_worker, clock::wall());
+        let page = Arc::new(page);
         self.thread.published.send_modify(|published| {
             published.page = Some(page);
             published.flush += u64::from(is_due);
         });
         if is_due {
-            self.gatherer.flushed();
+            self.gatherer.flushed(by_worker);
             self.next_flush = now + self.flush_every;
         }
     }
 
-    /// Exports the result, in which `totals` gives all values of one kind of time, and
-    /// waits for the receivers up to a limit. `wait` pauses for a moment and returns
-    /// whether the user has interrupted the load.
+    /// Exports the result, in which `totals` gives all values of one kind of time and `by_worker` those
+    /// of each worker, and waits for the receivers up to a limit. `wait` pauses for a moment and
+    /// returns whether the user has interrupted the load.
     pub fn finish(
         mut self,
         shards: &[Arc<LoadShard>],
-        totals: &dyn Fn(LoadTime) -> Histogram<u64>,
+        (totals, by_worker): (&dyn Fn(LoadTime) -> Histogram<u64>, &[WorkerTimes]),
         wait: &dyn Fn() -> bool,
     ) -> TelemetryResult {
-        let page = Arc::new(self.gatherer.finish(shards, totals, clock::wall()));
+        let times = (totals, by_worker);
+        let page = Arc::new(self.gatherer.finish(shards, times, clock::wall()));
         let result = self.thread.finish(Some(page), wait);
         let sum = |count: fn(&LoadShard) -> u64| shards.iter().map(|shard| count(shard)).sum();
         TelemetryResult {

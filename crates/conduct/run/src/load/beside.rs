@@ -146,7 +146,7 @@ impl<'a> LoadCompanions<'a> {
         {
             (self.progress)(&snapshot);
             if let Some(telemetry) = &mut self.telemetry {
-                telemetry.export(snapshot.shards, snapshot.times);
+                telemetry.export(snapshot.shards, snapshot.times, snapshot.worker_times);
             }
         }
     }

@@ -208,6 +208,7 @@ impl Collector {
             second,
             accounts: &self.last_accounts,
             times: &self.last_times,
+            worker_times: &self.times,
             latencies: &self.latencies,
         })
     }

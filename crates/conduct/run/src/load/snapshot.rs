@@ -36,6 +36,8 @@ pub struct LoadSnapshot<'a> {
     /// Time breakdown of each worker in that piece, in the order of [`TimeState::ALL`].
     pub accounts: &'a [[Nanos; TimeState::ALL.len()]],
     pub(super) times: &'a [Option<Interval>],
+    /// Times of each worker since measuring began, in the order of [`LoadTime::index`].
+    pub(super) worker_times: &'a [Vec<Option<Histogram<u64>>>],
     pub(super) latencies: &'a Histogram<u64>,
 }
 

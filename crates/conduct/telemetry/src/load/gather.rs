@@ -10,6 +10,7 @@ use stillwell_plan::LoadPlan;
 use stillwell_plan::load::{LoadPace, StatsdNamesPlan};
 use stillwell_units::Nanos;
 
+use super::WorkerTimes;
 use crate::format::page::{MetricPoint, MetricsPage, NamedPoint, NamedValue, PointValue, Times};
 
 /// Makes pages from snapshots, and the last one from the result.
@@ -22,6 +23,8 @@ pub(super) struct Gatherer {
     times: Vec<RecordedTimes>,
     /// Names for receivers of statsd, if they are not ours.
     names: Option<StatsdNamesPlan>,
+    /// Times of each worker at the last flush, if there are such names.
+    flushed: Vec<WorkerTimes>,
 }
 
 /// Histograms of one kind of time.
@@ -45,6 +48,7 @@ impl Gatherer {
             has_spans: plan.telemetry.trace.as_ref().is_some_and(exports),
             started: now,
             names: plan.telemetry.statsd_names.clone(),
+            flushed: Vec::new(),
             times: times(has_schedule)
                 .map(|time| RecordedTimes {
                     time,
@@ -70,8 +74,13 @@ impl Gatherer {
         }
     }
 
-    /// Returns the page of everything until `now`.
-    pub(super) fn page(&self, shards: &[Arc<LoadShard>], now: Nanos) -> MetricsPage {
+    /// Returns the page of everything until `now`; `by_worker` are all times of each worker.
+    pub(super) fn page(
+        &self,
+        shards: &[Arc<LoadShard>],
+        by_worker: &[WorkerTimes],
+        now: Nanos,
+    ) -> MetricsPage {
         let mut points = self.counters(shards);
         points.extend(self.times.iter().map(|recorded| MetricPoint {
             metric: metric(recorded.time),
@@ -82,22 +91,26 @@ impl Gatherer {
             started: self.started,
             taken: now,
             points,
-            named: self.named(shards),
+            named: self.named(shards, by_worker),
         }
     }
 
     /// Begins the next interval between flushes.
-    pub(super) fn flushed(&mut self) {
+    pub(super) fn flushed(&mut self, by_worker: &[WorkerTimes]) {
+        if self.names.is_some() {
+            self.flushed = by_worker.to_vec();
+        }
         for recorded in &mut self.times {
             recorded.recent.reset();
         }
     }
 
-    /// Returns the page of the result; `totals` gives all values of one kind of time.
+    /// Returns the page of the result; `totals` gives all values of one kind of time, `by_worker` those
+    /// of each worker.
     pub(super) fn finish(
         &mut self,
         shards: &[Arc<LoadShard>],
-        totals: &dyn Fn(LoadTime) -> Histogram<u64>,
+        (totals, by_worker): (&dyn Fn(LoadTime) -> Histogram<u64>, &[WorkerTimes]),
         now: Nanos,
     ) -> MetricsPage {
         for recorded in &mut self.times {
@@ -109,11 +122,11 @@ impl Gatherer {
             }
             recorded.all = all;
         }
-        self.page(shards, now)
+        self.page(shards, by_worker, now)
     }
 
-    /// Counters of each worker, and the times of all workers as those of the first.
-    fn named(&self, shards: &[Arc<LoadShard>]) -> Vec<NamedPoint> {
+    /// Counters and times of each worker under given names.
+    fn named(&self, shards: &[Arc<LoadShard>], by_worker: &[WorkerTimes]) -> Vec<NamedPoint> {
         let Some(names) = &self.names else {
             return Vec::new();
         };
@@ -130,20 +143,20 @@ impl Gatherer {
             let counters = names.counters.iter();
             points.extend(counters.map(|named| counter(worker, shard, named)));
         }
-        for (outcome, name) in &names.times {
-            let is_it = |recorded: &&RecordedTimes| match recorded.time {
-                LoadTime::Service(end) => end.name() == outcome,
-                _ => false,
-            };
-            let recorded = self.times.iter().find(is_it);
-            points.extend(recorded.map(|recorded| NamedPoint {
-                worker: 0,
-                name: name.clone(),
-                value: NamedValue::Times {
-                    count: recorded.all.len(),
-                    recent: each(&recorded.recent),
-                },
-            }));
+        for (worker, times) in by_worker.iter().enumerate() {
+            let flushed = self.flushed.get(worker);
+            for (outcome, name) in &names.times {
+                let Some(class) = Outcome::ANSWERS.iter().find(|end| end.name() == outcome) else {
+                    continue;
+                };
+                let index = LoadTime::Service(*class).index();
+                let before = flushed.and_then(|flushed| flushed[index].as_ref());
+                points.push(NamedPoint {
+                    worker,
+                    name: name.clone(),
+                    value: times_since(times[index].as_ref(), before),
+                });
+            }
         }
         points
     }
@@ -193,6 +206,20 @@ impl Gatherer {
             push(catalogue::SPANS_DROPPED, None, counts);
         }
         points
+    }
+}
+
+/// All times of a series, of which those in `before` are sent already.
+fn times_since(all: Option<&Histogram<u64>>, before: Option<&Histogram<u64>>) -> NamedValue {
+    let mut recent = all.cloned().unwrap_or_else(empty_histogram);
+    let count = recent.len();
+    if let Some(before) = before {
+        // A series only grows.
+        recent.subtract(before).ok();
+    }
+    NamedValue::Times {
+        count,
+        recent: each(&recent),
     }
 }
 
@@ -276,5 +303,25 @@ const fn class(time: LoadTime) -> Option<Outcome> {
     match time {
         LoadTime::Service(end) | LoadTime::Response(end) | LoadTime::Failed(end) => Some(end),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_were_flushed_before_are_not_recent() {
+        let mut before = empty_histogram();
+        before.record(1_000).unwrap();
+        let mut all = before.clone();
+        all.record(2_000).unwrap();
+        let of = |count, recent| NamedValue::Times { count, recent };
+        let new = |before| times_since(Some(&all), before);
+        assert_eq!(new(Some(&before)), of(2, vec![(Nanos::new(2_000), 1)]));
+        assert_eq!(new(Some(&all)), of(2, Vec::new()));
+        let both = vec![(Nanos::new(1_000), 1), (Nanos::new(2_000), 1)];
+        assert_eq!(new(None), of(2, both));
+        assert_eq!(times_since(None, None), of(0, Vec::new()));
     }
 }
