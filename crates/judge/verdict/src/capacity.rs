@@ -5,6 +5,7 @@
 //! one that was a load; both end in [`judge_probe`]. [`knee_of`] finds the load that gets
 //! the most throughput for its latency.
 
+mod growth;
 mod judge;
 mod knee;
 mod load;
@@ -14,6 +15,7 @@ use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::usl::{Usl, UslPoint};
 use stillwell_stats::capacity::{CapacityFound, Observed, Purpose};
 
+pub use growth::{LatencyGrowth, latency_growth};
 pub use judge::{ProbeEvidence, figure_text, judge_probe};
 pub use knee::knee_of;
 pub use load::{LoadProbeCounts, judge_load_probe};

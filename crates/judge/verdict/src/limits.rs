@@ -253,6 +253,10 @@ pub const PROBE_SENT_SHARE: f64 = RATE_ACHIEVED_SHARE;
 /// bound's and no absolute time.
 pub const PROBE_LATENESS_OF_BOUND: f64 = 0.1;
 
+/// Growth of the median latency, as a share of the time in which it grows, from which on a queue
+/// fills within a probe: so much more arrives than the target can do.
+pub const PROBE_GROWTH: f64 = 0.001;
+
 /// Lateness from which on requests of a probe count as sent in a bunch, which a
 /// limiter may refuse.
 pub const PROBE_BUNCHED: Nanos = LOAD_LATENESS_P99;

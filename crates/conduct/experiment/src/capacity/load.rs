@@ -9,7 +9,9 @@ use stillwell_run::{
 };
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, count, float_from_u64};
-use stillwell_verdict::capacity::{CapacityProbe, LoadProbeCounts, judge_load_probe};
+use stillwell_verdict::capacity::{
+    CapacityProbe, LoadProbeCounts, judge_load_probe, latency_growth,
+};
 use stillwell_verdict::limits::PROBE_BUNCHED;
 use stillwell_verdict::{LoadRules, LoadWarning, load_warnings};
 
@@ -165,6 +167,8 @@ fn counts(plan: &LoadPlan, capture: &LoadCapture) -> LoadProbeCounts {
     };
     let seconds = capture.manifest.measured.as_secs_f64().max(1e-9);
     let lateness = merged(capture, &[LoadTime::GeneratorLateness]);
+    let pieces = capture.seconds.iter();
+    let pieces: Vec<_> = pieces.map(|second| second.response.unpack()).collect();
     LoadProbeCounts {
         times: Some(merged(capture, &GOOD.map(kind))),
         requested: sum(&Outcome::ALL) + never_begun,
@@ -179,6 +183,7 @@ fn counts(plan: &LoadPlan, capture: &LoadCapture) -> LoadProbeCounts {
         has_rate,
         lateness_p99: Nanos::new(lateness.value_at_quantile(0.99)),
         bunched: lateness.count_between(PROBE_BUNCHED.as_u64(), u64::MAX),
+        growth: latency_growth(&pieces, capture.manifest.measured),
     }
 }
 

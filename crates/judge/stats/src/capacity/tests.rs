@@ -49,6 +49,17 @@ impl Target {
         }
     }
 
+    /// The same target, probed with other random choices.
+    fn again(&self, seed: u64) -> Self {
+        let mut draws = Draws::seeded(seed);
+        Self {
+            phase: draws.uniform() * std::f64::consts::TAU,
+            probes: 0.0,
+            draws,
+            ..*self
+        }
+    }
+
     fn probe(&mut self, rate: f64) -> Observed {
         self.probes += 1.0;
         let turn = self.probes / 25.0 * std::f64::consts::TAU + self.phase;
@@ -120,6 +131,40 @@ fn simulated(truth: Truth, tries: u64) -> Simulated {
         confirmed: confirmed * 100 / tries,
         wrongly_confirmed: wrong * 100 / tries,
         probes: probes / tries,
+    }
+}
+
+/// F5: of 100 servers, each searched with two seeds, how many pairs of intervals have a rate in
+/// common; a search without an interval agrees with none.
+fn agreeing(truth: Truth) -> u32 {
+    let plan = SearchPlan {
+        repeats: 5,
+        probes_max: 100,
+        ..plan()
+    };
+    let agrees = |seed: u64| {
+        let mut first = Target::new(seed + 20_000, truth);
+        let mut second = first.again(seed + 30_000);
+        let left = search(plan, |rate| first.probe(rate)).capacity;
+        let right = search(plan, |rate| second.probe(rate)).capacity;
+        left.zip(right)
+            .is_some_and(|(left, right)| left.lower <= right.upper && right.lower <= left.upper)
+    };
+    (0..100).map(|seed| u32::from(agrees(seed))).sum()
+}
+
+#[test]
+fn f5_two_seeds_against_one_server_agree_within_their_intervals() {
+    let truth = Truth::default();
+    for (noise, failures, holds) in [(0.0, 0.0, 0.0), (0.02, 0.03, 0.03), (0.2, 0.0, 0.0)] {
+        let noisy = Truth {
+            noise,
+            failures,
+            holds,
+            ..truth
+        };
+        let agreeing = agreeing(noisy);
+        assert!(agreeing >= 95, "{noise}: {agreeing} of 100");
     }
 }
 

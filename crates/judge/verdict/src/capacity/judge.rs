@@ -6,6 +6,7 @@ use stillwell_stats::capacity::Observed;
 use stillwell_units::human::{nanos, time};
 use stillwell_units::{Nanos, float_from_u64};
 
+use super::LatencyGrowth;
 use crate::limits::{PROBE_LATENESS_OF_BOUND, PROBE_REACHED_SHARE};
 
 /// The evidence by which a probe is judged.
@@ -25,6 +26,8 @@ pub struct ProbeEvidence<'a> {
     /// [`PROBE_BUNCHED`](crate::limits::PROBE_BUNCHED) and more:
     /// they left in a bunch, which a limiter may refuse.
     pub own_late_share: f64,
+    /// Growth of latency within the probe, if a queue filled.
+    pub growth: Option<LatencyGrowth>,
     /// Strictness of the limits of the lateness of the generator.
     pub validity: Validity,
 }
@@ -69,7 +72,9 @@ pub fn judge_probe(
             return (Observed::Unclear, Some(why.clone()));
         }
         // What was late in spite of the sender kept its bounds all the same.
-        return (Observed::Held, None);
+        return evidence.growth.map_or((Observed::Held, None), |growth| {
+            judge_growth(growth, evidence)
+        });
     };
     // Errors are the target's, for any state of the generator, unless no more requests
     // failed than it sent in a bunch.
@@ -105,9 +110,84 @@ pub fn judge_probe(
     (Observed::Failed, Some(reported))
 }
 
+/// Judges a probe that kept its bounds while a queue filled: a longer one breaks them.
+fn judge_growth(growth: LatencyGrowth, evidence: &ProbeEvidence<'_>) -> (Observed, Option<String>) {
+    if !evidence.has_rate {
+        return (Observed::Held, None);
+    }
+    let (from, to) = (nanos(growth.from), nanos(growth.to));
+    let grew = format!("latency grew from {from} to {to} within the probe: a queue fills");
+    let late = evidence.generator_lateness.as_secs_f64();
+    let lateness_max = PROBE_LATENESS_OF_BOUND * evidence.validity.limit_factor();
+    let is_own = late > lateness_max * growth.size().as_secs_f64();
+    match &evidence.generator_limit {
+        _ if evidence.validity.is_off() => (Observed::Failed, Some(grew)),
+        Some(limit) => (Observed::Unclear, Some(format!("{grew}; {limit}"))),
+        None if is_own => {
+            let late = nanos(evidence.generator_lateness);
+            let why = format!("{grew}, and the generator itself was late by {late}");
+            (Observed::Unclear, Some(why))
+        }
+        None => (Observed::Failed, Some(grew)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// F5: growth of latency is a part of the verdict of a probe with a rate.
+    #[test]
+    fn f5_a_probe_in_which_a_queue_fills_fails_unless_the_generator_may_be_why() {
+        let growth = LatencyGrowth {
+            from: Nanos::from_millis(2),
+            to: Nanos::from_millis(12),
+        };
+        let judged = |growth, has_rate, limit: Option<&str>, late, validity| {
+            let evidence = ProbeEvidence {
+                figures: &[(CapacityFigure::Latency(0.99), Some(15e6))],
+                reached: 1.0,
+                has_rate,
+                generator_limit: limit.map(str::to_owned),
+                generator_lateness: Nanos::from_millis(late),
+                own_late_share: 0.0,
+                growth,
+                validity,
+            };
+            judge_probe(&["p99<20ms".parse().unwrap()], &evidence)
+        };
+        let (normal, some) = (Validity::Normal, Some(growth));
+        let (observed, why) = judged(some, true, None, 0, normal);
+        assert_eq!(observed, Observed::Failed);
+        assert_eq!(
+            why.unwrap(),
+            "latency grew from 2.00 ms to 12.0 ms within the probe: a queue fills"
+        );
+        for (growth, has_rate, limit, late, validity, expected) in [
+            (None, true, None, 0, normal, Observed::Held),
+            (some, false, None, 0, normal, Observed::Held),
+            (
+                some,
+                true,
+                Some("it was busy"),
+                0,
+                normal,
+                Observed::Unclear,
+            ),
+            (some, true, None, 5, normal, Observed::Unclear),
+            (
+                some,
+                true,
+                Some("it was busy"),
+                5,
+                Validity::Off,
+                Observed::Failed,
+            ),
+        ] {
+            let (observed, why) = judged(growth, has_rate, limit, late, validity);
+            assert_eq!(observed, expected, "{why:?}");
+        }
+    }
 
     /// A busy generator's throughput was taken for the target's.
     #[test]
@@ -120,6 +200,7 @@ mod tests {
                 generator_limit: Some("it was busy".to_owned()),
                 generator_lateness: Nanos::ZERO,
                 own_late_share: 0.0,
+                growth: None,
                 validity: Validity::Normal,
             };
             assert_eq!(
@@ -154,6 +235,7 @@ mod tests {
             generator_limit: limit.map(str::to_owned),
             generator_lateness,
             own_late_share,
+            growth: None,
             validity: Validity::Normal,
         };
         let (observed, why) = judge_probe(&bounds, &evidence);

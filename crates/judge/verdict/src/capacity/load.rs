@@ -6,7 +6,7 @@ use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::Observed;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
-use super::{CapacityProbe, ProbeEvidence, figures, judge_probe};
+use super::{CapacityProbe, LatencyGrowth, ProbeEvidence, figures, judge_probe};
 use crate::load::LoadWarning;
 
 /// Reason why a probe without one request says nothing.
@@ -34,6 +34,8 @@ pub struct LoadProbeCounts {
     /// Requests that it sent late by
     /// [`PROBE_BUNCHED`](crate::limits::PROBE_BUNCHED) and more.
     pub bunched: u64,
+    /// Growth of latency within the probe, if a queue filled.
+    pub growth: Option<LatencyGrowth>,
 }
 
 /// Judges a probe that was a load with these `warnings`.
@@ -61,6 +63,7 @@ pub fn judge_load_probe(
         generator_limit: limit.map(ToString::to_string),
         generator_lateness: counts.lateness_p99,
         own_late_share: float_from_u64(counts.bunched) / float_from_u64(counts.requested.max(1)),
+        growth: counts.growth,
         validity,
     };
     let (observed, why) = if counts.requested == 0 {

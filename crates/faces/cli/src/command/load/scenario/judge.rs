@@ -107,6 +107,7 @@ pub(super) fn thresholds(
         has_rate: is_open(plan),
         lateness_p99: Nanos::new(result.lateness.value_at_quantile(0.99)),
         bunched: 0,
+        growth: None,
         times: Some(figures.latency.clone()),
     };
     let measured = judge_load_probe(&counts, (Validity::default(), &[]), bounds).figures;
