@@ -199,10 +199,12 @@ async fn connect(
         let connected = std::net::UdpSocket::bind(local).and_then(|socket| {
             socket.set_nonblocking(true)?;
             socket.connect(peer)?;
-            Ok(socket)
+            // For the unspecified address the kernel takes that of the loopback, from which answers come.
+            let peer = socket.peer_addr()?;
+            Ok((socket, peer))
         });
         match connected {
-            Ok(socket) => return Ok((socket, peer)),
+            Ok(connected) => return Ok(connected),
             Err(error) => last = Some(error),
         }
     }

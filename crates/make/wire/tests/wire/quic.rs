@@ -71,6 +71,24 @@ fn a_handshake_whose_connection_was_closed_at_once_had_failed_for_the_server() {
     });
 }
 
+/// The kernel sends what is for the unspecified address to the loopback, whose address answers
+/// carry: they counted as those of another host.
+#[test]
+fn a_server_at_the_unspecified_address_is_this_host() {
+    on_worker(|| async {
+        let (mut server, client, near, address) = ends()?;
+        let name = near.server_name("a")?;
+        let address = address.replace("127.0.0.1", "0.0.0.0");
+        let connect = async {
+            let mut quic = client.open(None, &address, &name).await.unwrap();
+            quic.handshake().await.unwrap();
+        };
+        let ((), word) = tokio::join!(connect, first_word(&mut server));
+        assert!(matches!(word, QuicEvent::Connected), "{word:?}");
+        Ok(())
+    });
+}
+
 /// The key of the first connection whose hands are shaken.
 async fn first_line(server: &mut QuicServer) -> usize {
     loop {
