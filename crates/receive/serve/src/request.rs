@@ -16,6 +16,8 @@ pub(crate) struct Wishes {
     pub(crate) delay: Nanos,
     /// True if it is a gRPC call, and the server answers it as Envoy does.
     pub(crate) is_call: bool,
+    /// True if it requests a tunnel, which the server does not open.
+    pub(crate) is_tunnel: bool,
     /// Its headers in writing, where they are to be sent back.
     pub(crate) echo: Option<Box<str>>,
     /// Its entry in the request log, where there is a log.
@@ -42,6 +44,7 @@ impl Wishes {
                 wishes.delay = Nanos::from_millis(milliseconds.unwrap_or(0));
             }
             wishes.is_call |= is_call(names, name, value);
+            wishes.is_tunnel |= is_tunnel(name, value);
         }
         if let Some(header) = names.options.as_ref().filter(|_| configs > 1) {
             let message = format!("{header} is given {configs} times, once is accepted");
@@ -64,7 +67,15 @@ impl Wishes {
 
 /// Returns true if a header is one that [`Wishes::of`] reads.
 pub(crate) fn is_wish(names: &ServeHeaders, name: &[u8], value: &[u8]) -> bool {
-    is_called(name, &names.options) || is_called(name, &names.delay) || is_call(names, name, value)
+    is_called(name, &names.options)
+        || is_called(name, &names.delay)
+        || is_call(names, name, value)
+        || is_tunnel(name, value)
+}
+
+/// Returns true for the method that opens a tunnel.
+fn is_tunnel(name: &[u8], value: &[u8]) -> bool {
+    name == b":method" && value == b"CONNECT"
 }
 
 /// Returns true for the content type of a call, where answers are those of Envoy.

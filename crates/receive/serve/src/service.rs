@@ -230,6 +230,12 @@ impl Service {
                 reply: Reply::Own(Box::new(OwnAnswer::misunderstood(filter, message))),
             };
         }
+        if wishes.is_tunnel {
+            return Decision {
+                due: begin,
+                reply: Reply::Own(Box::new(OwnAnswer::of_status(403))),
+            };
+        }
         let merged = wishes.options.map(|over| plan.answer.options.merged(*over));
         let options = merged.as_ref().unwrap_or(&plan.answer.options);
         let mut due = begin + added;

@@ -8,6 +8,7 @@ fn serving(folder: &TempDir) -> (Process, String, String) {
     let ca = folder.path().join("ca.pem").display().to_string();
     let mut command = Command::new(STILLWELL);
     command.args(["serve", "--address=127.0.0.1:0", "--protocol=http3"]);
+    command.arg("--admin=127.0.0.1:0");
     command.args(["--tls=self-signed", &format!("--tls-certificate-out={ca}")]);
     let process = Process::start(&mut command);
     let mut url = None;
@@ -70,6 +71,33 @@ fn a_load_over_http3_counts_as_over_any_other() {
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         assert!(count(&ended.stdout, "requests") >= 25 * workers);
     }
+}
+
+/// The counter stayed 0 over QUIC.
+#[test]
+fn bytes_that_come_over_http3_are_counted_by_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, url, socket) = serving(&folder);
+    let said = server.stderr();
+    let admin = said.split_once("admin on ").unwrap().1.lines().next();
+    let received = || {
+        let stats = ask(admin.unwrap(), "GET", "/stats");
+        let name = "downstream_cx_rx_bytes_total: ";
+        let line = stats.lines().find(|line| line.contains(name)).unwrap();
+        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!(received(), 0);
+    let result = measure(&format!("{FEW} --request-body-size 10000 {socket} {url}"));
+    assert_eq!(result.counter("benchmark.http_2xx"), 25);
+    let bodies = 25 * 10_000;
+    // With heads, and streams of the connection itself.
+    assert!(
+        (bodies..bodies + 25 * 1000).contains(&received()),
+        "{}",
+        received()
+    );
+    server.signal("TERM");
+    assert_eq!(server.finish(LONG).code, 0);
 }
 
 // compat: nighthawk_client | --protocol | works
