@@ -32,14 +32,14 @@ async fn answer(core: &Core, request: Request) -> Answer {
     let (event, events, bytes) = if core.takes_requests() {
         let parts = RequestParts {
             stamp: &request.stamp,
-            content_type: &request.content_type,
+            content_type: content_type(&request.content_type, &body),
             body: &body,
         };
         let event = parts.event();
         let bytes = event.len();
         (event, 1, bytes)
     } else {
-        core.note_content_type(&request.content_type);
+        core.note_content_type(content_type(&request.content_type, &body));
         if body.last().is_some_and(|last| *last != b'\n') {
             body.push(b'\n');
         }
@@ -67,4 +67,16 @@ async fn answer(core: &Core, request: Request) -> Answer {
     }
     core.kept().await;
     Answer::status(200)
+}
+
+/// Returns the stated content type, or JSON for an array of objects without one: as lines of text, two
+/// such bodies would become one.
+fn content_type<'a>(stated: &'a [u8], body: &[u8]) -> &'a [u8] {
+    let array = body.trim_ascii_start().strip_prefix(b"[");
+    let is_of_objects = array.is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"));
+    if stated.is_empty() && is_of_objects {
+        b"application/json"
+    } else {
+        stated
+    }
 }
