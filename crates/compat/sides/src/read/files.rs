@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, ensure};
 use stillwell_config::files::open_input;
 use stillwell_lading::capture::SNIFF_BYTES;
+use stillwell_others::results::parse_number;
 
 /// No result and no file of numbers is nearly as large; captures may be.
 const TEXT_BYTES_MAX: u64 = 64 << 20;
@@ -35,9 +36,14 @@ pub(super) fn items(typed: &str) -> anyhow::Result<Vec<(PathBuf, Option<String>)
         .split(',')
         .map(str::trim)
         .filter(|part| !part.is_empty());
+    // Numbers beside it are not wrong.
+    let wrong = parts
+        .clone()
+        .find(|part| existing(part).is_none() && parse_number(part).is_err());
     let items = parts.map(|part| {
+        let wrong = wrong.unwrap_or(part);
         existing(part)
-            .ok_or_else(|| anyhow!("`{part}` is neither a file, nor a folder, nor a number"))
+            .ok_or_else(|| anyhow!("`{wrong}` is neither a file, nor a folder, nor a number"))
     });
     let items = items.collect::<anyhow::Result<Vec<_>>>()?;
     ensure!(!items.is_empty(), "an empty argument cannot be compared");

@@ -142,6 +142,29 @@ fn mistakes_have_their_line() {
     }
 }
 
+/// F11: `NaN` as a column was reported as a missing file, and a number beside it later.
+#[test]
+fn f11_a_column_that_is_not_finite_is_named_as_no_number() {
+    let suite = Suite::new();
+    suite.file("column.txt", "1\n2\nNaN\n");
+    for (column, named) in [
+        ("NaN", "`NaN` is neither a file, nor a folder, nor a number"),
+        (
+            "1,2,NaN,4",
+            "`NaN` is neither a file, nor a folder, nor a number",
+        ),
+        (
+            "1,-inf",
+            "`-inf` is neither a file, nor a folder, nor a number",
+        ),
+        ("column.txt", "line 3: `NaN` is not a number"),
+    ] {
+        let ended = suite.call(&["compare", "1,2,3", column]);
+        assert_code(&ended, 2);
+        assert_holds(&ended.stderr, &[named]);
+    }
+}
+
 /// A line of a capture of lading: `bytes_written` of a run at a second.
 fn line(run: &str, second: u32, value: f64) -> String {
     let time = 1_700_000_000_000 + 1000 * u64::from(second);
