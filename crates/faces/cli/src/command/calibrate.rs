@@ -9,7 +9,7 @@ use stillwell_experiment::calibrate::{
     CalibrationError, CalibrationHost, CalibrationLimits, calibrate,
 };
 use stillwell_experiment::{Results, SuiteError, SuiteOptions, SuiteProgress};
-use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind};
+use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind, TimeEstimate};
 use stillwell_report::{CalibrationReport, FullReport};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
@@ -18,6 +18,7 @@ use stillwell_units::{Moment, Nanos, count};
 use stillwell_verdict::calibration::{CalibratedExperiment, Trial};
 
 use crate::arguments::CalibrateArguments;
+use crate::command::check::describe;
 use crate::command::conduct::Conductor;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
@@ -120,6 +121,10 @@ fn calibrate_all(
         minutes: arguments.minutes,
         slowdown: arguments.slowdown,
     };
+    if !arguments.output.quiet {
+        let each: Vec<TimeEstimate> = plan.experiments.iter().map(ExperimentPlan::time).collect();
+        Paint::say(&forecast(&each, arguments.experiments, arguments.minutes));
+    }
     let all = Nanos::from_secs(60 * u64::from(arguments.minutes));
     let parts = u64::from(count(plan.experiments.len())).max(1);
     let mut calibrated = Vec::new();
@@ -133,6 +138,28 @@ fn calibrate_all(
         }
     }
     Ok(calibrated)
+}
+
+/// Comparisons of each experiment that are made however little time is given: one with itself, and one
+/// with a slowed version.
+const COMPARISONS_MIN: u32 = 2;
+
+/// Returns the length of a calibration that ends as early as it can, and what more time does.
+fn forecast(experiments: &[TimeEstimate], comparisons_max: u32, minutes: u32) -> String {
+    let comparisons = u64::from(comparisons_max.min(COMPARISONS_MIN));
+    let mut time = TimeEstimate::default();
+    for each in experiments {
+        let add = |sum: &mut Nanos, each: Nanos| {
+            let all = each.as_u64().saturating_mul(comparisons);
+            *sum = Nanos::new(sum.as_u64().saturating_add(all));
+        };
+        add(&mut time.least, each.least);
+        add(&mut time.most, each.most);
+    }
+    let least = comparisons * u64::from(count(experiments.len()));
+    let plural = if least == 1 { "" } else { "s" };
+    let takes = describe::between(time);
+    format!("at least {least} comparison{plural}, {takes}; more begin within {minutes} min")
 }
 
 /// Shows how comparisons go.
@@ -198,4 +225,26 @@ fn suite_error(error: SuiteError) -> CommandError {
         _ => Exit::CouldNotRun,
     };
     CommandError::new(exit, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `--minutes 1` took longer, and did not say so before.
+    #[test]
+    fn the_shortest_length_is_printed_before_it_begins() {
+        let each = [TimeEstimate {
+            least: Nanos::from_secs(80),
+            most: Nanos::from_secs(800),
+        }];
+        assert_eq!(
+            forecast(&each, 40, 1),
+            "at least 2 comparisons, about 2 min 40 s to 27 min; more begin within 1 min"
+        );
+        assert_eq!(
+            forecast(&each, 1, 20),
+            "at least 1 comparison, about 1 min 20 s to 14 min; more begin within 20 min"
+        );
+    }
 }

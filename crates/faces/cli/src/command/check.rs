@@ -11,7 +11,7 @@ use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 
-mod describe;
+pub(super) mod describe;
 
 const EXPERIMENT: &str = "experiment.yaml";
 

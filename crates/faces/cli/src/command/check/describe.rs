@@ -216,7 +216,7 @@ fn runs(plan: &ExperimentPlan) -> String {
 
 /// Rounds a length of time: to the second below ten minutes, then to the
 /// minute.
-fn between(time: TimeEstimate) -> String {
+pub(in crate::command) fn between(time: TimeEstimate) -> String {
     let (least, most) = (coarse(time.least), coarse(time.most));
     if least == most {
         format!("about {least}")
