@@ -402,7 +402,7 @@ impl From<ValidityArgument> for Validity {
 pub(crate) enum Design {
     /// One after the other, in random order.
     Paired,
-    /// Both at once, each on its own CPUs.
+    /// Both at once, on different CPUs.
     Duet,
     /// Both run; the load alternates between them at random intervals.
     Sliced,

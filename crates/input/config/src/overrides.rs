@@ -139,7 +139,7 @@ pub enum StoppingOverride {
 /// Order in which the variants of a pair run, as typed on a command line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DesignOverride {
-    /// Both at once, each on its own CPUs.
+    /// Both at once, on different CPUs.
     Duet,
     /// One after the other.
     Paired,

@@ -523,11 +523,18 @@ fn circumstances(experiment: &ExperimentVerdict) -> String {
     parts.join("; ")
 }
 
-/// Returns where the results are and what to type next.
+/// Words of the table of goals, once in a report.
+const COLUMNS_EXPLAINED: &str = "primary: the goal that alone decides the exit code; tolerance: the smallest change \
+    that matters; pair: a run of each variant, one after the other or together";
+
+/// Returns the meaning of columns, where the results are and what to type next.
 fn footer(report: &SuiteReport) -> Block {
     let bounded = report.budget.false_alarm_bound;
     let alarms = bounded.map(|_| ("false alarms", honesty::budget(&report.budget)));
+    let columns =
+        (!report.experiments.is_empty()).then(|| ("columns", COLUMNS_EXPLAINED.to_owned()));
     let rows = [
+        columns,
         Some(("took", words::clock(report.elapsed))),
         alarms,
         Some(("seed", report.seed.clone())),
@@ -550,7 +557,10 @@ fn method(report: &SuiteReport) -> Block {
          log ratios with its 95 % interval, which allows for every check of the verdict. ",
     )
     .and(Text::code("equivalent"))
-    .and(" means that the whole interval lies within the tolerance.");
+    .and(" means that the whole interval lies within the tolerance, which is the smallest change that matters. ")
+    .and("The detectable change is the smallest one that four of five such experiments would detect. Only the ")
+    .and(Text::strong("primary"))
+    .and(" goal decides the exit code.");
     let host = report.host.iter();
     let host: Vec<String> = host.map(|(name, fact)| format!("{name} {fact}")).collect();
     let budget = honesty::budget(&report.budget);

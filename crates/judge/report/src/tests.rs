@@ -475,7 +475,7 @@ fn a_page_has_the_runs_of_an_experiment_and_the_limits_of_its_answer() {
         "warm-up",
         "How certain this result is",
         "How to reproduce",
-        "rarest visible fault",
+        "may be missed",
         "at most 0.4 % of the host",
         "Delivery of stamped events",
         "Environment that differs between runs",

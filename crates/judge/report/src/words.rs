@@ -282,7 +282,7 @@ pub(crate) const fn stage(stage: RunStage) -> &'static str {
 pub(crate) fn design(design: DesignPlan) -> String {
     match design {
         DesignPlan::Paired => "runs one after the other".to_owned(),
-        DesignPlan::Duet => "both variants at once, each on its own CPUs".to_owned(),
+        DesignPlan::Duet => "both variants at once, on different CPUs".to_owned(),
         DesignPlan::Sliced { turn_min, turn_max } => {
             format!("both variants alive, load in random turns of {turn_min} to {turn_max}")
         }

@@ -116,8 +116,8 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
 pub const RUN_NOTES: &[(&str, &str)] = &[
     (
         "light_load",
-        "The target used less than 25 % of a core, so wake-ups from idle take most of its CPU time. A change \
-         that is found is one at this rate; a change that is not found may be hidden. Raise the rate.",
+        "The target used less than 25 % of a core, and spent most of its CPU time on going to sleep and \
+         waking up. A change that is found is one at this rate; others may be hidden. Raise the rate.",
     ),
     (
         "no_success",
@@ -135,8 +135,8 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ),
     (
         "late_wakeups",
-        "A generator woke up late often, each time by little. Nothing to do, unless latency \
-         matters: free a CPU.",
+        "A generator often sent late, each time by little, because the kernel resumed its thread late. Nothing \
+         to do, unless latency matters: free a CPU.",
     ),
     (
         "coarse_blocks",
@@ -163,8 +163,8 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ("strict", "`validity: strict` halved the limits."),
     (
         "pressure",
-        "Tasks waited for CPU, memory or storage for more than 20 % of the time. Free that \
-         resource.",
+        "Programs of the host waited for CPU, memory or storage for more than 20 % of the time (the kernel \
+         calls this pressure, in `/proc/pressure`). Free that resource.",
     ),
     (
         "throttled",

@@ -222,7 +222,8 @@ impl fmt::Display for RunNote {
         match self {
             Self::LightLoad { cpu_share } => write!(
                 f,
-                "light load: the target used {} of a core; below {}, wake-ups from idle take most of its CPU time",
+                "light load: the target used {} of a core; below {}, most of its CPU time is spent on \
+                 going to sleep and waking up, and not on the work",
                 percent(*cpu_share),
                 percent(limits::LIGHT_LOAD_SHARE)
             ),
@@ -279,8 +280,7 @@ impl RunNote {
                 lateness_p99,
             } => write!(
                 f,
-                "late wake-ups: generator {id} was late for {} of the time, by at most {} for 99 % of \
-                 the sends",
+                "late sends: generator {id} was late for {} of the time, by at most {} for 99 % of the sends",
                 percent(*share),
                 nanos(*lateness_p99)
             ),
@@ -313,7 +313,7 @@ impl RunNote {
         match self {
             Self::Pressure { resource, share } => write!(
                 f,
-                "{resource} pressure: tasks waited for it for {} of the time",
+                "{resource} shortage: programs waited for it for {} of the time",
                 percent(*share)
             ),
             Self::ForeignCpu {

@@ -116,7 +116,7 @@ pub enum DesignPlan {
     /// One after the other, in random order.
     #[default]
     Paired,
-    /// Both at once, each on its own CPUs.
+    /// Both at once, on different CPUs.
     Duet,
     /// Both alive at once; the load is switched between them in random turns.
     Sliced {

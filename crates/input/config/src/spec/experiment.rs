@@ -173,7 +173,7 @@ pub(crate) const EXPERIMENT: Element = Element {
             "design",
             design::SHAPE,
             "How the runs of a pair share the machine; `paired` by default. `paired`: one after the \
-             other. `duet`: both at once, each on its own CPUs. `sliced`: both alive, with the load \
+             other. `duet`: both at once, on different CPUs. `sliced`: both alive, with the load \
              switched between them.",
         ),
         optional(

@@ -330,6 +330,9 @@ fn value_text(statistic: &LoadStatistic, value: f64) -> String {
     }
 }
 
+/// Heads of the table of latencies.
+const TIMES_EXPLAINED: &str = "intended time: when the schedule requested it; sent time: when it was sent, after any wait for a connection";
+
 /// Times of answers in columns, as far as there are any.
 fn latency(report: &LoadReport) -> Block {
     let global = &report.global;
@@ -377,8 +380,11 @@ fn latency(report: &LoadReport) -> Block {
     });
     let max = row("max", &|statistic, _| float_from_u64(statistic.moments.max));
     let mean = row("mean", &|statistic, _| statistic.moments.mean());
+    let note = heads.contains(&"from intended time");
+    let note = note.then(|| Text::dim(TIMES_EXPLAINED));
     let columns = heads.into_iter().map(Column::of_numbers);
-    Block::Table(Table::new(columns, rows.chain([max, mean])))
+    let table = Table::new(columns, rows.chain([max, mean]));
+    Block::Table(Table { note, ..table })
 }
 
 /// Returns the duration of requests without an answer, by their end.

@@ -94,8 +94,8 @@ fn limits(
     if experiment.pairs_used > 0 {
         let share = words::percent(rarest_visible_fault(experiment.pairs_used));
         rows.push((
-            "rarest visible fault",
-            format!("{share} of runs; rarer ones may be missed"),
+            "may be missed",
+            format!("faults in fewer than {share} of runs"),
         ));
     }
     if let Some(steal) = runs.and_then(|runs| runs.steal_max) {

@@ -73,8 +73,8 @@ fn not_corrected(experiment: &ExperimentVerdict) -> Option<String> {
     let secondary = count(secondary.filter(|goal| goal.change.is_some()).count());
     (secondary > 0).then(|| {
         format!(
-            "{}: not corrected for multiple comparisons, and without effect on the exit code",
-            words::counted(secondary, "secondary goal", "secondary goals")
+            "{}: information only, not corrected for multiple comparisons",
+            words::counted(secondary, "other goal", "other goals")
         )
     })
 }

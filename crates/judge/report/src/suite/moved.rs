@@ -13,8 +13,8 @@ const HEADS: [&str; 6] = [
     "baseline",
     "comparison",
     "change",
-    "at least",
-    "p adjusted",
+    "likely at least",
+    "p (corrected)",
 ];
 
 /// Returns the first `limit` rows, surest and largest first, and how to read them; nothing where nothing was
@@ -55,8 +55,8 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
         String::new()
     };
     Some(format!(
-        "exploratory: {series} tested; one in ten of these changes may be chance, and `at least` is not \
-         corrected for this selection{more}"
+        "exploratory: {series} tested; one in ten of these changes may be chance. `p (corrected)` allows for \
+         their number, `likely at least` does not{more}"
     ))
 }
 
@@ -108,12 +108,12 @@ mod tests {
     use super::*;
     use crate::fixture::explained;
 
-    /// F11: "at least" is a plain bound of series that were selected by their p.
+    /// F11: "likely at least" is a plain bound of series that were selected by their p.
     #[test]
     fn f11_lower_bounds_of_selected_series_say_that_they_are_not_corrected() {
         let text = legend(&explained(), 5).unwrap();
         assert!(text.starts_with("exploratory: "), "{text}");
-        assert!(text.contains("`at least` is not corrected"), "{text}");
+        assert!(text.contains("`likely at least` does not"), "{text}");
     }
 
     #[test]

@@ -420,8 +420,8 @@ pub(super) fn light_load(
         .min_by(|left, right| left.0.total_cmp(&right.0))?;
     (least < limits::LIGHT_LOAD_SHARE).then(|| {
         format!(
-            "light load: {variant} used {} of a core; below {}, wake-ups from idle take most of its CPU \
-             time and can hide a change; raise the rate",
+            "light load: {variant} used {} of a core; below {}, most of its CPU time is spent on going to \
+             sleep and waking up, which can hide a change; raise the rate",
             percent(least),
             percent(limits::LIGHT_LOAD_SHARE)
         )

@@ -222,7 +222,7 @@ impl fmt::Display for LoadWarning {
             Self::CpuStarvation { share } => write!(
                 f,
                 "CPU starvation: a load-generator thread waited {} of the time for a CPU, so latency \
-                 may be too high; stop other programs or give the generator its own CPUs",
+                 may be too high; stop other programs or reserve a CPU for the generator",
                 percent(*share)
             ),
             Self::CpuSteal { share } => write!(

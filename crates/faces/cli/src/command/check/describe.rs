@@ -163,7 +163,7 @@ fn operating_point(plan: &ExperimentPlan) -> String {
 fn design(design: DesignPlan) -> String {
     let how = match design {
         DesignPlan::Paired => "one after the other, in random order".to_owned(),
-        DesignPlan::Duet => "both at once, each on its own CPUs".to_owned(),
+        DesignPlan::Duet => "both at once, on different CPUs".to_owned(),
         DesignPlan::Sliced { turn_min, turn_max } => {
             format!("both running, load switched between them in turns of {turn_min} to {turn_max}")
         }
