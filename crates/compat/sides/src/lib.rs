@@ -82,6 +82,7 @@ pub fn compare_sides(
         comparison: place.to_owned(),
         groups,
         remarks,
+        curves: Vec::new(),
         command: String::new(),
         version: String::new(),
     })

@@ -13,6 +13,7 @@ pub use json::COMPARISON_SCHEMA;
 pub use stillwell_verdict::across::{ComparedRuns, ComparisonRow, Finding};
 
 use crate::FullReport;
+use crate::document::Curve;
 
 /// The content of a comparison's report.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct ComparisonReport {
     pub groups: Vec<ComparisonGroup>,
     /// Remarks about the whole comparison, one sentence each.
     pub remarks: Vec<String>,
+    /// Charts of both sides, if each of them is one run.
+    pub curves: Vec<Curve>,
     /// The command that gives this again.
     pub command: String,
     /// Version of Stillwell.

@@ -52,7 +52,7 @@ pub use document::{
 };
 pub use json::{REPORT_SCHEMA, json};
 pub use profiles::TargetProfiles;
-pub use run::{RunReport, run_curves, run_terminal};
+pub use run::{RunReport, overlaid_runs, run_curves, run_terminal};
 pub use scenario::{
     SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioThreshold, ScenarioTimes, ScenarioUsers,
     render_scenario,

@@ -20,7 +20,7 @@ use crate::document::{
 use crate::profiles::{self, TargetProfiles};
 use crate::{Format, FullReport, Style, words};
 
-pub use charts::run_curves;
+pub use charts::{overlaid_runs, run_curves};
 
 /// The content of the report of one observed run.
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use stillwell_capture::LoadCapture;
+use stillwell_capture::{Capture, LoadCapture};
 use stillwell_plan::goal::Direction;
-use stillwell_report::load::{LoadOverlay, LoadReport};
-use stillwell_report::{ComparisonReport, ComparisonRow, FullReport};
+use stillwell_report::load::LoadOverlay;
+use stillwell_report::{ComparisonReport, ComparisonRow, FullReport, overlaid_runs};
 use stillwell_sides::{SideOptions, compare_sides};
 use stillwell_verdict::Verdict;
 use stillwell_verdict::across::CompareOptions;
@@ -28,7 +28,11 @@ pub(crate) fn report(
     command: String,
 ) -> Result<(FullReport, Exit), CommandError> {
     let comparison = arguments.comparison.as_deref();
-    if let Some(loads) = loads(&arguments.baseline, comparison) {
+    let loads = both(&arguments.baseline, comparison, |side| {
+        let capture = LoadCapture::open(Path::new(side)).ok()?;
+        Some(saved::report_of_load(&capture))
+    });
+    if let Some(loads) = loads {
         let overlay = LoadOverlay {
             loads,
             command,
@@ -53,29 +57,32 @@ pub(crate) fn report(
         CommandError::new(Exit::Usage, error)
             .hint("`stillwell compare --help` lists what can be compared")
     })?;
+    let runs = both(&arguments.baseline, comparison, |side| {
+        let path = Path::new(side);
+        let is_run = path.join("manifest.json").exists();
+        is_run.then(|| Capture::open(path).ok()).flatten()
+    });
+    report.curves = overlaid_runs(&runs.unwrap_or_default());
     report.command = command;
     env!("CARGO_PKG_VERSION").clone_into(&mut report.version);
     Ok((FullReport::from(&report), exit(&report, arguments)))
 }
 
-/// Returns both sides as loads, if both are captures of one.
-fn loads(baseline: &str, comparison: Option<&str>) -> Option<Vec<(String, LoadReport)>> {
-    let read = |side: &str| {
-        let capture = LoadCapture::open(Path::new(side)).ok()?;
-        Some((side.to_owned(), saved::report_of_load(&capture)))
-    };
-    let mut loads = vec![read(baseline)?, read(comparison?)?];
+/// Returns both sides with their names, if `read` can read both.
+fn both<T>(
+    baseline: &str,
+    comparison: Option<&str>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Option<Vec<(String, T)>> {
+    let comparison = comparison?;
+    let sides = [read(baseline)?, read(comparison)?];
     // The last part of a path is enough, unless it is the same.
     let short = |path: &str| Some(Path::new(path).file_name()?.to_string_lossy().into_owned());
-    let names: Vec<String> = loads.iter().filter_map(|(path, _)| short(path)).collect();
-    if let [first, second] = names.as_slice()
-        && first != second
-    {
-        for ((name, _), short) in loads.iter_mut().zip(&names) {
-            name.clone_from(short);
-        }
-    }
-    Some(loads)
+    let names = match (short(baseline), short(comparison)) {
+        (Some(first), Some(second)) if first != second => [first, second],
+        _ => [baseline.to_owned(), comparison.to_owned()],
+    };
+    Some(names.into_iter().zip(sides).collect())
 }
 
 fn options(arguments: &CompareArguments) -> SideOptions {

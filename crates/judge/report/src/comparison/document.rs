@@ -8,7 +8,9 @@ use stillwell_plan::goal::Scale;
 use stillwell_verdict::{Change, Verdict};
 
 use super::{ComparisonGroup, ComparisonReport, ComparisonRow, Finding, ancestors};
-use crate::document::{Block, Cell, Column, Document, Language, Severity, Table, Text};
+use crate::document::{
+    Block, Cell, Chart, Column, Document, Language, Medium, Severity, Table, Text,
+};
 use crate::words;
 
 /// Cell text for a missing verdict.
@@ -39,6 +41,12 @@ pub(super) fn document(report: &ComparisonReport) -> Document {
     blocks.push(Block::group(
         report.remarks.iter().map(String::as_str).map(remark),
     ));
+    if !report.curves.is_empty() {
+        let curves = report.curves.iter().cloned();
+        let curves = curves.map(|curve| Block::Chart(Chart::Curve(curve)));
+        let curves = [Block::section(2, "Over time and by percentile", curves)];
+        blocks.push(Block::On(Medium::Browser, curves.into()));
+    }
     blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));
     Document::new(blocks)
 }

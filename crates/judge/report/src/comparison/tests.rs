@@ -98,6 +98,7 @@ fn report(rows: Vec<ComparisonRow>, ancestors: Option<AncestorTables>) -> Compar
             remarks: vec!["with so few runs one odd run decides".to_owned()],
         }],
         remarks: vec!["the first 30 s are left out".to_owned()],
+        curves: Vec::new(),
         command: "stillwell compare old new".to_owned(),
         version: "0.0.0".to_owned(),
     }

@@ -104,6 +104,16 @@ impl TimeSpan {
         })
     }
 
+    /// Returns an axis with a bin for each second.
+    #[cfg(test)]
+    pub(crate) fn of_seconds(bins: usize, shades: Vec<(String, (f64, f64))>) -> Self {
+        Self {
+            length: Nanos::from_secs(bins as u64),
+            bins,
+            shades,
+        }
+    }
+
     /// Returns the middle of a bin, in seconds from the start.
     pub(crate) fn middle(&self, bin: usize) -> f64 {
         let bins = float_from_u64(self.bins as u64);

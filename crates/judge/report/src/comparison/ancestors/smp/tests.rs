@@ -45,6 +45,7 @@ fn report(all: Vec<(&str, &str, SmpComparison)>) -> String {
         comparison: "eeb5415".to_owned(),
         groups: groups.collect(),
         remarks: Vec::new(),
+        curves: Vec::new(),
         command: String::new(),
         version: String::new(),
     };

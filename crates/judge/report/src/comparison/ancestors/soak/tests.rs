@@ -139,6 +139,7 @@ fn report(soaks: Vec<SoakTable>) -> String {
         comparison: "2c9212e45758611f59e0057c93cb7e1bbca47361".to_owned(),
         groups: groups.collect(),
         remarks: Vec::new(),
+        curves: Vec::new(),
         command: String::new(),
         version: String::new(),
     };
