@@ -10,7 +10,8 @@ like 0. If a block shows output, most of its lines must begin with words that th
 A comment before a block changes that: `<!-- ci: KEY=VALUE … -->`.
 
     file=PATH      the block below (in any language) is the file PATH of all later blocks of this document
-    before=SHELL   commands that run first, for what the text around the block describes
+    before=SHELL   commands that run first, for what the text around the block describes; functions of
+                   .ci/document-parts are among them
     add=OPTIONS    options that shorten the last command
     exit=CODE      the exit code that the last command must have instead of 0
     needs=PATH     the block does not run where PATH is missing
@@ -32,11 +33,16 @@ LIMIT_SECONDS = 120
 TOTAL_SECONDS = 900
 FENCE = re.compile(r"^```(\w*)$")
 UNITS = {"ns", "µs", "ms", "min", "kib", "mib", "gib"}
+MISSING = 77
 KEYS = {"file", "before", "add", "exit", "needs", "skip"}
 
 
 class Problem(Exception):
     """A block that does not do what its document shows."""
+
+
+class Missing(Exception):
+    """A program that a block needs and that this machine does not have."""
 
 
 def blocks(text):
@@ -61,6 +67,15 @@ def blocks(text):
             settings = {}
 
 
+def is_open(command):
+    """Returns true if a command ends within quotes."""
+    try:
+        shlex.split(command, comments=True)
+    except ValueError:
+        return True
+    return False
+
+
 def split(language, lines):
     """Splits a block into its commands and the output that it shows."""
     if language == "sh":
@@ -73,7 +88,7 @@ def split(language, lines):
             commands.append(line[2:])
         else:
             output.append(line)
-        continues = (continues or line.startswith("$ ")) and line.endswith("\\")
+        continues = (continues or line.startswith("$ ")) and (line.endswith("\\") or is_open(commands[-1]))
     return [command for command in commands if command.strip()], output
 
 
@@ -82,7 +97,7 @@ def script(commands, settings):
     *first, last = commands
     accepted = "0 | 4" if "exit" not in settings else settings["exit"]
     last = f"{last} {settings['add']}" if "add" in settings else last
-    lines = [settings.get("before", "")]
+    lines = ['. "$DOCUMENT_PARTS"', settings.get("before", "")]
     for command, codes in [(command, "0 | 4") for command in first] + [(last, accepted)]:
         lines.append(command)
         # A server needs a moment before the next command can reach it.
@@ -106,7 +121,7 @@ def check_output(shown, real):
         raise Problem(f"of {len(words)} lines shown, {len(missing)} are not in the output: {', '.join(missing[:8])}")
 
 
-def run(commands, shown, settings, files, stillwell, root):
+def run(commands, shown, settings, files, stillwell, root, shared):
     """Runs one block in a new folder."""
     with tempfile.TemporaryDirectory() as folder:
         home = pathlib.Path(folder)
@@ -120,7 +135,12 @@ def run(commands, shown, settings, files, stillwell, root):
             (work / path).write_text(text)
         if any("examples/" in command for command in [*commands, settings.get("before", "")]):
             shutil.copytree(root / "examples", work / "examples")
-        environment = {**os.environ, "PATH": f"{bin}:{os.environ['PATH']}", "NO_COLOR": "1"}
+        target = os.environ.get("CARGO_TARGET_DIR", root / "target")
+        environment = {**os.environ, "PATH": f"{bin}:{os.environ['PATH']}", "NO_COLOR": "1",
+                       "DOCUMENT_PARTS": str(root / ".ci/document-parts"), "DOCUMENTS_SHARED": shared,
+                       "DOCUMENTS_TARGET": str(target)}
+        # A reader's builds go beside the reader's sources.
+        environment.pop("CARGO_TARGET_DIR", None)
         with open(home / "output", "w+") as output:
             process = subprocess.Popen(["bash", "-c", script(commands, settings)], cwd=work, env=environment,
                                        stdin=subprocess.DEVNULL, stdout=output, stderr=output,
@@ -140,6 +160,8 @@ def run(commands, shown, settings, files, stillwell, root):
                 process.wait()
             output.seek(0)
             real = output.read()
+        if code == MISSING:
+            raise Missing(real.strip().rpartition("\n")[2])
         if code != 0:
             raise Problem(f"exit code {code}:\n{real}")
         if shown:
@@ -150,7 +172,13 @@ def run(commands, shown, settings, files, stillwell, root):
 
 
 def main():
-    stillwell, documents = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    with tempfile.TemporaryDirectory() as shared:
+        return run_all(os.path.abspath(sys.argv[1]), sys.argv[2:], shared)
+
+
+def run_all(stillwell, documents, shared):
+    """Runs the blocks of all documents; returns true if one failed."""
+    only = os.environ.get("DOCUMENTS_ONLY", "").split()
     root = pathlib.Path(__file__).resolve().parent.parent
     begun, failed, done, skipped, ran = time.monotonic(), 0, 0, 0, set()
     for document in documents:
@@ -161,6 +189,8 @@ def main():
             if language not in ("console", "sh"):
                 continue
             place = f"{document}:{line}"
+            if only and not any(part in place for part in only):
+                continue
             reason = settings.get("skip")
             if "needs" in settings and not os.path.exists(settings["needs"]):
                 reason = f"{settings['needs']} is missing"
@@ -177,9 +207,12 @@ def main():
             ran.add(again)
             start = time.monotonic()
             try:
-                run(commands, shown, settings, files, stillwell, root)
+                run(commands, shown, settings, files, stillwell, root, shared)
                 done += 1
                 print(f"ran      {place} in {time.monotonic() - start:.0f} s", flush=True)
+            except Missing as missing:
+                skipped += 1
+                print(f"skipped  {place}: {missing}", flush=True)
             except Problem as problem:
                 failed += 1
                 print(f"FAILED   {place}: {problem}", flush=True)
