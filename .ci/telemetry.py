@@ -1,10 +1,12 @@
-"""Part of .ci/telemetry: compares the report of a load with the exported metrics."""
+"""Part of .ci/telemetry: compares reports and captures with the exported metrics."""
 
 import collections
 import http.server
 import json
 import pathlib
+import re
 import sys
+import time
 import urllib.parse
 import urllib.request
 
@@ -143,13 +145,63 @@ def prometheus(server, of_load):
         agree(f"{way}, in buckets", told, ok)
 
 
+def sent_events(text):
+    """Returns the number of sent events, from the text of `captool`."""
+    [most] = re.findall(r"max: (\d+)", pathlib.Path(text).read_text())
+    return int(most)
+
+
+def collected_run(folder, text):
+    """A run as the Collector passed it on."""
+    sent, memory = [], []
+    for metric in metrics(folder, "http"):
+        if metric["name"] == "stillwell.events_written":
+            sent += [int(point["asInt"]) for point in metric["sum"]["dataPoints"]]
+        if metric["name"] == "stillwell.total_rss_bytes":
+            memory += [point["asDouble"] for point in metric["gauge"]["dataPoints"]]
+    agree("OTLP, events of a run", max(sent, default=0), sent_events(text))
+    if not any(value > 1e5 for value in memory):
+        sys.exit("the memory of the target was not exported")
+
+
+def runs(server, text, dashboard):
+    """A run and a suite in Prometheus, and the queries of the dashboard."""
+
+    def ask(path, **words):
+        url = f"{server}/api/v1/{path}?{urllib.parse.urlencode(words)}"
+        with urllib.request.urlopen(url) as answer:
+            return json.load(answer)["data"]["result"]
+
+    of_run = ask("query", query='max_over_time(stillwell_events_written_total{job="stillwell",experiment=""}[10m])')
+    [series] = of_run
+    agree("remote write, events of a run", int(series["value"][1]), sent_events(text))
+    variants = ask("query", query='count by (variant) (max_over_time(stillwell_target_cpu_seconds_total{variant!=""}[10m]))')
+    agree("remote write, variants", sorted(series["metric"]["variant"] for series in variants), ["baseline", "comparison"])
+    panels = json.loads(pathlib.Path(dashboard).read_text())["panels"]
+    queries = [target["expr"] for panel in panels for target in panel.get("targets", [])]
+    now, filled = time.time(), 0
+    for query in queries:
+        for name in ("$job", "$experiment", "$variant"):
+            query = query.replace(name, ".*")
+        query = query.replace("$__rate_interval", "5s")
+        found = ask("query_range", query=query, start=now - 300, end=now, step=1)
+        variants = {series["metric"].get("variant") for series in found}
+        # The relay answers no requests, and nothing fails.
+        is_of_requests = re.search("requests_sent|response_time|generator_lateness|outcomes", query)
+        if not is_of_requests and not {"baseline", "comparison"} <= variants:
+            sys.exit(f"{query}: only of {variants}")
+        filled += bool(found)
+    print(f"  the dashboard: {len(queries)} queries, {filled} with lines")
+
+
 def main():
     command, *arguments = sys.argv[1:]
     if command == "spans":
         _, _, sent = report(arguments[0])
         agree("spans", int(arguments[1]), sent)
         return
-    commands = {"complete": complete, "sink": sink, "collector": collector, "prometheus": prometheus}
+    parts = [complete, sink, collector, prometheus, collected_run, runs]
+    commands = {part.__name__: part for part in parts}
     commands[command](*arguments)
 
 

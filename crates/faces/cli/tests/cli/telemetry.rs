@@ -167,7 +167,6 @@ fn remote_write_reports_the_totals_of_the_report() {
     assert!(has_exported_all(&report), "{}", report.findings());
 }
 
-/// Returns the values of a metrics page, by series.
 #[test]
 fn a_run_exports_the_metrics_of_its_target_and_of_its_generators() {
     let receiver = HttpReceiver::start(200);
@@ -222,6 +221,7 @@ fn a_run_exports_the_metrics_of_its_target_and_of_its_generators() {
     assert!(keys.into_iter().any(|key| key == "id"));
 }
 
+/// Returns the values of a metrics page, by series.
 fn scrape(port: u16) -> Option<BTreeMap<String, f64>> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let request = b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
