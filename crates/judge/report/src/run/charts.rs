@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(names.collect::<Vec<_>>(), [("a", 3), ("b", 3)]);
         assert_eq!(alike.shades, a.0.shades);
         let (span, run) = run_of(1.02, &[0.5, 0.6, 0.7]);
-        let other = overlaid(4, &[("a", span, run), ("c", c.0, c.1)]).unwrap();
-        assert_eq!((other.series.len(), other.shades.len()), (2, 0));
+        let longer = overlaid(4, &[("a", span, run), ("c", c.0, c.1)]).unwrap();
+        assert_eq!((longer.series.len(), longer.shades.len()), (2, 0));
     }
 }
