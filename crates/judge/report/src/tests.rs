@@ -394,14 +394,14 @@ fn page_of_suite(count: usize, points: u32) -> String {
 
 #[test]
 fn a_page_of_twenty_experiments_is_below_a_megabyte() {
-    let page = page_of_suite(20, 25);
+    let page = page_of_suite(20, 22);
     assert!(page.len() < 1_000_000, "{}", page.len());
     assert!(page.matches("class=\"running\"").count() >= 20);
 }
 
 #[test]
 fn a_page_of_a_hundred_experiments_is_below_three_megabytes() {
-    let page = page_of_suite(100, 25);
+    let page = page_of_suite(100, 22);
     assert!(page.len() < 3_000_000, "{}", page.len());
 }
 

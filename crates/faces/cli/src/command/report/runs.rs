@@ -10,7 +10,7 @@ use stillwell_units::Nanos;
 use stillwell_verdict::{ExperimentVerdict, RunSummary};
 
 /// Maximum number of points of one quantity over all experiments; it bounds the size of the page.
-const POINTS_OF_SUITE: usize = 400;
+const POINTS_OF_SUITE: usize = 352;
 
 /// Maximum number of pairs of all experiments whose captures are read; it bounds the time of the report.
 const PAIRS_OF_SUITE: usize = 400;
