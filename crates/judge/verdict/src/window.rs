@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use stillwell_capture::{Capture, Point, Series, SeriesTable};
-use stillwell_metric::{
-    Histogram, Labels, Metric, Value, catalogue, decode_histogram, empty_histogram,
-};
+use stillwell_metric::{Labels, Metric, Value, catalogue, decode_histogram, empty_histogram};
 use stillwell_plan::Phase;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
@@ -254,14 +252,6 @@ impl<'a> Window<'a> {
     /// Median of a histogram over all its series, at each beat that recorded something; `None` if one
     /// cannot be read.
     pub(crate) fn medians(&self, metric: Metric) -> Option<Vec<f64>> {
-        let recorded = self.recorded(metric)?.into_iter();
-        let medians = recorded.map(|histogram| float_from_u64(histogram.value_at_quantile(0.5)));
-        Some(medians.collect())
-    }
-
-    /// A histogram over all its series, at each beat that recorded something; `None` if one cannot be
-    /// read.
-    pub(crate) fn recorded(&self, metric: Metric) -> Option<Vec<Histogram<u64>>> {
         let mut beats = BTreeMap::new();
         for (_, series) in self.series.of(metric) {
             for point in self.points(series).iter().filter(|p| p.moment > self.start) {
@@ -271,8 +261,9 @@ impl<'a> Window<'a> {
                 }
             }
         }
-        let beats = beats.into_values();
-        Some(beats.filter(|histogram| !histogram.is_empty()).collect())
+        let recorded = beats.values().filter(|histogram| !histogram.is_empty());
+        let medians = recorded.map(|histogram| float_from_u64(histogram.value_at_quantile(0.5)));
+        Some(medians.collect())
     }
 
     /// The longest time between two beats.

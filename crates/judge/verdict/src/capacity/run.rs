@@ -1,20 +1,16 @@
 //! Probes that were runs.
 
 use stillwell_capture::{Capture, RunOutcome};
-use stillwell_metric::catalogue;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::goal::LatencyQuantile;
 use stillwell_plan::{GoalMetric, Phase, RateShape, RateUnit, RunPlan, Validity};
 use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::{Nanos, float_from_u64};
 
-use super::{
-    CapacityProbe, LatencyGrowth, ProbeEvidence, figure_text, figures, judge_probe, latency_growth,
-};
+use super::{CapacityProbe, ProbeEvidence, figure_text, figures, judge_probe};
 use crate::limits::{PROBE_BLOCKED_SHARE, PROBE_SENT_SHARE, PROBE_UNDER_WAY_OF_BOUND};
 use crate::run_warning::RunWarning;
 use crate::summary::{Component, OutcomeCount, RunSummary, WorkerShares};
-use crate::window::Window;
 
 /// Load of a probe that is a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,12 +49,7 @@ pub fn judge_run_probe(
     } else {
         let generators = &capture.manifest.plan.generators;
         let varied = generators.get(place).map_or("", |plan| plan.id.as_str());
-        let growth = growth_of(capture);
-        judge_completed(
-            (summary, course, growth),
-            (varied, load),
-            (bounds, &figures),
-        )
+        judge_completed((summary, course), (varied, load), (bounds, &figures))
     };
     let (purpose, rate, reached) = match load {
         ProbeLoad::Rate {
@@ -109,7 +100,7 @@ fn failure(summary: &RunSummary) -> Result<Option<(Observed, &RunWarning)>, RunW
 
 /// Judges a run that went as it should, of whose generators `varied` was varied.
 fn judge_completed(
-    (summary, course, growth): (&RunSummary, ProbeCourse, Option<LatencyGrowth>),
+    (summary, course): (&RunSummary, ProbeCourse),
     (varied, load): (&str, ProbeLoad),
     (bounds, figures): (&[CapacityBound], &[(CapacityFigure, Option<f64>)]),
 ) -> (Observed, Option<String>) {
@@ -126,7 +117,8 @@ fn judge_completed(
         // What a lateness of the generator did is in its warnings.
         generator_lateness: Nanos::ZERO,
         own_late_share: 0.0,
-        growth,
+        // A pipeline that falls behind needs longer until the last of it has arrived.
+        growth: None,
         // The summary has left out what validity lets pass.
         validity: Validity::Normal,
     };
@@ -141,14 +133,6 @@ fn judge_completed(
         }
         judged => judged,
     }
-}
-
-/// Growth of latency from beat to beat of the measured window, if its latencies are recorded.
-fn growth_of(capture: &Capture) -> Option<LatencyGrowth> {
-    let window = Window::of(capture, Nanos::ZERO).ok()?;
-    [catalogue::RESPONSE_TIME, catalogue::EVENT_LATENCY]
-        .into_iter()
-        .find_map(|metric| latency_growth(&window.recorded(metric)?, window.length()))
 }
 
 /// The quantile of latencies that captures hold for this share, if they do.
