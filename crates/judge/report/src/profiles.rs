@@ -34,7 +34,7 @@ pub struct TargetProfiles {
     pub experiment: String,
     /// Name of the target.
     pub target: String,
-    /// What amounts are divided by: an event, a request, or a second of a run without load.
+    /// Divisor of amounts: an event, a request, or a second of a run without load.
     pub unit: &'static str,
     /// One for each quantity.
     pub summaries: Vec<ProfileSummary>,

@@ -42,10 +42,9 @@ impl ProfileSummary {
             name: function.name,
         });
         let mut functions: Vec<FunctionAmount> = functions.collect();
-        let key = |function: &FunctionAmount| (function.itself, function.with_callees);
         functions.sort_by(|a, b| {
-            let ((itself, all), (other, others)) = (key(a), key(b));
-            other.total_cmp(&itself).then(others.total_cmp(&all))
+            let by_callees = b.with_callees.total_cmp(&a.with_callees);
+            b.itself.total_cmp(&a.itself).then(by_callees)
         });
         Self {
             quantity: comparison.quantity,

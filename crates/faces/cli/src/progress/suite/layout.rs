@@ -168,7 +168,7 @@ impl SuiteView {
         row
     }
 
-    /// What happens now: the phase of the run, or the reason why there is none.
+    /// Returns the present activity: the phase of the run, or the reason why there is none.
     fn activity(&self) -> &str {
         match self.run.phase {
             _ if self.running.is_none() && !self.status.is_empty() => &self.status,
