@@ -40,7 +40,7 @@ pub(super) struct SuiteView {
     pub(super) at_once: BTreeMap<String, RunCourse>,
     /// True where runs are made at once.
     pub(super) is_at_once: bool,
-    /// What happens while nothing runs.
+    /// Reason why nothing runs at the moment.
     pub(super) status: String,
     /// Estimates of the primary goal, the latest last.
     pub(super) estimates: Vec<EstimateRow>,
