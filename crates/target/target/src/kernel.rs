@@ -296,7 +296,7 @@ fn carry_out(birth: &Birth) -> Result<(), (BirthStep, rustix::io::Errno)> {
         sched_setaffinity(None, cpus).map_err(at(BirthStep::Cpus))?;
     }
     if let Some(limit) = &birth.open_files {
-        setrlimit(Resource::Nofile, limit.clone()).map_err(at(BirthStep::OpenFiles))?;
+        setrlimit(Resource::Nofile, *limit).map_err(at(BirthStep::OpenFiles))?;
     }
     if !birth.mounts.is_empty() {
         enter_mount_namespace().map_err(at(BirthStep::MountNamespace))?;

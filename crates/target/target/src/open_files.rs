@@ -26,7 +26,7 @@ pub fn raise_open_files() {
 
 /// Returns the limit that a target starts with, if this process has another one.
 pub(crate) fn limit_before() -> Option<Rlimit> {
-    BEFORE.get().cloned()
+    BEFORE.get().copied()
 }
 
 /// Returns the limit to set; `None` if it is high enough, or the highest possible.
