@@ -45,7 +45,7 @@ fn of_text(text: &str) -> anyhow::Result<BriefLoad> {
     match stillwell_nighthawk::read_yaml(text) {
         Ok(output) => of_nighthawk(&output),
         Err(_) => bail!(
-            "it is no saved load that can be read back; save one with `stillwell load -o FILE.json`"
+            "it is no saved load that can be read back; make one with `stillwell load -o FILE.json`"
         ),
     }
 }
@@ -64,7 +64,7 @@ fn of_json(text: &str) -> anyhow::Result<BriefLoad> {
     Ok(BriefLoad::of(&read_load_json(text)?))
 }
 
-/// What a result of another tool is called where a command stands otherwise.
+/// Returns a load without figures; its command names the tool.
 fn blank(tool: &str) -> BriefLoad {
     BriefLoad {
         schema: BRIEF_LOAD_SCHEMA.to_owned(),

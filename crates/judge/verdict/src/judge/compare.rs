@@ -398,8 +398,8 @@ pub(super) fn refusal(metric: &GoalMetric, error: &PairedError) -> String {
     }
 }
 
-/// Why a change of the CPU time per event may be hidden: wake-ups from idle, which both variants
-/// pay alike, are most of it. A change that is found is none the less one at this rate.
+/// Reason for which a change of the CPU time per event may be hidden: both variants spend most of it
+/// on going to sleep and waking up. A change that is found is one at this rate.
 pub(super) fn light_load(
     metric: &GoalMetric,
     pairs: &Pairs<'_>,

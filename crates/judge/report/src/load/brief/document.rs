@@ -34,7 +34,7 @@ fn document(brief: &BriefLoad) -> Document {
     Document::new([Block::section(1, headline, blocks)])
 }
 
-/// What was typed, and the version; of a result of another tool, its name.
+/// Returns the command and the version; of a result of another tool, its name.
 fn colophon(brief: &BriefLoad) -> Block {
     Block::Colophon(match brief.version.as_str() {
         "" => Text::from(brief.command.clone()),
