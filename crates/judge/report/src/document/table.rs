@@ -15,7 +15,7 @@ pub struct Table {
     /// Note for readers of the table.
     pub note: Option<Text>,
     /// Names of columns that a narrow terminal leaves out, in this order, until the table fits.
-    pub optional: &'static [&'static str],
+    pub optional: Vec<String>,
 }
 
 impl Table {
@@ -28,13 +28,14 @@ impl Table {
             columns: columns.into_iter().collect(),
             rows: rows.into_iter().collect(),
             note: None,
-            optional: &[],
+            optional: Vec::new(),
         }
     }
 
     /// Returns the table with columns that a narrow terminal leaves out, the first one first.
     #[must_use]
-    pub fn with_optional(self, optional: &'static [&'static str]) -> Self {
+    pub fn with_optional(self, optional: &[&str]) -> Self {
+        let optional = optional.iter().map(|name| (*name).to_owned()).collect();
         Self { optional, ..self }
     }
 
@@ -63,7 +64,7 @@ impl Table {
                 .collect(),
             rows: self.rows.iter().map(row).collect(),
             note: self.note.clone(),
-            optional: self.optional,
+            optional: self.optional.clone(),
         }
     }
 

@@ -177,7 +177,7 @@ impl Screen {
         let mut rows = cells(table);
         if width < NARROW_MAX {
             let mut narrowed = table.clone();
-            for name in table.optional {
+            for name in &table.optional {
                 if self.indent + total_width(&rows) <= width {
                     break;
                 }
