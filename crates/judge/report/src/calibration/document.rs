@@ -50,7 +50,11 @@ fn section(experiment: &CalibratedExperiment) -> Block {
     let middle = times
         .get(1..times.len().saturating_sub(1))
         .unwrap_or_default();
-    let optional: Vec<&str> = middle.iter().map(String::as_str).chain(["pairs"]).collect();
+    let optional: Vec<&str> = middle
+        .iter()
+        .map(String::as_str)
+        .chain(["pairs", "tolerance", "pair sd"])
+        .collect();
     let columns = heads.chain(times.iter().cloned()).map(Column::named);
     let table = Table::new(
         columns,
