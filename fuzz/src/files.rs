@@ -91,6 +91,7 @@ fn some_manifest() -> Manifest {
         outcome: RunOutcome::Unfinished,
         ledger: None,
         last_received: None,
+        machines: None,
     }
 }
 
