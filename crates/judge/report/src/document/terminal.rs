@@ -16,6 +16,10 @@ use crate::Style;
 /// Columns by which each level of sections is indented.
 const INDENT: usize = 2;
 
+/// Space between the columns of a table, and where it would be too wide for the terminal.
+const GAP: usize = 2;
+const GAP_MIN: usize = 1;
+
 /// Terminals as wide, and files, show all columns of a table.
 const NARROW_MAX: usize = 100;
 
@@ -36,12 +40,11 @@ pub(super) fn render(document: &Document, style: Style) -> String {
     screen.text
 }
 
-/// Returns rows of cells as columns.
-fn columns(rows: &[Vec<Text>], indent: usize, style: Style) -> String {
+/// Returns each row of cells as text in columns; its last cell may be broken.
+fn columns(rows: &[Vec<Text>], indent: usize, gap: usize, style: Style) -> Vec<String> {
     let widths = column_widths(rows);
     let screen = style.line_max().unwrap_or(usize::MAX);
-    let mut text = String::new();
-    for row in rows {
+    let row_text = |row: &Vec<Text>| {
         let mut line = " ".repeat(indent);
         let mut before = indent;
         for (at, (cell, column)) in row.iter().zip(&widths).enumerate() {
@@ -56,15 +59,14 @@ fn columns(rows: &[Vec<Text>], indent: usize, style: Style) -> String {
                 }
                 _ => {
                     line.push_str(&paint(cell, style));
-                    line.push_str(&" ".repeat(column - self::width(cell) + 2));
+                    line.push_str(&" ".repeat(column - self::width(cell) + gap));
                 }
             }
-            before += column + 2;
+            before += column + gap;
         }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+        format!("{}\n", line.trim_end())
+    };
+    rows.iter().map(row_text).collect()
 }
 
 /// Returns a text in lines of at most `max` columns, or of one word.
@@ -108,7 +110,8 @@ impl Screen {
             Block::List(items) => self.list(items),
             Block::KeyValue(rows) => {
                 let rows = rows.iter().map(|(name, value)| [name, value]);
-                self.columns(rows.map(|row| row.map(Clone::clone).to_vec()).collect());
+                let rows: Vec<Vec<Text>> = rows.map(|row| row.map(Clone::clone).to_vec()).collect();
+                self.columns(&rows, GAP);
             }
             Block::Table(table) => self.table(table),
             Block::Chart(Chart::Intervals(chart)) => {
@@ -121,7 +124,7 @@ impl Screen {
                     .cloned()
                     .collect();
                 if !rows.is_empty() {
-                    self.columns(forest::rows(&rows, width));
+                    self.columns(&forest::rows(&rows, width), GAP);
                     self.line(self.indent, &Text::dim(forest::LEGEND));
                 }
             }
@@ -178,21 +181,44 @@ impl Screen {
         if width < NARROW_MAX {
             let mut narrowed = table.clone();
             for name in &table.optional {
-                if self.indent + total_width(&rows) <= width {
+                if self.indent + total_width(&rows, GAP) <= width {
                     break;
                 }
                 narrowed = narrowed.without(name);
                 rows = cells(&narrowed);
             }
         }
-        self.columns(rows);
+        let is_wide = |rows: &[Vec<Text>], gap| self.indent + least_width(rows, gap) > width;
+        if width >= NARROW_MAX || !table.has_head() || !is_wide(&rows, GAP) {
+            self.columns(&rows, GAP);
+        } else if !is_wide(&rows, GAP_MIN) {
+            self.columns(&rows, GAP_MIN);
+        } else {
+            self.named_rows(&rows);
+        }
         if let Some(note) = &table.note {
             self.line(self.indent, note);
         }
     }
 
-    fn columns(&mut self, rows: Vec<Vec<Text>>) {
-        self.text.push_str(&columns(&rows, self.indent, self.style));
+    fn columns(&mut self, rows: &[Vec<Text>], gap: usize) {
+        let lines = columns(rows, self.indent, gap, self.style);
+        self.text.extend(lines);
+    }
+
+    /// Writes a table too wide for the terminal: the first cell of each row on a line of its own, the others below it.
+    fn named_rows(&mut self, rows: &[Vec<Text>]) {
+        let split = rows.iter().filter_map(|row| row.split_first());
+        let (names, others): (Vec<&Text>, Vec<Vec<Text>>) =
+            split.map(|(name, others)| (name, others.to_vec())).unzip();
+        let indent = self.indent + INDENT;
+        let is_wide = indent + least_width(&others, GAP) > usize::from(self.style.width);
+        let gap = if is_wide { GAP_MIN } else { GAP };
+        let lines = columns(&others, indent, gap, self.style);
+        for (name, line) in names.into_iter().zip(lines) {
+            self.line(self.indent, name);
+            self.text.push_str(&line);
+        }
     }
 
     /// Writes a paragraph or a remark, broken where the terminal ends if the document is.
@@ -334,9 +360,24 @@ fn cells(table: &Table) -> Vec<Vec<Text>> {
 }
 
 /// Returns the columns that rows of cells take, with the space between.
-fn total_width(rows: &[Vec<Text>]) -> usize {
+fn total_width(rows: &[Vec<Text>], gap: usize) -> usize {
     let widths = column_widths(rows);
-    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
+    widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1)
+}
+
+/// Returns the columns that rows of cells take if plain text in their last cells is broken.
+fn least_width(rows: &[Vec<Text>], gap: usize) -> usize {
+    let mut widths = column_widths(rows);
+    let Some(last) = widths.len().checked_sub(1) else {
+        return 0;
+    };
+    let least = |cell: &Text| match cell.0.as_slice() {
+        [Inline::Run(Role::Plain, _)] => width(cell).min(WRAPPED_MIN),
+        _ => width(cell),
+    };
+    let cells = rows.iter().filter_map(|row| row.get(last));
+    widths[last] = cells.map(least).max().unwrap_or(0);
+    widths.iter().sum::<usize>() + gap * last
 }
 
 /// Returns the width of the widest cell of each column.

@@ -226,6 +226,26 @@ fn a_narrow_terminal_leaves_out_columns_until_a_table_fits() {
 }
 
 #[test]
+fn a_table_is_never_wider_than_a_narrow_terminal_if_its_cells_are_not() {
+    let widths = [18, 12, 12, 10, 16, 10];
+    let row = widths.map(|width| Cell::from("x".repeat(width).as_str()));
+    let heads = ["metric", "a", "b", "change", "interval", "verdict"];
+    let table = Table::new(heads.map(Column::named), [row.to_vec(), row.to_vec()]);
+    let document = Document::new([Block::Table(table)]);
+    for width in 67..=100 {
+        let style = Style {
+            width,
+            ..Style::default()
+        };
+        let text = terminal::render(&document, style);
+        let longest = text.lines().map(str::len).max().unwrap_or(0);
+        assert!(longest <= usize::from(width), "{width}: {text}");
+        let lines = if width < 83 { 6 } else { 3 };
+        assert_eq!(text.lines().count(), lines, "{width}: {text}");
+    }
+}
+
+#[test]
 fn the_last_cell_of_a_row_is_broken_at_the_width_of_the_terminal() {
     let rows = vec![vec![
         Cell::from("name"),

@@ -120,7 +120,7 @@ fn course(view: &View) -> String {
     let elapsed = figure::clock(view.elapsed);
     let limits = &view.limits;
     match view.phase {
-        None => "connecting".to_owned(),
+        None => "starting".to_owned(),
         Some(LoadPhase::Warmup) => {
             format!("warm-up {elapsed} of {}", figure::clock(limits.warmup))
         }
