@@ -1,8 +1,10 @@
 //! Counting the events of one request body, cut anywhere.
 
-use memchr::memchr2;
+mod array;
+mod classes;
 
 use crate::lines::Lines;
+use array::JsonArray;
 
 /// Counts the events of one body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -104,85 +106,7 @@ impl BodyEvents {
             Self::Lines { ended, lines }
             | Self::Start { ended, lines, .. }
             | Self::Bracket { ended, lines } => ended + lines.finish(),
-            Self::JsonArray(array) => array.elements,
-        }
-    }
-}
-
-/// Counts the elements of a JSON array by its brackets, commas and strings. What
-/// is no JSON gives some number.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct JsonArray {
-    elements: u64,
-    /// Open brackets and braces, the array's own included.
-    depth: u64,
-    within_string: bool,
-    /// True if the last byte was a backslash in a string.
-    escaped: bool,
-    /// True if an element has begun since the last comma.
-    within_element: bool,
-    /// True if the array was closed: what follows does not count.
-    closed: bool,
-}
-
-impl JsonArray {
-    /// Takes in the next part; the first one begins with `[`.
-    fn take(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() && !self.closed {
-            rest = if self.within_string {
-                self.pass_string(rest)
-            } else {
-                self.pass_structure(rest)
-            };
-        }
-    }
-
-    /// Returns the bytes after the string that `bytes` are within.
-    fn pass_string<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
-        if self.escaped {
-            self.escaped = false;
-            return &bytes[1..];
-        }
-        let Some(at) = memchr2(b'"', b'\\', bytes) else {
-            return &[];
-        };
-        if bytes[at] == b'"' {
-            self.within_string = false;
-        } else {
-            self.escaped = true;
-        }
-        &bytes[at + 1..]
-    }
-
-    /// Returns the bytes after the next quote, or the array's end.
-    fn pass_structure<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
-        for (at, byte) in bytes.iter().enumerate() {
-            match byte {
-                b',' if self.depth == 1 => self.within_element = false,
-                b']' | b'}' => {
-                    self.depth = self.depth.saturating_sub(1);
-                    self.closed = self.depth == 0;
-                }
-                byte if is_space(*byte) => {}
-                byte => {
-                    self.begin_element();
-                    self.depth += u64::from(matches!(byte, b'[' | b'{'));
-                    self.within_string = *byte == b'"';
-                }
-            }
-            if self.within_string || self.closed {
-                return &bytes[at + 1..];
-            }
-        }
-        &[]
-    }
-
-    /// At any byte of an element, or at the array's first.
-    fn begin_element(&mut self) {
-        if self.depth == 1 && !self.within_element {
-            self.within_element = true;
-            self.elements += 1;
+            Self::JsonArray(array) => array.elements(),
         }
     }
 }

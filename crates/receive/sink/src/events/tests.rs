@@ -98,3 +98,25 @@ proptest! {
         prop_assert_eq!(count(None, None, &parts), expected);
     }
 }
+
+/// Bytes in which those with a meaning are frequent, and elements long.
+fn noise() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![
+        8 => Just(b'a'),
+        1 => prop::sample::select(br#"[]{},"\ "#.to_vec()),
+    ];
+    prop::collection::vec(byte, 0..1_000)
+}
+
+proptest! {
+    /// Blocks are taken at once and single bytes are not: both count alike, whatever the bytes are.
+    #[test]
+    fn for_all_bytes_blocks_have_as_many_elements_as_their_bytes(noise in noise(), cut in 1_usize..200) {
+        let body = [b"[".as_slice(), &noise].concat();
+        let parts = |length| body.chunks(length).collect::<Vec<_>>();
+        let json = Some("application/json");
+        let slowly = count(json, None, &parts(1));
+        prop_assert_eq!(count(json, None, &parts(body.len())), slowly);
+        prop_assert_eq!(count(json, None, &parts(cut)), slowly);
+    }
+}
