@@ -14,8 +14,8 @@ use crate::clocks::{self, ClockOffset, ClockOffsets, ClockReading, ClockStage};
 use crate::engine::{Engine, EngineError, JobHandle, Submission, TaskState};
 use crate::generator::unpack;
 use crate::job::{
-    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, JOB_SCHEMA, Ready, START, Start, beat_name,
-    failed_name, family_number, result_name, shared_plan,
+    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB_SCHEMA, Ready, START, Start, agreed_job,
+    beat_name, failed_name, family_number, result_name, shared_plan,
 };
 use crate::pause::pause;
 use crate::rates::FleetRates;
@@ -145,17 +145,7 @@ impl FleetLoad<'_> {
             generators: self.generators,
             family: family_number(self.family),
         };
-        if self.store.create_json(self.interrupt, JOB, &job)? == Created::Now {
-            return Ok(job);
-        }
-        let before: Option<ClusterJob> = self.store.get_json(self.interrupt, JOB)?;
-        match before {
-            Some(before) if before.is_alike(&job) => {
-                (self.say)(&format!("job {}: continuing", self.store.job()));
-                Ok(before)
-            }
-            _ => Err(StoreError::Taken(format!("job {}", self.store.job())).into()),
-        }
+        Ok(agreed_job(self.store, self.interrupt, self.say, job)?)
     }
 
     /// Returns the text with which the engine would start the generators.

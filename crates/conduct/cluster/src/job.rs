@@ -7,7 +7,7 @@ use stillwell_run::{AddressFamily, Interrupt};
 use stillwell_units::{Nanos, Secrets};
 
 use crate::clocks::ClockOffsets;
-use crate::store::{JobStore, StoreError};
+use crate::store::{Created, JobStore, StoreError};
 
 /// Names the shape of [`ClusterJob`].
 pub const JOB_SCHEMA: &str = "stillwell/cluster-job/v1";
@@ -53,9 +53,12 @@ impl ClusterJob {
             _ => AddressFamily::Any,
         }
     }
+}
 
-    /// Returns true if `other` makes the same load; names and seeds may differ.
-    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+impl Job for ClusterJob {
+    const SCHEMA: &'static str = JOB_SCHEMA;
+
+    fn is_alike(&self, other: &Self) -> bool {
         let (plan, typed) = (&self.plan, &other.plan);
         self.generators == other.generators
             && plan.endpoints == typed.endpoints
@@ -64,6 +67,37 @@ impl ClusterJob {
             && plan.workers == typed.workers
             && plan.until == typed.until
             && plan.warmup == typed.warmup
+    }
+}
+
+/// A job of any kind.
+pub(crate) trait Job: Serialize + DeserializeOwned {
+    /// Names its shape.
+    const SCHEMA: &'static str;
+
+    /// Returns true if `other` does the same; names and seeds may differ.
+    fn is_alike(&self, other: &Self) -> bool;
+}
+
+/// Makes a job in `store`, or returns the one that another controller made.
+///
+/// # Errors
+/// [`StoreError::Taken`] if that one does something else, and errors of the store.
+pub(crate) fn agreed_job<J: Job>(
+    store: &JobStore,
+    interrupt: &Interrupt,
+    say: &dyn Fn(&str),
+    job: J,
+) -> Result<J, StoreError> {
+    if store.create_json(interrupt, JOB, &job)? == Created::Now {
+        return Ok(job);
+    }
+    match read_job::<J>(store, interrupt, J::SCHEMA)? {
+        Some(before) if before.is_alike(&job) => {
+            say(&format!("job {}: continuing", store.job()));
+            Ok(before)
+        }
+        _ => Err(StoreError::Taken(format!("job {}", store.job()))),
     }
 }
 

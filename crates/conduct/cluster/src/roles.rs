@@ -19,7 +19,7 @@ use stillwell_units::{Nanos, RunId};
 pub use controller::{FleetRun, FleetRunEnd};
 pub use task::{RunTaskContext, RunTaskEnd};
 
-use crate::job::{RUN_SCHEMA, read_job};
+use crate::job::{Job, RUN_SCHEMA, read_job};
 use crate::store::{JobStore, StoreError};
 
 /// A run on several machines, as its tasks read it.
@@ -69,8 +69,11 @@ impl RunJob {
     pub fn read(store: &JobStore, interrupt: &Interrupt) -> Result<Option<Self>, StoreError> {
         read_job(store, interrupt, RUN_SCHEMA)
     }
+}
 
-    /// Returns true if `other` is the same run; names and seeds may differ.
+impl Job for RunJob {
+    const SCHEMA: &'static str = RUN_SCHEMA;
+
     fn is_alike(&self, other: &Self) -> bool {
         self.roles == other.roles && self.folder == other.folder && self.version == other.version
     }

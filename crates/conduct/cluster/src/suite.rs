@@ -13,8 +13,8 @@ use crate::bundle;
 use crate::controller::{EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, cancel_job};
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
-    ABORT, Abort, ENGINE, Failed, JOB, Ready, SUITE_SCHEMA, failed_name, read_job, ready_name,
-    result_name,
+    ABORT, Abort, ENGINE, Failed, Job, Ready, SUITE_SCHEMA, agreed_job, failed_name, read_job,
+    ready_name, result_name,
 };
 use crate::pause::pause;
 use crate::store::{Created, JobStore, StoreError};
@@ -72,8 +72,11 @@ impl SuiteJob {
     pub fn read(store: &JobStore, interrupt: &Interrupt) -> Result<Option<Self>, StoreError> {
         read_job(store, interrupt, SUITE_SCHEMA)
     }
+}
 
-    /// Returns true if `other` runs the same experiments; names and seeds may differ.
+impl Job for SuiteJob {
+    const SCHEMA: &'static str = SUITE_SCHEMA;
+
     fn is_alike(&self, other: &Self) -> bool {
         self.experiments == other.experiments
             && self.folder == other.folder
@@ -128,16 +131,7 @@ impl FleetSuite<'_> {
     /// # Errors
     /// [`FleetError`] if the name is taken, or the store does not answer.
     pub fn job(&self, job: SuiteJob) -> Result<SuiteJob, FleetError> {
-        if self.store.create_json(self.interrupt, JOB, &job)? == Created::Now {
-            return Ok(job);
-        }
-        match SuiteJob::read(self.store, self.interrupt)? {
-            Some(before) if before.is_alike(&job) => {
-                (self.say)(&format!("job {}: continuing", self.store.job()));
-                Ok(before)
-            }
-            _ => Err(StoreError::Taken(format!("job {}", self.store.job())).into()),
-        }
+        Ok(agreed_job(self.store, self.interrupt, self.say, job)?)
     }
 
     /// Has all experiments run, and writes the results of each to a folder below `folder`, which

@@ -39,7 +39,7 @@ pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
 pub(crate) use self::cluster::{
     ClusterArguments, ClusterCommand, ClusterJobArguments, EngineName, GenerateArguments,
-    LoadFleetArguments, RunFleetArguments, SuiteFleetArguments,
+    JobArguments, LoadFleetArguments, RunFleetArguments, SuiteFleetArguments,
 };
 pub(crate) use self::comment::{CommentArguments, CommentHost, CommentLayout};
 pub(crate) use self::compare::CompareArguments;

@@ -13,6 +13,7 @@ mod conduct;
 pub(crate) mod explain;
 mod export;
 pub(crate) mod find_capacity;
+pub(crate) mod fleet;
 pub(crate) mod guardian;
 pub(crate) mod history;
 pub(crate) mod import;

@@ -20,7 +20,8 @@ use crate::controller::{
 };
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
-    ABORT, Abort, ENGINE, Failed, JOB, MEMBERS, START, Start, failed_name, of_task, result_name,
+    ABORT, Abort, ENGINE, Failed, MEMBERS, START, Start, agreed_job, failed_name, of_task,
+    result_name,
 };
 use crate::pause::pause;
 use crate::status::latest_ready;
@@ -86,16 +87,7 @@ impl FleetRun<'_> {
     /// # Errors
     /// [`FleetError`] if the name is taken, or the store does not answer.
     pub fn job(&self, job: RunJob) -> Result<RunJob, FleetError> {
-        if self.store.create_json(self.interrupt, JOB, &job)? == Created::Now {
-            return Ok(job);
-        }
-        match RunJob::read(self.store, self.interrupt)? {
-            Some(before) if before.is_alike(&job) => {
-                (self.say)(&format!("job {}: continuing", self.store.job()));
-                Ok(before)
-            }
-            _ => Err(StoreError::Taken(format!("job {}", self.store.job())).into()),
-        }
+        Ok(agreed_job(self.store, self.interrupt, self.say, job)?)
     }
 
     /// Has the tasks run, and writes the capture of each to a folder below `folder`, which has the

@@ -6,6 +6,23 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::LoadArguments;
 
+/// The job of a command on several machines.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Several machines, see docs/cluster.md")]
+pub(crate) struct JobArguments {
+    /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE", requires = "on")]
+    pub(crate) store: Option<PathBuf>,
+    /// Name of the job in the store; the same command with the same name resumes it
+    /// [default: a random name]
+    #[arg(long, value_name = "NAME", requires = "on")]
+    pub(crate) job: Option<String>,
+    /// Option of the engine: --partition=bench and others of sbatch, or --image=NAME and
+    /// others of docs/kubernetes-load.md; repeatable
+    #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
+    pub(crate) engine_option: Vec<String>,
+}
+
 /// Generators on several machines.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Several machines, see docs/cluster.md")]
@@ -26,17 +43,8 @@ pub(crate) struct LoadFleetArguments {
     /// connections are those of all together
     #[arg(long, value_name = "N", default_value_t = 2, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) generators: u16,
-    /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
-    #[arg(long, value_name = "PLACE", requires = "on")]
-    pub(crate) store: Option<PathBuf>,
-    /// Name of the job in the store; the same command with the same name resumes it
-    /// [default: a random name]
-    #[arg(long, value_name = "NAME", requires = "on")]
-    pub(crate) job: Option<String>,
-    /// Option of the engine: --partition=bench and others of sbatch, or --image=NAME and
-    /// others of docs/kubernetes-load.md; repeatable
-    #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
-    pub(crate) engine_option: Vec<String>,
+    #[command(flatten)]
+    pub(crate) job: JobArguments,
 }
 
 /// Experiments on several machines.
@@ -46,16 +54,8 @@ pub(crate) struct SuiteFleetArguments {
     /// Run each experiment whole on one node, which this engine gives it
     #[arg(long, value_enum, value_name = "ENGINE", requires = "store")]
     pub(crate) on: Option<EngineName>,
-    /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
-    #[arg(long, value_name = "PLACE", requires = "on")]
-    pub(crate) store: Option<PathBuf>,
-    /// Name of the job in the store; the same command with the same name resumes it
-    /// [default: a random name]
-    #[arg(long, value_name = "NAME", requires = "on")]
-    pub(crate) job: Option<String>,
-    /// Option of the engine, as of `load`; repeatable
-    #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
-    pub(crate) engine_option: Vec<String>,
+    #[command(flatten)]
+    pub(crate) job: JobArguments,
 }
 
 /// One run on several machines.
@@ -79,15 +79,8 @@ pub(crate) struct RunFleetArguments {
     /// Number of machines with sinks: 0 for sinks beside the target, or 1
     #[arg(long, value_name = "N", default_value_t = 0, requires = "on", value_parser = clap::value_parser!(u16).range(0..=1))]
     pub(crate) sinks: u16,
-    /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
-    #[arg(long, value_name = "PLACE", requires = "on")]
-    pub(crate) store: Option<PathBuf>,
-    /// Name of the job in the store [default: a random name]
-    #[arg(long, value_name = "NAME", requires = "on")]
-    pub(crate) job: Option<String>,
-    /// Option of the engine, as of `load`; repeatable
-    #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
-    pub(crate) engine_option: Vec<String>,
+    #[command(flatten)]
+    pub(crate) job: JobArguments,
 }
 
 /// Engines, which start tasks on machines.

@@ -1,12 +1,7 @@
 //! A load of several generators.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::Context as _;
-use stillwell_cluster::{
-    Engine, EngineError, FleetError, FleetLoad, JobStore, KubernetesEngine, KubernetesOptions,
-    LocalEngine, RetryBounds, SlurmEngine, Store, StoreError,
-};
+use stillwell_cluster::{Engine, FleetLoad, JobStore};
 use stillwell_config::requests::LoadSpecError;
 use stillwell_plan::LoadPlan;
 use stillwell_plan::load::LoadPlanParts;
@@ -18,8 +13,7 @@ use stillwell_verdict::{LoadRules, load_warnings};
 use super::remedy::OptionNames;
 use super::{add_typed, files, format, not_planned, outcome, random_seed, spec};
 use crate::arguments::{EngineName, LoadArguments};
-use crate::command::output;
-use crate::command::random::random;
+use crate::command::{fleet, output};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::{secrets, signals};
@@ -35,8 +29,8 @@ pub(super) fn run(
 ) -> Result<Exit, CommandError> {
     output::check_writable_as(&arguments.output, |file| files::format_of(file).map(|_| ()))?;
     let plan = plan(arguments).map_err(not_planned)?;
-    let engine = engine_named(name, &arguments.fleet.engine_option)?;
-    let store = open(arguments, true)?;
+    let engine = fleet::engine_named(name, &arguments.fleet.job)?;
+    let store = fleet::open_store(&arguments.fleet.job, "load", true)?;
     let capture = conduct(arguments, &plan, &store, &*engine)?;
     report(arguments, capture, paint)
 }
@@ -44,31 +38,14 @@ pub(super) fn run(
 /// Prints what the engine would be given.
 pub(super) fn render(arguments: &LoadArguments, name: EngineName) -> Result<Exit, CommandError> {
     let plan = plan(arguments).map_err(not_planned)?;
-    let engine = engine_named(name, &arguments.fleet.engine_option)?;
-    let store = open(arguments, false)?;
-    let words = words(arguments, &store);
+    let engine = fleet::engine_named(name, &arguments.fleet.job)?;
+    let store = fleet::open_store(&arguments.fleet.job, "load", false)?;
+    let words = fleet::task_words(&arguments.fleet.job, &store);
     let interrupt = Interrupt::new();
-    let fleet = fleet(arguments, &plan, &store, &*engine, &words, &interrupt)?;
-    let text = fleet.render().map_err(refused)?;
+    let load = fleet_load(arguments, &plan, &store, &*engine, &words, &interrupt)?;
+    let text = load.render().map_err(fleet::refused)?;
     Paint::data(&text).map_err(could_not)?;
     Ok(Exit::Held)
-}
-
-/// Returns the engine with these options.
-pub(crate) fn engine_named(
-    name: EngineName,
-    options: &[String],
-) -> Result<Box<dyn Engine>, CommandError> {
-    Ok(match name {
-        EngineName::Local => Box::new(LocalEngine),
-        EngineName::Slurm => Box::new(SlurmEngine {
-            options: options.to_vec(),
-        }),
-        EngineName::Kubernetes => Box::new(KubernetesEngine {
-            options: KubernetesOptions::parse(options)
-                .map_err(|error| CommandError::new(Exit::Usage, error))?,
-        }),
-    })
 }
 
 /// The plan of one process with the threads of all generators.
@@ -85,79 +62,11 @@ fn plan(arguments: &LoadArguments) -> anyhow::Result<LoadPlan> {
     Ok(LoadPlan::try_new(parts).map_err(LoadSpecError::from)?)
 }
 
-fn open(arguments: &LoadArguments, is_made: bool) -> Result<JobStore, CommandError> {
-    let fleet = &arguments.fleet;
-    open_store(
-        fleet.store.as_deref(),
-        fleet.job.as_deref(),
-        "load",
-        is_made,
-    )
-}
-
-/// Returns the objects of a job; its name begins with `kind` if it is random.
-pub(crate) fn open_store(
-    place: Option<&Path>,
-    job: Option<&str>,
-    kind: &str,
-    is_made: bool,
-) -> Result<JobStore, CommandError> {
-    let place = place.unwrap_or_else(|| Path::new(""));
-    // Generators may run in other folders.
-    let place = match place.starts_with("s3:") {
-        true => Ok(place.to_owned()),
-        false => std::path::absolute(place),
-    };
-    let store = Store::open(&place.map_err(could_not)?, is_made).map_err(could_not)?;
-    let job = match job {
-        Some(job) => job.to_owned(),
-        None => {
-            let number = u32::from_le_bytes(random().map_err(could_not)?);
-            format!("{kind}-{number:08x}")
-        }
-    };
-    JobStore::new(store, &job, RetryBounds::default())
-        .map_err(|error| CommandError::new(Exit::Usage, error))
-}
-
-/// Returns the place of the store, as generators know it.
-pub(crate) fn place(typed: Option<&Path>, store: &JobStore) -> PathBuf {
-    let folder = store.store().folder().or(typed);
-    folder.unwrap_or_else(|| Path::new("")).to_owned()
-}
-
-/// Returns the folder of the logs of a job.
-pub(crate) fn logs(store: &JobStore) -> Result<PathBuf, CommandError> {
-    match store.store().folder() {
-        Some(folder) => Ok(folder.join(store.job()).join("logs")),
-        None => {
-            std::path::absolute(PathBuf::from(format!("{}-logs", store.job()))).map_err(could_not)
-        }
-    }
-}
-
-/// Returns the arguments of each generator.
-fn words(arguments: &LoadArguments, store: &JobStore) -> Vec<String> {
-    let mut words = vec![
-        "cluster".to_owned(),
-        "generate".to_owned(),
-        format!(
-            "--store={}",
-            place(arguments.fleet.store.as_deref(), store).display()
-        ),
-        format!("--job={}", store.job()),
-    ];
-    if secrets::handling() == stillwell_units::Secrets::Kept {
-        words.push("--keep-secrets".to_owned());
-    }
-    words
-}
-
 fn say(text: &str) {
     Paint::say(text);
 }
 
-fn fleet<'a>(
+fn fleet_load<'a>(
     arguments: &LoadArguments,
     plan: &'a LoadPlan,
     store: &'a JobStore,
@@ -174,7 +83,7 @@ fn fleet<'a>(
         engine,
         program: std::env::current_exe().map_err(could_not)?,
         arguments: words,
-        logs: logs(store)?,
+        logs: fleet::logs(store)?,
         secrets: secrets::handling(),
         interrupt,
         say: if arguments.quiet { &|_| {} } else { &say },
@@ -188,30 +97,22 @@ fn conduct(
     engine: &dyn Engine,
 ) -> Result<LoadCapture, CommandError> {
     let interrupt = Interrupt::new();
-    let words = words(arguments, store);
-    let fleet = fleet(arguments, plan, store, engine, &words, &interrupt)?;
+    let words = fleet::task_words(&arguments.fleet.job, store);
+    let load = fleet_load(arguments, plan, store, engine, &words, &interrupt)?;
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
-    let (folder, job) = (place(arguments.fleet.store.as_deref(), store), store.job());
+    let (folder, job) = (fleet::place(&arguments.fleet.job, store), store.job());
     let place = folder.display();
-    (fleet.say)(&format!(
+    (load.say)(&format!(
         "job {job} in {place}; watch it with: stillwell cluster status --store {place} --job {job}"
     ));
-    let capture = fleet.conduct();
+    let capture = load.conduct();
     signals.close(Nanos::SECOND);
     if let (Some(signal), Err(_)) = (interrupt.signal(), &capture) {
         let why = anyhow::anyhow!("interrupted before the start");
         return Err(CommandError::new(Exit::Interrupted(signal), why));
     }
-    capture.map_err(refused)
-}
-
-pub(crate) fn refused(error: FleetError) -> CommandError {
-    match error {
-        FleetError::Store(StoreError::Taken(_))
-        | FleetError::Engine(EngineError::Option { .. }) => CommandError::new(Exit::Usage, error),
-        _ => could_not(error),
-    }
+    capture.map_err(fleet::refused)
 }
 
 fn report(

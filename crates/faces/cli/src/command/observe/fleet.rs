@@ -14,21 +14,16 @@ use stillwell_verdict::{RunSummary, RunWarning, summarise};
 
 use super::{deliver, exit_of, keep, overrides, request};
 use crate::arguments::{Command, EngineName, ObserveArguments};
-use crate::command::load::fleet::{engine_named, logs, open_store, place, refused};
+use crate::command::fleet::{
+    could_not, engine_named, logs, open_store, place, refused, shared_line, task_words, typed_line,
+    usage,
+};
 use crate::command::random::random;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 use crate::{secrets, signals};
-
-fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
-    CommandError::new(Exit::CouldNotRun, error)
-}
-
-fn usage(why: impl Into<String>) -> CommandError {
-    CommandError::new(Exit::Usage, anyhow::anyhow!(why.into()))
-}
 
 /// Has target, sinks and generators run as tasks, and reports the run as a whole.
 pub(super) fn run(
@@ -48,8 +43,8 @@ pub(super) fn run(
         .results
         .clone()
         .unwrap_or_else(|| places::fresh("runs", &places::name_of(&arguments.file)));
-    let engine = engine_named(name, &fleet.engine_option)?;
-    let store = open_store(fleet.store.as_deref(), fleet.job.as_deref(), "run", true)?;
+    let engine = engine_named(name, &fleet.job)?;
+    let store = open_store(&fleet.job, "run", true)?;
     let interrupt = Interrupt::new();
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
@@ -59,13 +54,8 @@ pub(super) fn run(
             Paint::say(text);
         }
     };
-    let place = place(fleet.store.as_deref(), &store);
-    let words = [
-        "cluster".to_owned(),
-        "generate".to_owned(),
-        format!("--store={}", place.display()),
-        format!("--job={}", store.job()),
-    ];
+    let place = place(&fleet.job, &store);
+    let words = task_words(&fleet.job, &store);
     let controller = FleetRun {
         plan: &plan,
         store: &store,
@@ -106,20 +96,11 @@ fn plan(arguments: &ObserveArguments, paint: &Paint) -> Result<RunPlan, CommandE
 
 /// Returns the job of the command line of this process.
 fn job_of(plan: &RunPlan, roles: RunRoles) -> Result<RunJob, CommandError> {
-    let words: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    if secrets::handling().words(&words) != words {
-        return Err(usage(
-            "a secret in the command line would be in the store: put it into a file",
-        )
-        .hint("--keep-secrets keeps it in the store, and in results"));
-    }
-    let folder = std::env::current_dir().map_err(could_not)?;
+    let line = shared_line()?;
     let run = RunId::from_bytes(random().map_err(could_not)?);
     let version = env!("CARGO_PKG_VERSION");
     let seed = plan.seed.to_string();
-    Ok(RunJob::new(version, (folder, words), seed, run, roles))
+    Ok(RunJob::new(version, line, seed, run, roles))
 }
 
 /// Merges the captures of all tasks into `folder`. Each is judged alone, too, as on one machine.
@@ -191,20 +172,11 @@ fn carry_out(task: &RunTaskContext<'_>) -> Result<RunTaskEnd, CommandError> {
 
 /// Reads the plan as the command line of the job names it.
 fn typed(job: &RunJob) -> Result<(RunPlan, PathBuf), CommandError> {
-    let version = env!("CARGO_PKG_VERSION");
-    if job.version != version {
-        let known = &job.version;
-        return Err(could_not(anyhow::anyhow!(
-            "its controller is Stillwell {known} and this is {version}: use the same version"
-        )));
-    }
-    std::env::set_current_dir(&job.folder).map_err(could_not)?;
-    let words = job.words.iter().map(std::ffi::OsString::from).collect();
-    let typed = crate::read_words(words).map_err(could_not)?;
-    let Command::Observe(mut observe) = typed.command else {
+    let line = (job.folder.as_path(), job.words.as_slice());
+    let (command, seed) = typed_line(&job.version, line, &job.seed)?;
+    let Command::Observe(mut observe) = command else {
         return Err(usage("the job is not a run"));
     };
-    let seed = job.seed.parse().map_err(|_| usage("the job has no seed"))?;
     observe.seed = Some(seed);
     let paint = Paint::new(crate::arguments::ColorWhen::Never);
     Ok((plan(&observe, &paint)?, observe.file))

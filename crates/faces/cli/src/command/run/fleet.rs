@@ -13,19 +13,14 @@ use stillwell_units::Nanos;
 
 use super::{SuiteRun, labels, load, plan_title, results_folder};
 use crate::arguments::{Command, EngineName, RunArguments};
-use crate::command::load::fleet::{engine_named, open_store, refused};
+use crate::command::fleet::{
+    could_not, engine_named, logs, open_store, place, refused, shared_line, task_words, typed_line,
+    usage,
+};
 use crate::command::{output, select};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::{secrets, signals};
-
-fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
-    CommandError::new(Exit::CouldNotRun, error)
-}
-
-fn usage(why: &'static str) -> CommandError {
-    CommandError::new(Exit::Usage, anyhow::anyhow!(why))
-}
 
 /// Has each experiment run on a node, and judges all of them here.
 pub(super) fn run(
@@ -42,8 +37,8 @@ pub(super) fn run(
     output::check_writable(&arguments.output.output)?;
     let results = results_folder(arguments)?;
     let fleet = &arguments.fleet;
-    let engine = engine_named(name, &fleet.engine_option)?;
-    let store = open_store(fleet.store.as_deref(), fleet.job.as_deref(), "suite", true)?;
+    let engine = engine_named(name, &fleet.job)?;
+    let store = open_store(&fleet.job, "suite", true)?;
     let interrupt = Interrupt::new();
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
@@ -53,19 +48,14 @@ pub(super) fn run(
             Paint::say(text);
         }
     };
-    let place = crate::command::load::fleet::place(fleet.store.as_deref(), &store);
-    let words = [
-        "cluster".to_owned(),
-        "generate".to_owned(),
-        format!("--store={}", place.display()),
-        format!("--job={}", store.job()),
-    ];
+    let place = place(&fleet.job, &store);
+    let words = task_words(&fleet.job, &store);
     let suite = FleetSuite {
         store: &store,
         engine: &*engine,
         program: std::env::current_exe().map_err(could_not)?,
         arguments: &words,
-        logs: crate::command::load::fleet::logs(&store)?,
+        logs: logs(&store)?,
         interrupt: &interrupt,
         say: &say,
     };
@@ -81,22 +71,14 @@ pub(super) fn run(
 
 /// Returns the job of the command line of this process.
 fn job_of(plan: &SuitePlan) -> Result<SuiteJob, CommandError> {
-    let words: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    if secrets::handling().words(&words) != words {
-        return Err(usage(
-            "a secret in the command line would be in the store: put it into a file",
-        )
-        .hint("--keep-secrets keeps it in the store, and in results"));
-    }
+    let (folder, words) = shared_line()?;
     let names = plan
         .experiments
         .iter()
         .map(|experiment| experiment.name.clone());
     Ok(SuiteJob::new(
         env!("CARGO_PKG_VERSION"),
-        std::env::current_dir().map_err(could_not)?,
+        folder,
         words,
         plan.seed.to_string(),
         names.collect(),
@@ -221,14 +203,6 @@ pub(crate) fn be_task(
     store: &JobStore,
     attempt: &Attempt,
 ) -> Result<Exit, CommandError> {
-    if job.version != env!("CARGO_PKG_VERSION") {
-        let error = anyhow::anyhow!(
-            "its controller is Stillwell {} and this is {}: use the same version",
-            job.version,
-            env!("CARGO_PKG_VERSION")
-        );
-        return Err(could_not(error));
-    }
     let experiment = job.experiments.get(usize::from(attempt.task));
     let experiment = experiment.ok_or_else(|| usage("the suite has no such task"))?;
     // Namespaces of one's own are a matter for processes with one thread.
@@ -268,16 +242,14 @@ fn run_experiment(
     results: &Path,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
-    std::env::set_current_dir(&job.folder).map_err(could_not)?;
-    let words = job.words.iter().map(std::ffi::OsString::from).collect();
-    let typed = crate::read_words(words).map_err(could_not)?;
-    let Command::Run(mut run) = typed.command else {
+    let line = (job.folder.as_path(), job.words.as_slice());
+    let (command, seed) = typed_line(&job.version, line, &job.seed)?;
+    let Command::Run(mut run) = command else {
         return Err(usage("the job is not a suite"));
     };
     run.fleet.on = None;
     run.results = Some(results.to_path_buf());
     run.select.changes.only = vec![experiment.to_owned()];
-    let seed = job.seed.parse().map_err(|_| usage("the job has no seed"))?;
     run.select.changes.seed = Some(seed);
     run.output.output.clear();
     run.output.assets = None;

@@ -1,0 +1,141 @@
+//! What commands on several machines have in common: engine, store, and command lines of tasks.
+
+use std::path::{Path, PathBuf};
+
+use stillwell_cluster::{
+    Engine, EngineError, FleetError, JobStore, KubernetesEngine, KubernetesOptions, LocalEngine,
+    RetryBounds, SlurmEngine, Store, StoreError,
+};
+use stillwell_units::{Secrets, Seed};
+
+use super::random::random;
+use crate::arguments::{Command, EngineName, JobArguments};
+use crate::exit::{CommandError, Exit};
+use crate::secrets;
+
+pub(crate) fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
+    CommandError::new(Exit::CouldNotRun, error)
+}
+
+pub(crate) fn usage(why: impl Into<String>) -> CommandError {
+    CommandError::new(Exit::Usage, anyhow::anyhow!(why.into()))
+}
+
+/// Returns the engine with these options.
+pub(crate) fn engine_named(
+    name: EngineName,
+    job: &JobArguments,
+) -> Result<Box<dyn Engine>, CommandError> {
+    let options = &job.engine_option;
+    Ok(match name {
+        EngineName::Local => Box::new(LocalEngine),
+        EngineName::Slurm => Box::new(SlurmEngine {
+            options: options.clone(),
+        }),
+        EngineName::Kubernetes => Box::new(KubernetesEngine {
+            options: KubernetesOptions::parse(options)
+                .map_err(|error| CommandError::new(Exit::Usage, error))?,
+        }),
+    })
+}
+
+/// Returns the objects of a job; its name begins with `kind` if it is random.
+pub(crate) fn open_store(
+    job: &JobArguments,
+    kind: &str,
+    is_made: bool,
+) -> Result<JobStore, CommandError> {
+    let place = job.store.as_deref().unwrap_or_else(|| Path::new(""));
+    // Generators may run in other folders.
+    let place = match place.starts_with("s3:") {
+        true => Ok(place.to_owned()),
+        false => std::path::absolute(place),
+    };
+    let store = Store::open(&place.map_err(could_not)?, is_made).map_err(could_not)?;
+    let job = match &job.job {
+        Some(job) => job.clone(),
+        None => {
+            let number = u32::from_le_bytes(random().map_err(could_not)?);
+            format!("{kind}-{number:08x}")
+        }
+    };
+    JobStore::new(store, &job, RetryBounds::default())
+        .map_err(|error| CommandError::new(Exit::Usage, error))
+}
+
+/// Returns the place of the store, as generators know it.
+pub(crate) fn place(job: &JobArguments, store: &JobStore) -> PathBuf {
+    let folder = store.store().folder().or(job.store.as_deref());
+    folder.unwrap_or_else(|| Path::new("")).to_owned()
+}
+
+/// Returns the folder of the logs of a job.
+pub(crate) fn logs(store: &JobStore) -> Result<PathBuf, CommandError> {
+    match store.store().folder() {
+        Some(folder) => Ok(folder.join(store.job()).join("logs")),
+        None => {
+            std::path::absolute(PathBuf::from(format!("{}-logs", store.job()))).map_err(could_not)
+        }
+    }
+}
+
+/// Returns the arguments of each task.
+pub(crate) fn task_words(job: &JobArguments, store: &JobStore) -> Vec<String> {
+    let mut words = vec![
+        "cluster".to_owned(),
+        "generate".to_owned(),
+        format!("--store={}", place(job, store).display()),
+        format!("--job={}", store.job()),
+    ];
+    if secrets::handling() == Secrets::Kept {
+        words.push("--keep-secrets".to_owned());
+    }
+    words
+}
+
+/// Returns the working folder and the command line of this process, which tasks read again.
+///
+/// # Errors
+/// [`CommandError`] if a secret is in it: the store would have it in clear.
+pub(crate) fn shared_line() -> Result<(PathBuf, Vec<String>), CommandError> {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if secrets::handling().words(&words) != words {
+        return Err(usage(
+            "a secret in the command line would be in the store: put it into a file",
+        )
+        .hint("--keep-secrets keeps it in the store, and in results"));
+    }
+    Ok((std::env::current_dir().map_err(could_not)?, words))
+}
+
+/// Reads the command line of a job in its working folder, and its seed.
+///
+/// # Errors
+/// [`CommandError`] if another version of Stillwell has made the job, or this machine lacks the folder.
+pub(crate) fn typed_line(
+    version: &str,
+    (folder, words): (&Path, &[String]),
+    seed: &str,
+) -> Result<(Command, Seed), CommandError> {
+    let own = env!("CARGO_PKG_VERSION");
+    if version != own {
+        return Err(could_not(anyhow::anyhow!(
+            "its controller is Stillwell {version} and this is {own}: use the same version"
+        )));
+    }
+    std::env::set_current_dir(folder).map_err(could_not)?;
+    let words = words.iter().map(std::ffi::OsString::from).collect();
+    let typed = crate::read_words(words).map_err(could_not)?;
+    let seed = seed.parse().map_err(|_| usage("the job has no seed"))?;
+    Ok((typed.command, seed))
+}
+
+pub(crate) fn refused(error: FleetError) -> CommandError {
+    match error {
+        FleetError::Store(StoreError::Taken(_))
+        | FleetError::Engine(EngineError::Option { .. }) => CommandError::new(Exit::Usage, error),
+        _ => could_not(error),
+    }
+}
