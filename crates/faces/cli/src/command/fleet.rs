@@ -1,4 +1,4 @@
-//! What commands on several machines have in common: engine, store, and command lines of tasks.
+//! Engine, store and command lines of tasks, for all commands on several machines.
 
 use std::path::{Path, PathBuf};
 
@@ -119,10 +119,10 @@ pub(crate) fn typed_line(
     (folder, words): (&Path, &[String]),
     seed: &str,
 ) -> Result<(Command, Seed), CommandError> {
-    let own = env!("CARGO_PKG_VERSION");
-    if version != own {
+    let ours = env!("CARGO_PKG_VERSION");
+    if version != ours {
         return Err(could_not(anyhow::anyhow!(
-            "its controller is Stillwell {version} and this is {own}: use the same version"
+            "its controller is Stillwell {version} and this is {ours}: use the same version"
         )));
     }
     std::env::set_current_dir(folder).map_err(could_not)?;

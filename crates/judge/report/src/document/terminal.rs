@@ -209,12 +209,12 @@ impl Screen {
     /// Writes a table too wide for the terminal: the first cell of each row on a line of its own, the others below it.
     fn named_rows(&mut self, rows: &[Vec<Text>]) {
         let split = rows.iter().filter_map(|row| row.split_first());
-        let (names, others): (Vec<&Text>, Vec<Vec<Text>>) =
-            split.map(|(name, others)| (name, others.to_vec())).unzip();
+        let (names, lines): (Vec<&Text>, Vec<Vec<Text>>) =
+            split.map(|(name, line)| (name, line.to_vec())).unzip();
         let indent = self.indent + INDENT;
-        let is_wide = indent + least_width(&others, GAP) > usize::from(self.style.width);
+        let is_wide = indent + least_width(&lines, GAP) > usize::from(self.style.width);
         let gap = if is_wide { GAP_MIN } else { GAP };
-        let lines = columns(&others, indent, gap, self.style);
+        let lines = columns(&lines, indent, gap, self.style);
         for (name, line) in names.into_iter().zip(lines) {
             self.line(self.indent, name);
             self.text.push_str(&line);

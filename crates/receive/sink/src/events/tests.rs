@@ -109,7 +109,7 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// Blocks are taken at once and single bytes are not: both count alike, whatever the bytes are.
+    /// Blocks are taken at once and single bytes are not: both count alike, for all bytes.
     #[test]
     fn for_all_bytes_blocks_have_as_many_elements_as_their_bytes(noise in noise(), cut in 1_usize..200) {
         let body = [b"[".as_slice(), &noise].concat();
