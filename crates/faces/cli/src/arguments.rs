@@ -25,6 +25,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stillwell_config::{CommandArgument, VariantArgument};
 use stillwell_plan::Validity;
@@ -412,8 +413,8 @@ pub(crate) enum Design {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OutputArguments {
     /// Format on standard output
-    #[arg(long, value_enum, default_value_t = OutputFormat::Terminal)]
-    pub(crate) format: OutputFormat,
+    #[arg(long, value_parser = report_formats(), default_value_t = stillwell_report::Format::Terminal)]
+    pub(crate) format: stillwell_report::Format,
     /// Also write the report to FILE, in the format of its extension (.html, .md, .json,
     /// .txt); repeatable
     #[arg(short, long, value_name = "FILE")]
@@ -426,28 +427,11 @@ pub(crate) struct OutputArguments {
     pub(crate) quiet: bool,
 }
 
-/// The format of a report.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// For people.
-    Terminal,
-    /// For pull requests.
-    Markdown,
-    /// For programs.
-    Json,
-    /// For a browser: one file with charts.
-    Html,
-}
-
-impl From<OutputFormat> for stillwell_report::Format {
-    fn from(format: OutputFormat) -> Self {
-        match format {
-            OutputFormat::Terminal => Self::Terminal,
-            OutputFormat::Markdown => Self::Markdown,
-            OutputFormat::Json => Self::Json,
-            OutputFormat::Html => Self::Html,
-        }
-    }
+/// Accepts every format of reports.
+fn report_formats() -> impl TypedValueParser<Value = stillwell_report::Format> {
+    let values = stillwell_report::Format::ALL;
+    let values = values.map(|format| PossibleValue::new(format.name()).help(format.about()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
 /// Verdicts that fail.

@@ -42,12 +42,12 @@ pub use table::{
 
 use crate::Style;
 
-/// Declares [`Format`]: the catalogue of forms, each with its name and the renderer of its documents.
+/// Declares [`Format`]: the catalogue of forms, each with its name, what it is for, and the renderer of its documents.
 macro_rules! catalogue {
-    ($($(#[$doc:meta])* $format:ident, $name:literal, $renderer:expr;)+) => {
+    ($($format:ident, $name:literal, $about:literal, $renderer:expr;)+) => {
         /// A form of a report.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-        pub enum Format { $($(#[$doc])* $format),+ }
+        pub enum Format { $(#[doc = $about] $format),+ }
 
         impl Format {
             /// All forms.
@@ -57,6 +57,12 @@ macro_rules! catalogue {
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$format => $name),+ }
+            }
+
+            /// Returns what the form is for, as a line of help.
+            #[must_use]
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$format => $about),+ }
             }
 
             /// Returns the renderer of documents; `None` where a form serialises the data itself.
@@ -69,14 +75,10 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    /// For readers at a terminal.
-    Terminal, "terminal", Some(terminal::render);
-    /// For a comment on a pull request.
-    Markdown, "markdown", Some(markdown::render);
-    /// For programs.
-    Json, "json", None;
-    /// For a browser: one file that needs no network. [`FullReport::render`] embeds the data.
-    Html, "html", Some(html::render);
+    Terminal, "terminal", "For people at a terminal", Some(terminal::render);
+    Markdown, "markdown", "For a comment on a pull request", Some(markdown::render);
+    Json, "json", "For programs", None;
+    Html, "html", "For a browser: one file with charts, which needs no network", Some(html::render);
 }
 
 impl Format {

@@ -8,15 +8,13 @@ use std::path::{Path, PathBuf};
 
 use stillwell_experiment::history::{SavedHistory, read_history, results_at};
 use stillwell_plan::GoalMetric;
-use stillwell_report::FullReport;
 use stillwell_report::history::{HistoryFormat, HistoryReport, render_history};
+use stillwell_report::{Format, FullReport};
 use stillwell_scope::clock;
 use stillwell_stats::change::OtavaOptions;
 use stillwell_verdict::history::{HistoryPoint, Method, TrendOptions, trends};
 
-use crate::arguments::{
-    HistoryArguments, HistoryMethod, HistoryOutput, OutputArguments, OutputFormat,
-};
+use crate::arguments::{HistoryArguments, HistoryMethod, HistoryOutput, OutputArguments};
 use crate::command::{output, places};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -183,10 +181,10 @@ fn deliver(
     paint: &Paint,
 ) -> Result<(), CommandError> {
     let format = match arguments.format {
-        HistoryOutput::Terminal => OutputFormat::Terminal,
-        HistoryOutput::Markdown => OutputFormat::Markdown,
-        HistoryOutput::Json => OutputFormat::Json,
-        HistoryOutput::Html => OutputFormat::Html,
+        HistoryOutput::Terminal => Format::Terminal,
+        HistoryOutput::Markdown => Format::Markdown,
+        HistoryOutput::Json => Format::Json,
+        HistoryOutput::Html => Format::Html,
         HistoryOutput::OtavaJson => return print_otava(report, HistoryFormat::OtavaJson),
         HistoryOutput::RegressionsOnly => {
             return print_otava(report, HistoryFormat::RegressionsOnly);

@@ -11,13 +11,13 @@ use stillwell_config::{ProgramOverride, RunOverrides, TargetOverride};
 use stillwell_experiment::host_facts;
 use stillwell_plan::RunPlan;
 use stillwell_plan::target::Places;
-use stillwell_report::{FullReport, RunReport};
+use stillwell_report::{Format, FullReport, RunReport};
 use stillwell_run::{Exports, Interrupt, RunRequest, RunTelemetry, conduct};
 use stillwell_target::Privileges;
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 
-use crate::arguments::{ObserveArguments, OutputFormat};
+use crate::arguments::ObserveArguments;
 use crate::command::random::random;
 use crate::command::report::profiles_of;
 use crate::command::{export, output, places, select, target};
@@ -87,7 +87,7 @@ fn deliver(
     };
     let mut output = arguments.output.clone();
     if arguments.json {
-        output.format = OutputFormat::Json;
+        output.format = Format::Json;
     }
     print_last_lines(&report.summary, capture);
     Paint::say(&format!("capture: {shown}"));

@@ -46,7 +46,7 @@ pub(crate) fn deliver(
     if let Some(folder) = assets {
         write_charts(report, folder)?;
     }
-    let format = Format::from(output.format);
+    let format = output.format;
     let style = match format {
         Format::Terminal => styled(paint),
         _ => plain(),
