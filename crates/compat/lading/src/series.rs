@@ -17,6 +17,12 @@ const COMPONENT_NAME: &str = "component_name";
 pub const PHASE_MARKER: &str = "phase";
 /// Number of open connections of a blackhole.
 const CONNECTIONS_CURRENT: &str = "connection.current";
+/// Most connections of a blackhole at once.
+const CONNECTION_LIMIT: &str = "connection.limit";
+/// A gauge that is 1 in every tick.
+pub(crate) const LADING_RUNNING: &str = "lading.running";
+/// A gauge that is 1 in every tick in which the target has a process.
+pub(crate) const TARGET_RUNNING: &str = "target.running";
 /// Counters of the target's CPU time, with lading's gauges of the same in millicores.
 pub const CPU_MILLICORES: [(&str, &str); 3] = [
     (metric::TARGET_CPU.name, "total_cpu_usage_millicores"),
@@ -51,6 +57,9 @@ pub fn lading_series(sample: &Sample) -> (SeriesName, Labels) {
 pub(crate) fn recorded_name(name: &str) -> &str {
     match name {
         CONNECTIONS_CURRENT => metric::CONNECTIONS_OPEN.name,
+        CONNECTION_LIMIT => metric::CONNECTIONS_MAX.name,
+        "datadog_intake_payloads_parsed" => metric::BODIES_PARSED.name,
+        "streams_received" => metric::CALLS_RECEIVED.name,
         "connection_accepted" => metric::CONNECTIONS_ACCEPTED.name,
         "requests_received" | "message_received" | "packet_received" => {
             metric::MESSAGES_RECEIVED.name
@@ -105,6 +114,7 @@ fn generator_series(sample: &Sample, speaks: &str) -> (SeriesName, Labels) {
         ("file_gen" | "passthru_file", true) => "file_open_failure",
         ("file_gen" | "passthru_file", false) => "file_write_failure",
         ("tcp_rr", true) => "connections_failed",
+        ("splunk_hec", false) if outcome == Outcome::TimedOut.name() => "request_timeout",
         (_, true) => "connection_failure",
         (_, false) => "request_failure",
     };
@@ -135,6 +145,16 @@ fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
             "datadog",
             metric::BODIES_MALFORMED,
             "datadog_intake_parse_failures",
+        ),
+        (
+            "datadog",
+            metric::BODIES_PARSED,
+            "datadog_intake_payloads_parsed",
+        ),
+        (
+            "datadog_stateful_logs",
+            metric::CALLS_RECEIVED,
+            "streams_received",
         ),
         (
             "datadog_stateful_logs",
@@ -173,6 +193,8 @@ fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
             Some("connection_accepted")
         } else if name == metric::CONNECTIONS_OPEN.name {
             Some(CONNECTIONS_CURRENT)
+        } else if name == metric::CONNECTIONS_MAX.name {
+            Some(CONNECTION_LIMIT)
         } else if name == metric::MESSAGES_RECEIVED.name {
             Some("requests_received")
         } else {
@@ -208,58 +230,66 @@ mod tests {
         (name.as_str().to_owned(), labels.iter().map(owned).collect())
     }
 
-    #[test]
-    fn parts_are_called_as_lading_calls_them() {
-        let of = |component: &'static str, speaks: &'static str| {
-            [("component", component), ("component_name", speaks)]
-        };
-        for (metric, labels, name) in [
-            (
-                metric::BYTES_WRITTEN,
-                of("generator", "tcp"),
-                "bytes_written",
-            ),
-            (
-                metric::REQUESTS_SENT,
-                of("generator", "udp"),
-                "packets_sent",
-            ),
-            (
-                metric::REQUESTS_SENT,
-                of("generator", "http"),
-                "requests_sent",
-            ),
-            (
-                metric::MESSAGES_RECEIVED,
-                of("sink", "http"),
-                "requests_received",
-            ),
-            (
-                metric::MESSAGES_RECEIVED,
-                of("sink", "udp"),
-                "packet_received",
-            ),
-            (
-                metric::MESSAGES_RECEIVED,
-                of("sink", "tcp"),
-                "message_received",
-            ),
-            (
-                metric::CONNECTIONS_ACCEPTED,
-                of("sink", "tcp"),
-                "connection_accepted",
-            ),
-        ] {
-            let (actual, labels) = series(metric, &labels);
-            assert_eq!(actual, name);
+    /// Fails unless each metric of a part has this name.
+    fn assert_names(component: &str, names: &[(Metric, &str, &str)]) {
+        for (metric, speaks, name) in names {
+            let labels = [("component", component), ("component_name", speaks)];
+            let (actual, labels) = series(*metric, &labels);
+            assert_eq!(actual, *name);
             let component = labels.iter().find(|(key, _)| key == "component");
             assert_ne!(component.unwrap().1, "sink");
         }
-        let (name, labels) = series(metric::TARGET_RSS, &[]);
-        assert_eq!(name, "total_rss_bytes");
-        assert_eq!(labels, [("focus".to_owned(), "target".to_owned())]);
     }
 
+    // compat: lading, series | bytes_written, packets_sent, requests_sent, data_points_transmitted | works
+    // compat: lading, series | maximum_requests, response_bytes | works
+    #[test]
+    fn generators_are_called_as_lading_calls_them() {
+        let names = [
+            (metric::BYTES_WRITTEN, "tcp", "bytes_written"),
+            (metric::REQUESTS_SENT, "udp", "packets_sent"),
+            (metric::REQUESTS_SENT, "http", "requests_sent"),
+            (metric::UNITS_WRITTEN, "grpc", "data_points_transmitted"),
+            (metric::RESPONSE_BYTES, "grpc", "response_bytes"),
+            (metric::REQUESTS_MAX, "splunk_hec", "maximum_requests"),
+        ];
+        assert_names("generator", &names);
+    }
+
+    // compat: lading, series | requests_received, message_received, packet_received, connection_accepted | works
+    // compat: lading, series | connection.current | works
+    // compat: lading, series | connection.limit | differs | connections above it wait; they are closed there
+    // compat: lading, series | bytes_received | differs | without the label path
+    #[test]
+    fn blackholes_are_called_as_lading_calls_them() {
+        let names = [
+            (metric::BYTES_RECEIVED, "http", "bytes_received"),
+            (metric::CONNECTIONS_OPEN, "http", "connection.current"),
+            (metric::CONNECTIONS_MAX, "http", "connection.limit"),
+            (metric::MESSAGES_RECEIVED, "http", "requests_received"),
+            (metric::MESSAGES_RECEIVED, "udp", "packet_received"),
+            (metric::MESSAGES_RECEIVED, "tcp", "message_received"),
+            (metric::CONNECTIONS_ACCEPTED, "tcp", "connection_accepted"),
+        ];
+        assert_names("sink", &names);
+    }
+
+    // compat: lading, series | total_rss_bytes, total_pss_bytes, processes_found | works
+    #[test]
+    fn totals_of_the_target_have_their_focus() {
+        for (metric, name) in [
+            (metric::TARGET_RSS, "total_rss_bytes"),
+            (metric::TARGET_PSS, "total_pss_bytes"),
+            (metric::TARGET_PROCESSES, "processes_found"),
+        ] {
+            let (actual, labels) = series(metric, &[]);
+            assert_eq!(actual, name);
+            assert_eq!(labels, [("focus".to_owned(), "target".to_owned())]);
+        }
+    }
+
+    // compat: lading, series | request_ok | differs | status_code is a class, such as 2xx
+    // compat: lading, series | request_failure, connection_failure | differs | error is an outcome, such as peer_closed
     #[test]
     fn every_outcome_is_a_success_or_a_failure_of_a_request() {
         for outcome in Outcome::ALL {
@@ -281,6 +311,10 @@ mod tests {
         }
     }
 
+    // compat: lading, series | datadog_intake_payloads_parsed | differs | bodies in JSON too
+    // compat: lading, series | datadog_intake_parse_failures | works
+    // compat: lading, series | streams_received, batches_received, data_items_received, stream_errors | works
+    // compat: lading, series | data_points_received | works
     #[test]
     fn services_have_words_of_their_own_for_what_they_take() {
         for (metric, speaks, name) in [
@@ -288,6 +322,27 @@ mod tests {
                 metric::CONNECTIONS_ACCEPTED,
                 "tcp_rr",
                 "connections_accepted",
+            ),
+            (
+                metric::BODIES_PARSED,
+                "datadog",
+                "datadog_intake_payloads_parsed",
+            ),
+            (
+                metric::CALLS_RECEIVED,
+                "datadog_stateful_logs",
+                "streams_received",
+            ),
+            (metric::CALLS_RECEIVED, "otlp", "calls_received"),
+            (
+                metric::EVENTS_RECEIVED,
+                "datadog_stateful_logs",
+                "data_items_received",
+            ),
+            (
+                metric::BODIES_MALFORMED,
+                "datadog_stateful_logs",
+                "stream_errors",
             ),
             (metric::EVENTS_RECEIVED, "otlp", "data_points_received"),
             (metric::EVENTS_RECEIVED, "http", "events_received"),
@@ -307,6 +362,9 @@ mod tests {
         }
     }
 
+    // compat: lading, series | request_timeout | differs | after 30 s; after 1 s there
+    // compat: lading, series | file_open_failure, file_write_failure | works
+    // compat: lading, series | responses_received, connections_failed, connections_accepted | works
     #[test]
     fn what_goes_wrong_with_files_and_round_trips_has_names_of_its_own() {
         for (speaks, outcome, name) in [
@@ -315,6 +373,9 @@ mod tests {
             ("tcp_rr", Outcome::ConnectFailed, "connections_failed"),
             ("tcp_rr", Outcome::Ok, "responses_received"),
             ("tcp", Outcome::ConnectFailed, "connection_failure"),
+            ("http", Outcome::TimedOut, "request_failure"),
+            ("splunk_hec", Outcome::TimedOut, "request_timeout"),
+            ("splunk_hec", Outcome::ConnectTimedOut, "connection_failure"),
         ] {
             let labels = [
                 ("component", "generator"),

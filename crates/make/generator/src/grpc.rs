@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use stillwell_http::Target;
-use stillwell_http::grpc::{http_status, message_head, status};
+use stillwell_http::grpc::{MessageCounter, http_status, message_head, status};
 use stillwell_http::h2::{
     BodyLength, Client, ClientEvent, H2RequestBlock, H2StreamFailure, Limits, RequestRefused,
     Stream,
@@ -165,6 +165,7 @@ async fn run_session(
                 state.record_answer(slice.intended, sent, now);
                 drop(state);
                 worker.shard.count(outcome);
+                worker.shard.response_bytes.add(line.answered_bytes);
                 backoff.reset();
             }
             Err(outcome) => {
@@ -181,6 +182,8 @@ struct Line {
     connection: Connection,
     client: Client,
     buffer: Box<[u8]>,
+    /// Bytes of the messages of the last call's answer, if it succeeded.
+    answered_bytes: u64,
 }
 
 /// The received part of a call.
@@ -188,6 +191,7 @@ struct Line {
 struct CallProgress {
     http_status: Option<u16>,
     grpc_status: Option<u32>,
+    messages: MessageCounter,
     end: Option<Result<(), Outcome>>,
 }
 
@@ -198,6 +202,7 @@ impl Line {
             connection: socket.into(),
             client: Client::new(Limits::default()),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            answered_bytes: 0,
         })
     }
 
@@ -212,6 +217,7 @@ impl Line {
         let length = u32::try_from(sending.rest().len()).map_err(|_| Outcome::SendFailed)?;
         let mut head = &message_head(length, false)[..];
         let mut progress = CallProgress::default();
+        self.answered_bytes = 0;
         loop {
             let mut taken_of_message = 0;
             // A server may answer before it has read all, and want no more.
@@ -233,7 +239,11 @@ impl Line {
             let has_room = self.listen(&[], stream, &mut progress)?;
             if let Some(end) = progress.end {
                 end?;
-                return Ok(progress.outcome());
+                let outcome = progress.outcome();
+                if outcome == Outcome::Ok {
+                    self.answered_bytes = progress.messages.bytes();
+                }
+                return Ok(outcome);
             }
             if has_room || (taken_of_message > 0 && !sending.rest().is_empty()) {
                 continue;
@@ -293,6 +303,10 @@ impl Line {
                 Some(ClientEvent::Head { stream: of, head }) if of == stream => {
                     progress.http_status = Some(head.status);
                     progress.grpc_status = status(head.fields);
+                }
+                Some(ClientEvent::Body { stream: of, bytes }) if of == stream => {
+                    let taken = progress.messages.take(bytes);
+                    taken.map_err(|_| Outcome::Malformed)?;
                 }
                 Some(ClientEvent::End {
                     stream: of,

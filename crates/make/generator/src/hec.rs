@@ -145,6 +145,7 @@ impl Opener for Hec {
     }
 
     fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
+        worker.shard.requests_max.add(u64::from(connections));
         for _ in 0..connections {
             self.open_one(worker, tasks);
         }
@@ -327,8 +328,10 @@ impl Asking {
             };
             answer::write_question(session.pending.borrow().ids(&question), &mut self.question);
             let kept = put(session, &mut self.caller, &mut self.link, &self.question).await;
-            let Some(kept) = kept else {
-                return shard.ack_questions_failed.add(1);
+            let kept = match kept {
+                Ok(kept) => kept,
+                Err(Outcome::TimedOut) => return shard.ack_questions_late.add(1),
+                Err(_) => return shard.ack_questions_failed.add(1),
             };
             let kept = session.pending.borrow_mut().acknowledge(&question, &kept);
             session.ended(0, kept);
@@ -339,13 +342,13 @@ impl Asking {
 }
 
 /// Puts `question`, over the connection that was kept or a new one; gives the
-/// requests that are kept, or `None` where there is no answer to it.
+/// requests that are kept, or the outcome of a query without an answer.
 async fn put(
     session: &HecSession,
     caller: &mut Caller,
     kept: &mut Option<CallConnection>,
     question: &[u8],
-) -> Option<Vec<u64>> {
+) -> Result<Vec<u64>, Outcome> {
     let mut link = kept.take();
     if let Some(before) = &mut link
         && before.is_closed().await
@@ -356,19 +359,21 @@ async fn put(
         Some(link) => link,
         None => {
             let dial = CallConnection::open(&session.shared.address);
-            session.worker.wait(Wait::Other, dial).await.ok()?
+            let dialled = session.worker.wait(Wait::Other, dial).await;
+            dialled.map_err(|_| Outcome::ConnectFailed)?
         }
     };
     let questions = &session.channel().questions;
     let mut body = Unscheduled(question);
     let call = caller.call(&session.worker, &mut link, questions, &mut body);
-    let answer = call.await.ok()?;
+    let answer = call.await?;
     if answer.keep_alive {
         *kept = Some(link);
     }
     (answer.status == 200)
         .then(|| answer::acknowledged(caller.body()))
         .flatten()
+        .ok_or(Outcome::Malformed)
 }
 
 #[cfg(test)]

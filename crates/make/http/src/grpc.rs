@@ -246,6 +246,7 @@ pub struct MessageCounter {
     left: u32,
     messages: u64,
     compressed: u64,
+    bytes: u64,
 }
 
 impl MessageCounter {
@@ -272,6 +273,7 @@ impl MessageCounter {
             }
             let now = u32::try_from(input.len()).map_or(self.left, |all| all.min(self.left));
             self.left -= now;
+            self.bytes += u64::from(now);
             input = &input[now as usize..];
             if self.left == 0 {
                 self.messages += 1;
@@ -292,6 +294,12 @@ impl MessageCounter {
     #[must_use]
     pub const fn compressed(&self) -> u64 {
         self.compressed
+    }
+
+    /// Number of bytes of all messages, without their heads.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Returns true within a message.

@@ -28,6 +28,11 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
     connections_max: usize,
     serve: impl Fn(Rc<Worker>, Stream) -> F,
 ) -> Result<(), PartError> {
+    worker
+        .base
+        .shard
+        .connections_max
+        .set(connections_max as u64);
     let serve = |stream| {
         let ended = CountEnd(Rc::clone(&worker));
         let served = serve(Rc::clone(&worker), stream);

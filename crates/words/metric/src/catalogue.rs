@@ -126,7 +126,10 @@ catalogue! {
     ACKS_LOST = "ack_ids_dropped", Count, Counter, "Requests that were taken and not acknowledged in time.";
     ACKS_PENDING = "ack_ids_pending", Count, Gauge, "Requests that were taken and are neither acknowledged nor lost yet.";
     ACK_QUESTIONS_OK = "ack_status_request_ok", Count, Counter, "Polls for acknowledgements that were answered.";
-    ACK_QUESTIONS_FAILED = "ack_status_request_failure", Count, Counter, "Polls for acknowledgements without a response.";
+    ACK_QUESTIONS_LATE = "ack_request_timeout", Count, Counter, "Polls for acknowledgements that were not answered within 30 s.";
+    RESPONSE_BYTES = "response_bytes", Bytes, Counter, "Bytes of the messages that answered gRPC calls.";
+    REQUESTS_MAX = "maximum_requests", Count, Gauge, "Most requests in flight at once of a generator of Splunk's HEC.";
+    ACK_QUESTIONS_FAILED = "ack_status_request_failure", Count, Counter, "Polls for acknowledgements that failed.";
     ACTIVE_TIME = "active_time", Nanoseconds, Counter, "Time in which the load was sent to this run; absent unless variants take turns.";
     // Load, besides those above, as exported to stats sinks during the load.
     REQUESTS_SCHEDULED = "requests_scheduled", Count, Counter, "Requests that were due by the schedule; absent without a schedule.";
@@ -162,11 +165,14 @@ catalogue! {
     DECODED_BYTES_RECEIVED = "decoded_bytes_received", Bytes, Counter, "Payload bytes that sinks received, without their compression.";
     MESSAGES_RECEIVED = "messages_received", Count, Counter, "Datagrams or requests that sinks received.";
     CONNECTIONS_ACCEPTED = "connections_accepted", Count, Counter, "Connections that sinks accepted.";
+    CONNECTIONS_MAX = "connections_max", Count, Gauge, "Most connections that a sink serves at once; the next ones wait.";
     CONNECTIONS_OPEN = "connections_open", Count, Gauge, "Connections of sinks that are open.";
     SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink closed because of invalid input.";
     EVENTS_SERVED = "events_served", Count, Counter, "Events in the responses of sinks: messages handed out, samples scraped.";
     DATAGRAMS_DROPPED = "datagrams_dropped", Count, Counter, "Datagrams that the kernel dropped because a sink had not taken those before.";
     BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks with a malformed body.";
+    BODIES_PARSED = "bodies_parsed", Count, Counter, "Requests to sinks with series of metrics that were read.";
+    CALLS_RECEIVED = "calls_received", Count, Counter, "gRPC calls to sinks.";
     REQUESTS_REFUSED = "requests_refused", Count, Counter, "Requests that sinks refused on purpose, by a step of the timeline.";
     POINTS_SKIPPED = "points_skipped", Count, Counter, "Points of series that a sink skipped, labelled reason.";
     // Stamped events, labelled component=ledger, id of their generator.

@@ -53,8 +53,14 @@ pub struct GeneratorShard {
     pub acks_pending: Cell,
     /// Polls for acknowledgements that were answered.
     pub ack_questions_ok: Cell,
-    /// Polls for acknowledgements without a response.
+    /// Polls for acknowledgements that failed.
     pub ack_questions_failed: Cell,
+    /// Polls for acknowledgements that were not answered in time.
+    pub ack_questions_late: Cell,
+    /// Bytes of the messages that answered calls.
+    pub response_bytes: Cell,
+    /// Most requests in flight at once, where that is recorded.
+    pub requests_max: Cell,
     /// Sends by outcome.
     pub outcomes: [Cell; Outcome::ALL.len()],
     /// Counters of HTTP requests, if the worker sends any.
@@ -95,6 +101,9 @@ impl GeneratorShard {
             acks_pending: Cell::default(),
             ack_questions_ok: Cell::default(),
             ack_questions_failed: Cell::default(),
+            ack_questions_late: Cell::default(),
+            response_bytes: Cell::default(),
+            requests_max: Cell::default(),
             outcomes: Default::default(),
             web: OnceLock::new(),
             account: AccountCells::default(),
@@ -146,6 +155,9 @@ impl Shard for GeneratorShard {
             (metric::ACKS_LOST, &self.acks_lost),
             (metric::ACK_QUESTIONS_OK, &self.ack_questions_ok),
             (metric::ACK_QUESTIONS_FAILED, &self.ack_questions_failed),
+            (metric::ACK_QUESTIONS_LATE, &self.ack_questions_late),
+            (metric::RESPONSE_BYTES, &self.response_bytes),
+            (metric::REQUESTS_MAX, &self.requests_max),
         ];
         sample_rare(&rare, &self.labels, samples);
         self.sample_acks_pending(samples);
@@ -270,6 +282,12 @@ pub struct SinkShard {
     pub connections_ended: Cell,
     /// When the last byte had come, in nanoseconds of the run's clock; 0 before.
     pub received_at: Cell,
+    /// Most connections at once, where there is a limit.
+    pub connections_max: Cell,
+    /// gRPC calls.
+    pub calls: Cell,
+    /// Bodies with series of metrics that were read.
+    pub parsed: Cell,
     /// Connections given up because of what they sent.
     pub errors: Cell,
     /// Requests whose bodies were not what the protocol says.
@@ -304,6 +322,9 @@ impl SinkShard {
             connections: Cell::default(),
             connections_ended: Cell::default(),
             received_at: Cell::default(),
+            connections_max: Cell::default(),
+            calls: Cell::default(),
+            parsed: Cell::default(),
             errors: Cell::default(),
             malformed: Cell::default(),
             dropped: Cell::default(),
@@ -332,6 +353,9 @@ impl Shard for SinkShard {
         }
         let rare = [
             (metric::DECODED_BYTES_RECEIVED, &self.decoded_bytes),
+            (metric::CONNECTIONS_MAX, &self.connections_max),
+            (metric::CALLS_RECEIVED, &self.calls),
+            (metric::BODIES_PARSED, &self.parsed),
             (metric::BODIES_MALFORMED, &self.malformed),
             (metric::REQUESTS_REFUSED, &self.refused),
             (metric::EVENTS_SERVED, &self.events_served),

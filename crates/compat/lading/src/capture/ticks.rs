@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use stillwell_capture::rows::Row;
 use stillwell_capture::schema;
 use stillwell_metric::{
-    Beat, Kind, Labels, Sample, SeriesName, Value, decode_histogram, encode_histogram,
+    Beat, Kind, Labels, Sample, SeriesName, Value, catalogue, decode_histogram, encode_histogram,
 };
 use stillwell_plan::Phase;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
 use super::sketch::sketch;
-use crate::series::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};
+use crate::series::{
+    CPU_MILLICORES, LADING_RUNNING, PHASE_MARKER, TARGET_RUNNING, lading_series, lading_value,
+};
 
 /// Limit on ticks without a beat that are filled: a machine that slept for a day does not get a day of rows.
 const GAP_MAX: u64 = 60;
@@ -41,6 +43,8 @@ pub(super) struct Ticks {
     open: Option<Tick>,
     held: BTreeMap<(SeriesName, Labels), Held>,
     cpu: [CpuRate; CPU_MILLICORES.len()],
+    /// True if the target had a process in its last sample.
+    target_runs: bool,
 }
 
 /// One tick while beats may still fall into it.
@@ -80,6 +84,7 @@ impl Ticks {
             open: None,
             held: BTreeMap::new(),
             cpu: Default::default(),
+            target_runs: false,
         }
     }
 
@@ -135,6 +140,9 @@ impl Ticks {
         if let (Some(place), Value::Int(nanos)) = (place, &sample.value) {
             self.cpu[place].last = Some((tick.moment, *nanos));
         }
+        if name == catalogue::TARGET_PROCESSES.name {
+            self.target_runs = sample.value != Value::Int(0);
+        }
         let value = lading_value(sample);
         if let Value::Float(value) = value
             && !value.is_finite()
@@ -182,7 +190,7 @@ impl Ticks {
         self.write(tick, rows);
     }
 
-    /// Writes a row for each series, and one with the phase.
+    /// Writes a row for each series, one with the phase, and those that say what runs.
     fn write(&mut self, tick: Tick, rows: &mut Vec<Row>) {
         let beat = Beat {
             index: tick.index,
@@ -214,6 +222,11 @@ impl Ticks {
         let phase = Labels::none().with(PHASE_MARKER, tick.phase.name());
         let labels = self.with_own(&phase);
         rows.push(row(&name, Kind::Gauge, &labels, Value::Float(1.0)));
+        let running = [(LADING_RUNNING, true), (TARGET_RUNNING, self.target_runs)];
+        for (name, _) in running.into_iter().filter(|(_, runs)| *runs) {
+            let name = SeriesName::recorded(name.to_owned());
+            rows.push(row(&name, Kind::Gauge, &self.everywhere, Value::Float(1.0)));
+        }
     }
 }
 

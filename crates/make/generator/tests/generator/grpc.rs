@@ -89,7 +89,8 @@ fn answer(server: &mut Server, stream: Stream, status: &str) -> Result<(), PartE
     let block = H2ResponseBlock::new(200, &[("content-type", "application/grpc")])?;
     server.respond(stream, &block, BodyLength::Unknown)?;
     if status == "0" {
-        server.send_body(stream, &[0; 5], false)?;
+        // A message of two bytes.
+        server.send_body(stream, &[0, 0, 0, 0, 2, 8, 1], false)?;
     }
     server.send_trailers(stream, &TrailerBlock::new(&[("grpc-status", status)])?)?;
     Ok(())
@@ -111,6 +112,12 @@ fn run(mut plan: GeneratorPlan, listener: TcpListener, status: &'static str) -> 
     assert_eq!(shards[0].bytes.total(), bytes as u64);
     assert_eq!(shards[0].requests.total(), messages.len() as u64);
     assert_eq!(shards[0].connections.total(), 1);
+    let answered = if status == "0" {
+        messages.len() as u64
+    } else {
+        0
+    };
+    assert_eq!(shards[0].response_bytes.total(), 2 * answered);
     let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
     [count(Outcome::Ok), count(Outcome::Status5xx)].map(|count| count / messages.len() as u64)
 }

@@ -10,6 +10,9 @@ use super::recorded::{Point, PointKind, Recorded};
 use super::service::{Answer, Request, Service};
 use crate::events::BodyEvents;
 
+/// Paths for series of metrics.
+const SERIES: [&str; 2] = ["/api/v1/series", "/api/v2/series"];
+
 /// Takes everything, and records the series of metrics that it is to.
 #[derive(Debug)]
 pub(super) struct Datadog {
@@ -27,7 +30,10 @@ impl Service for Datadog {
         match (request.method, request.path) {
             ("GET", "/api/v1/validate") => Answer::json(200, &br#"{"valid":true}"#[..]),
             ("POST", path) => match self.count(path, request) {
-                Some(events) => Answer::json(202, &b"{}"[..]).taking(events),
+                Some(events) => Answer {
+                    has_series: SERIES.contains(&path),
+                    ..Answer::json(202, &b"{}"[..]).taking(events)
+                },
                 // What comes is not to be sent again.
                 None => Answer::json(202, &b"{}"[..]).malformed(),
             },
@@ -207,6 +213,7 @@ mod tests {
                 &payload,
             );
             assert_eq!((answer.status, answer.events), (202, 6));
+            assert!(answer.has_series);
         }
         let mut samples = Vec::new();
         recorded.sample(&mut samples);
@@ -279,6 +286,7 @@ mod tests {
             br#"[{"message":"a"},{"message":"b"}]"#,
         );
         assert_eq!((logs.status, logs.events), (202, 2));
+        assert!(!logs.has_series);
         let series = br#"{"series":[{"metric":"a","points":[[1,2],[2,3]]},{"points":[[1,1]]}]}"#;
         assert_eq!(post(&datadog, "/api/v1/series", json, series).events, 3);
         let broken = post(
@@ -287,6 +295,6 @@ mod tests {
             "application/x-protobuf",
             b"\xff",
         );
-        assert!(broken.is_malformed && broken.status == 202);
+        assert!(broken.is_malformed && !broken.has_series && broken.status == 202);
     }
 }

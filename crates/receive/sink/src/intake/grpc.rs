@@ -32,6 +32,7 @@ impl CallIncoming {
     /// this in its metadata for stamps.
     pub(super) fn new(method: &str, encoding: Option<&[u8]>, stamp: &[u8], site: &Site) -> Self {
         let encoding = str::from_utf8(encoding.unwrap_or_default());
+        site.shard.calls.add(1);
         Self {
             method: method.to_owned(),
             reader: GrpcMessageReader::new(MESSAGE_BYTES_MAX),

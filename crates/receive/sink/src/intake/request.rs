@@ -134,6 +134,7 @@ impl Partial {
         shard.events.add(answer.events);
         shard.events_served.add(answer.served);
         shard.malformed.add(u64::from(answer.is_malformed));
+        shard.parsed.add(u64::from(answer.has_series));
         answer
     }
 

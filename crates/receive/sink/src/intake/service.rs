@@ -62,6 +62,8 @@ pub(super) struct Answer {
     pub(super) served: u64,
     /// True if its body was not what the protocol says.
     pub(super) is_malformed: bool,
+    /// True if its body held series of metrics that were read.
+    pub(super) has_series: bool,
 }
 
 impl Answer {
@@ -74,6 +76,7 @@ impl Answer {
             events: 0,
             served: 0,
             is_malformed: false,
+            has_series: false,
         }
     }
 

@@ -116,6 +116,7 @@ fn a_spinning_process_used_what_it_says() {
     }
 }
 
+// compat: lading, series | process_skipped | refused | no process is skipped; those that only forked count too
 #[test]
 fn a_tree_is_the_sum_of_its_processes() {
     let script = "exec 3<&0; (spin; read -r end <&3) & (read -r end <&3) & wait";

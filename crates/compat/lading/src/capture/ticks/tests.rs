@@ -79,6 +79,26 @@ fn every_tick_names_its_phase() {
     assert_eq!(phases, ["warmup", "measure", "drain"]);
 }
 
+// compat: lading, series | lading.running | works
+// compat: lading, series | target.running | works
+#[test]
+fn every_tick_says_what_runs() {
+    let mut ticks = Ticks::new(&Labels::none(), None);
+    let mut rows = Vec::new();
+    for (second, processes) in (0..).zip([1, 1, 0]) {
+        let found = Sample::int(metric::TARGET_PROCESSES, &Labels::none(), processes);
+        ticks.beat(
+            &beat(second, 1000 * second),
+            Phase::Measure,
+            &[found],
+            &mut rows,
+        );
+    }
+    ticks.finish(&mut rows);
+    assert_eq!(of(&rows, "lading.running").len(), 3);
+    assert_eq!(of(&rows, "target.running").len(), 2);
+}
+
 #[test]
 fn a_series_keeps_its_last_value_until_it_expires() {
     let seconds = [0, 1, 2, 3, 4, 5];
