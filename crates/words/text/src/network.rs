@@ -11,6 +11,9 @@ pub fn check_address(text: &str) -> Result<(&str, u16), &'static str> {
     if host.is_empty() {
         return Err("it has no host: write `host:port`");
     }
+    if host.contains('%') {
+        return Err("an address with a zone (`%eth0`) is not supported");
+    }
     let bracketed = host.starts_with('[') && host.ends_with(']');
     if host.contains(['/', ' ', '@']) || (host.contains(':') && !bracketed) {
         return Err("it is not `host:port`; an IPv6 address needs brackets");
@@ -80,7 +83,16 @@ mod tests {
         ] {
             assert!(check_address(text).is_ok(), "{text}");
         }
-        for text in ["", "9100", ":9100", "a:b", "a:70000", "::1:9", "http://a:1"] {
+        for text in [
+            "",
+            "9100",
+            ":9100",
+            "a:b",
+            "a:70000",
+            "::1:9",
+            "http://a:1",
+            "[fe80::1%eth0]:9",
+        ] {
             assert!(check_address(text).is_err(), "{text}");
         }
     }

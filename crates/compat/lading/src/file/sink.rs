@@ -123,10 +123,10 @@ fn read_binding(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Placed<Socke
 /// Reads an address under another key.
 fn read_listening(reader: &Reader, node: &Node) -> Option<Placed<SocketAddr>> {
     let text = reader.text(node)?;
-    let Ok(mut address) = text
+    let address = text
         .replacen("localhost:", "127.0.0.1:", 1)
-        .parse::<SocketAddr>()
-    else {
+        .parse::<SocketAddr>();
+    let Some(mut address) = address.ok().filter(|_| !text.contains('%')) else {
         let message = format!("`{text}` is not an address to listen on");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("write an IP address and a port, such as `127.0.0.1:8080`"));

@@ -18,6 +18,7 @@ pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>) -> Option<RatePlan>
         (None, None) => Some(RatePlan::MAX),
         (Some(node), None) => bytes(reader, node),
         (None, Some(node)) => read_throttle(reader, node),
+        (Some(legacy), Some(throttle)) if is_word(throttle) => read_word(reader, legacy, throttle),
         (Some(legacy), Some(throttle)) => {
             let (from_legacy, from_throttle) =
                 (bytes(reader, legacy), read_throttle(reader, throttle));
@@ -37,6 +38,31 @@ pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>) -> Option<RatePlan>
             None
         }
     }
+}
+
+/// Returns true if `throttle` is a word, beside which lading 0.15 to 0.17 needed `bytes_per_second`.
+fn is_word(throttle: &Node) -> bool {
+    matches!(&throttle.value, Value::Scalar { text, .. } if matches!(text.as_str(), "stable" | "all_out"))
+}
+
+/// Reads `legacy` beside the word in `throttle`: a rate that is kept, or none.
+fn read_word(reader: &Reader, legacy: &Node, throttle: &Node) -> Option<RatePlan> {
+    let rate = bytes(reader, legacy)?;
+    let is_stable = matches!(&throttle.value, Value::Scalar { text, .. } if text == "stable");
+    let (span, message) = if is_stable {
+        (
+            throttle.span,
+            "`throttle: stable` has no effect beside `bytes_per_second`",
+        )
+    } else {
+        (
+            legacy.span,
+            "`bytes_per_second` has no effect beside `throttle: all_out`",
+        )
+    };
+    let warning = reader.warning(code::NO_EFFECT, span, message);
+    reader.report(warning.label("remove it: lading has refused the two together since 0.18"));
+    Some(if is_stable { rate } else { RatePlan::MAX })
 }
 
 fn bytes(reader: &Reader, node: &Node) -> Option<RatePlan> {

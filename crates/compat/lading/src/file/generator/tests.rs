@@ -234,6 +234,35 @@ fn mistakes_are_named() {
     }
 }
 
+// compat: lading, files | throttle: stable or all_out beside bytes_per_second | differs | read with a warning, as of lading 0.15 to 0.17
+#[test]
+fn a_throttle_of_one_word_goes_with_bytes_per_second() {
+    for (word, shape) in [
+        ("stable", "Constant { per_second: 1048576.0 }"),
+        ("all_out", "Max"),
+    ] {
+        let rate = format!("bytes_per_second: 1 MiB, throttle: {word}");
+        let body = format!("seed: {SEED}, addr: 'a:1', variant: ascii, {CACHE}, {rate}");
+        assert_eq!(format!("{:?}", generator("tcp", &body).rate.shape), shape);
+    }
+}
+
+// compat: lading, files | IPv6 addresses with a zone | refused | write the address without its zone
+#[test]
+fn an_address_has_no_zone() {
+    for (kind, body) in [
+        ("tcp", "addr: '[fe80::1%eth0]:9', variant: ascii"),
+        ("udp", "addr: '[fe80::1%2]:9', variant: ascii"),
+        (
+            "udp",
+            "addr: 'a:1', bind_addr: '[fe80::1%eth0]:0', variant: ascii",
+        ),
+    ] {
+        let result = mistakes(kind, &format!("seed: {SEED}, {body}, {CACHE}"));
+        assert!(result.contains("an address with a zone"), "{result}");
+    }
+}
+
 #[test]
 fn a_rate_above_4_gib_a_second_is_not_cut() {
     let tcp = |rate: &str| {

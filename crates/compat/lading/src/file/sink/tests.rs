@@ -148,6 +148,11 @@ fn mistakes_are_named() {
             "binding_addr: here",
             "is not an address to listen on",
         ),
+        (
+            "tcp",
+            "binding_addr: '[fe80::1%1]:9'",
+            "is not an address to listen on",
+        ),
     ] {
         let (_, result) = run_plan(kind, body);
         assert!(result.has_errors());
