@@ -337,7 +337,7 @@ impl<'p> RequestEncoder<'p> {
         Ok(match self.client.connecting.protocol {
             LoadProtocol::Http1 => Head::Http1(RequestTemplate::connect(&authority, headers)?),
             LoadProtocol::Http2 => Head::Http2(H2RequestBlock::connect(&authority, headers)?),
-            LoadProtocol::Http3 => return Err(HeadError::ConnectVersion),
+            LoadProtocol::Http3 => Head::Http3(h3::H3RequestBlock::connect(&authority, headers)?),
         })
     }
 

@@ -141,6 +141,27 @@ fn long_bodies_go_both_ways_through_a_tunnel() {
     served.stop();
 }
 
+#[test]
+fn an_answer_over_http3_that_opens_a_tunnel_ends_its_request() {
+    for (manner, outcome) in [
+        (Manner::SwallowOpened, "ok"),
+        (Manner::Status(502), "status_5xx"),
+    ] {
+        let proxy = Proxy::start(manner, Http3, Some(over_tls(Http3)));
+        let url = format!("https://{}", proxy.address());
+        // The proxy takes one stream of a connection.
+        let words = "--method=CONNECT --protocol=http3 -k -n3 -c1 --max-requests-per-connection=1";
+        let mut all = vec![&*url, "-H", "host: target:1"];
+        all.extend(words.split(' '));
+        let report = load(&all);
+        assert_eq!(report.outcome(outcome), 3, "{:?}", report.outcomes());
+        let requested = proxy.stop();
+        assert_eq!(requested.len(), 3, "{requested:?}");
+        let is_connect = |entry: &String| entry.starts_with("CONNECT target:1 ");
+        assert!(requested.iter().all(is_connect), "{requested:?}");
+    }
+}
+
 /// QUIC gives connections up on which nothing comes for 30 s.
 #[test]
 fn a_way_over_http3_that_was_silent_for_half_a_minute_was_lost() {

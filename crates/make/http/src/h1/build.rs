@@ -47,9 +47,6 @@ pub enum HeadError {
     /// A body with `CONNECT`.
     #[error("CONNECT has no body: it opens a tunnel")]
     ConnectBody,
-    /// `CONNECT` in a version of HTTP in which it is not built.
-    #[error("CONNECT is built for HTTP/1.1 and HTTP/2, not for HTTP/3")]
-    ConnectVersion,
     /// More headers than a parser of ours takes.
     #[error("{count} headers are given, and at most 90 can be")]
     TooManyHeaders {

@@ -2,6 +2,7 @@
 
 use super::BodyLength;
 use super::frame::{kind, write_head};
+use super::message::H3MessageReader;
 use super::qpack::{self, encode_field};
 use crate::HeadError;
 use crate::decimal::write_decimal;
@@ -14,6 +15,7 @@ use crate::h2::block::is_of_connection;
 pub struct H3RequestBlock {
     section: Vec<u8>,
     is_head: bool,
+    is_connect: bool,
 }
 
 /// The head of responses that differ in their bodies alone.
@@ -45,6 +47,7 @@ impl H3RequestBlock {
         Ok(Self {
             section: section(&pseudo, headers)?,
             is_head: method == "HEAD",
+            is_connect: false,
         })
     }
 
@@ -60,13 +63,23 @@ impl H3RequestBlock {
         Ok(Self {
             section: section(&pseudo, headers)?,
             is_head: false,
+            is_connect: true,
         })
     }
 
-    /// Returns true if its method is `HEAD`, whose answers have no body.
+    /// Returns the reader of its answer.
     #[must_use]
-    pub const fn is_head(&self) -> bool {
-        self.is_head
+    pub const fn answer_reader(&self) -> H3MessageReader {
+        match self.is_connect {
+            true => H3MessageReader::led(),
+            false => H3MessageReader::response(self.is_head),
+        }
+    }
+
+    /// Returns true if its method is `CONNECT`.
+    #[must_use]
+    pub const fn is_connect(&self) -> bool {
+        self.is_connect
     }
 
     /// The room that it takes as a frame, with any length of a body, in bytes.

@@ -41,6 +41,8 @@ struct Http3InFlight {
     reader: H3MessageReader,
     /// Bytes of it that are still to be sent.
     rest: Bytes,
+    /// It requests a tunnel, through which nothing is sent.
+    is_connect: bool,
     /// Of a block, how long it is, and what stamps it.
     body_whole: usize,
     marks: Option<Box<Marks>>,
@@ -228,7 +230,8 @@ impl Http3Session {
             let bytes = worker.blocks().map_or(0, |_| http3.whole.len());
             worker.sent(&mut ticket, now, bytes);
         }
-        let reader = H3MessageReader::response(http3.block.is_head());
+        let reader = http3.block.answer_reader();
+        let is_connect = http3.block.is_connect();
         self.left -= 1;
         self.has_begun = true;
         let flight = Http3InFlight {
@@ -242,6 +245,7 @@ impl Http3Session {
             trace,
             reader,
             rest: whole,
+            is_connect,
             body_whole,
             marks,
         };
@@ -344,7 +348,12 @@ impl Http3Session {
             .shard
             .bytes_received
             .add(bytes);
+        let is_tunnel = flight.is_connect && (200..300).contains(&flight.status);
         match (failure, read) {
+            (None, StreamRead::Open) if is_tunnel => {
+                line.stop(stream, H3ErrorCode::NO_ERROR.0);
+                self.answered(line, stream, now);
+            }
             (Some(H3MessageError::Connection(error)), _) => return Err(error),
             (Some(H3MessageError::Stream(failure)), _) => {
                 self.give_up(line, stream, failure.code());

@@ -24,7 +24,7 @@ pub struct EndpointPlan {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RequestPlan {
     /// The method. `CONNECT` has no path and no body, and requests the host and port of the
-    /// authority: an answer from 200 to 299 opens a tunnel, and the connection is closed.
+    /// authority: an answer from 200 to 299 opens a tunnel, and the connection or the stream is closed.
     pub method: String,
     /// Path and query; starts with `/`.
     pub path: String,

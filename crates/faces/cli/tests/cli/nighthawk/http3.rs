@@ -73,6 +73,18 @@ fn a_load_over_http3_counts_as_over_any_other() {
     }
 }
 
+#[test]
+fn a_tunnel_that_is_refused_over_http3_is_an_answer_like_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, url, socket) = serving(&folder);
+    let line = "--protocol http3 --request-method CONNECT --rps 100 --max-active-requests 1 \
+                --no-default-failure-predicates --termination-predicate requests:4";
+    let result = measure(&format!("{line} {socket} {url}"));
+    let answered = result.counter("benchmark.http_4xx");
+    assert!(answered >= 4, "{:?}", result.counters(""));
+    assert_eq!(result.counter("benchmark.http_2xx"), 0);
+}
+
 /// The counter stayed 0 over QUIC.
 #[test]
 fn bytes_that_come_over_http3_are_counted_by_the_server() {
