@@ -11,7 +11,9 @@ use crate::foreign::{CaseFolder, ForeignFormat};
 /// Maximum depth of experiments below the folder of a suite.
 const DEPTH_MAX: usize = 8;
 /// Maximum number of folders in a search; above it, the path is probably a mistake.
-const FOLDERS_MAX: usize = 20_000;
+const FOLDERS_MAX: usize = 4_000;
+/// Maximum number of files and folders that a search looks at.
+const ENTRIES_MAX: usize = 50_000;
 /// Folders that hold builds or packages, never experiments.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "results"];
 
@@ -80,6 +82,31 @@ fn source_of(file: &CaseFile) -> Result<&Arc<Source>, &Diagnostic> {
     file.source.as_ref().map_err(Box::as_ref)
 }
 
+/// Rest of what a search may look at.
+#[derive(Debug)]
+struct SearchBudget {
+    folders: usize,
+    entries: usize,
+}
+
+/// The limit that a search reached.
+#[derive(Clone, Copy, Debug)]
+enum SearchLimit {
+    Folders,
+    Entries,
+}
+
+fn too_many(path: &Path, limit: SearchLimit) -> Box<Diagnostic> {
+    let limit = match limit {
+        SearchLimit::Folders => format!("{FOLDERS_MAX} folders"),
+        SearchLimit::Entries => format!("{ENTRIES_MAX} files"),
+    };
+    let path = path.display();
+    let message = format!("{path} has more than {limit}: it is probably not a suite");
+    let error = Diagnostic::error(code::NOTHING_FOUND, message);
+    Box::new(error.help("name the folder that holds the experiments"))
+}
+
 impl<'l> Lookup<'l> {
     /// Returns the experiments of the absolute `path` in the order of names:
     /// a file, the folder of an experiment, or a folder with experiments below it.
@@ -94,8 +121,12 @@ impl<'l> Lookup<'l> {
             }
             Some(EntryKind::Folder) => {
                 let mut cases = Vec::new();
-                let mut looked = 0;
-                self.walk(path, 0, &mut looked, &mut cases)?;
+                let mut left = SearchBudget {
+                    folders: FOLDERS_MAX,
+                    entries: ENTRIES_MAX,
+                };
+                self.walk(path, 0, &mut left, &mut cases)
+                    .map_err(|limit| too_many(path, limit))?;
                 if cases.is_empty() {
                     return Err(self.no_experiment(path));
                 }
@@ -138,17 +169,11 @@ impl<'l> Lookup<'l> {
         self,
         folder: &Path,
         depth: usize,
-        looked: &mut usize,
+        left: &mut SearchBudget,
         cases: &mut Vec<Case<'l>>,
-    ) -> Result<(), Box<Diagnostic>> {
-        *looked += 1;
-        if *looked > FOLDERS_MAX {
-            let message = format!("more than {FOLDERS_MAX} folders: this is probably not a suite");
-            let error = Diagnostic::error(code::NOTHING_FOUND, message);
-            return Err(Box::new(
-                error.help("name the folder that holds the experiments"),
-            ));
-        }
+    ) -> Result<(), SearchLimit> {
+        let folders = left.folders.checked_sub(1);
+        left.folders = folders.ok_or(SearchLimit::Folders)?;
         if let Some(case) = self.case_of_folder(folder) {
             cases.push(case);
             return Ok(());
@@ -159,11 +184,13 @@ impl<'l> Lookup<'l> {
         let Ok(entries) = self.files.list(folder) else {
             return Ok(());
         };
+        let rest = left.entries.checked_sub(entries.len());
+        left.entries = rest.ok_or(SearchLimit::Entries)?;
         for entry in entries {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
             let is_skipped = name.starts_with('.') || SKIPPED.contains(&name.as_ref());
             if !is_skipped && self.files.kind(&entry) == Some(EntryKind::Folder) {
-                self.walk(&entry, depth + 1, looked, cases)?;
+                self.walk(&entry, depth + 1, left, cases)?;
             }
         }
         Ok(())

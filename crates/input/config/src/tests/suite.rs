@@ -22,6 +22,20 @@ fn suite() -> Memory {
 }
 
 #[test]
+fn a_search_for_experiments_is_bounded() {
+    let files = (0..=50_000).map(|number| (format!("/many/{number}").into(), String::new()));
+    let files = Memory(files.collect());
+    let paths = ["/many".into()];
+    let error = load_suite_from(&files, &paths, &SuiteOverrides::default());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("/many has more than 50000 files"), "{error}");
+    assert!(
+        error.contains("name the folder that holds the experiments"),
+        "{error}"
+    );
+}
+
+#[test]
 fn without_other_formats_only_native_experiments_are_found() {
     let loaded = load_suite_from(&suite(), &["/suite".into()], &SuiteOverrides::default()).unwrap();
     let experiments = &loaded.plan.experiments;
