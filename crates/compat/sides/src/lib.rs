@@ -74,18 +74,38 @@ pub fn compare_sides(
     let matched = match_runs(baseline_runs, comparison_runs, same_place, &options.only)?;
     remarks.extend(matched.remarks);
     remarks.extend(chosen);
+    let [baseline, comparison] = match same_place {
+        true => variants_of(place, &matched.groups),
+        false => [baseline.to_owned(), place.to_owned()],
+    };
     let groups = matched.groups.iter();
     let groups = groups.map(|group| compared(group, options));
     let groups = groups.collect::<anyhow::Result<Vec<_>>>()?;
     Ok(ComparisonReport {
-        baseline: baseline.to_owned(),
-        comparison: place.to_owned(),
+        baseline,
+        comparison,
         groups,
         remarks,
         curves: Vec::new(),
         command: String::new(),
         version: String::new(),
     })
+}
+
+/// Returns the names of both sides of `place`: the variants that every group compares, where there are any.
+fn variants_of(place: &str, groups: &[RunGroup<Run>]) -> [String; 2] {
+    let side = |runs: fn(&RunGroup<Run>) -> &[Run]| {
+        let variants = groups.iter().flat_map(runs);
+        let variants: BTreeSet<_> = variants.map(|run| run.variant.as_deref()).collect();
+        match (variants.len(), variants.first()) {
+            (1, Some(Some(name))) => format!("{place} ({name})"),
+            _ => place.to_owned(),
+        }
+    };
+    [
+        side(|group| &group.baseline),
+        side(|group| &group.comparison),
+    ]
 }
 
 /// If both sides hold the runs of several variants, keeps the variant that each experiment tested, and returns a

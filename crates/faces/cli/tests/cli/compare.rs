@@ -340,6 +340,27 @@ fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
     );
 }
 
+#[test]
+fn a_tree_of_captures_is_headed_by_the_variants_that_are_compared() {
+    let suite = Suite::new();
+    for (variant, rate) in [("baseline", 1000.0), ("comparison", 996.0)] {
+        for number in 0..2 {
+            let name = format!("tree/one/{variant}/{number}.captures");
+            suite.file(&name, &capture(&format!("{variant}-{number}"), rate));
+        }
+    }
+    let ended = suite.call(&["compare", "tree", "--method", "soak-2022"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "tree (comparison) compared with tree (baseline)",
+            "Baseline: tree (baseline)\n",
+            "Comparison: tree (comparison)\n",
+        ],
+    );
+}
+
 fn fortio(rate: f64, p99: f64) -> String {
     format!(
         "{{\"ActualQPS\": {rate}, \"DurationHistogram\": {{\"Count\": 10, \"Avg\": 0.002, \
