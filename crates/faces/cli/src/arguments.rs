@@ -241,9 +241,9 @@ pub(crate) struct RunArguments {
     pub(crate) runs: Option<u32>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
-    /// Results folder [default: .stillwell/results/TIME-NAME]. With several targets,
-    /// s3://BUCKET/PREFIX uploads the table of results; AWS_ENDPOINT_URL and the keys
-    /// are environment variables
+    /// Results folder [default: .stillwell/results/TIME-NAME]. s3://BUCKET/PREFIX
+    /// uploads the table of results; AWS_ENDPOINT_URL and the keys are environment
+    /// variables
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
     /// Continue an interrupted suite: the one in --results DIR, or the newest in

@@ -31,6 +31,7 @@ pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, Comman
             format!("B, {}", arguments.comparison),
         ),
         results: results_folder(arguments)?,
+        store: None,
         can_resume: false,
         resume: false,
         judge_only: false,

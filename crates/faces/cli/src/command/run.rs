@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stillwell_config::{SuiteOverrides, VariantArgument};
 use stillwell_experiment::{
-    Local, Results, SuiteError, SuiteOptions, SuiteOutcome, latest, run_suite,
+    Local, ObjectStore, Results, SuiteError, SuiteOptions, SuiteOutcome, latest, run_suite,
 };
 use stillwell_plan::SuitePlan;
 use stillwell_report::FullReport;
@@ -45,15 +45,7 @@ pub(crate) fn run(
     if has_targets {
         return targets::run(arguments, paint, privileges);
     }
-    if arguments
-        .results
-        .as_ref()
-        .is_some_and(|path| path.starts_with("s3:"))
-    {
-        let error = anyhow::anyhow!("results of variants cannot be uploaded");
-        return Err(CommandError::new(Exit::Usage, error)
-            .hint("`--results s3://BUCKET/PREFIX` is for experiments with `targets`"));
-    }
+    let store = store_of(arguments)?;
     let overrides = select::overrides(&arguments.select);
     let plan = load(arguments, &overrides, paint)?;
     output::check_writable(&arguments.output.output)?;
@@ -66,7 +58,11 @@ pub(crate) fn run(
         plan: &plan,
         title: plan_title(arguments),
         labels: labels(arguments, &plan),
-        results: results_folder(arguments)?,
+        results: match &store {
+            Some(_) => new_folder(&name_of(arguments))?,
+            None => results_folder(arguments)?,
+        },
+        store: store.as_ref(),
         can_resume: true,
         resume: arguments.resume,
         judge_only: false,
@@ -87,6 +83,8 @@ pub(crate) struct SuiteRun<'a> {
     /// Names of the baseline and of the comparison.
     pub(crate) labels: (String, String),
     pub(crate) results: PathBuf,
+    /// Store that the table of results is uploaded to.
+    pub(crate) store: Option<&'a ObjectStore>,
     /// True if the same command can continue it.
     pub(crate) can_resume: bool,
     /// True if it continues the one in `results`.
@@ -141,7 +139,8 @@ impl SuiteRun<'_> {
             Exit::Held | Exit::Failed | Exit::Invalid if self.exit_zero => Exit::Held,
             exit => exit,
         };
-        match self.report(paint, &outcome) {
+        let told = self.report(paint, &outcome);
+        match told.and_then(|()| self.upload()) {
             Ok(()) => Ok(exit),
             // It has run, so it is no longer a matter of starting.
             Err(error) if exit == Exit::Held => Err(CommandError {
@@ -154,6 +153,20 @@ impl SuiteRun<'_> {
                 Ok(exit)
             }
         }
+    }
+
+    /// Uploads the table of results, if there is a store.
+    fn upload(&self) -> Result<(), CommandError> {
+        let Some(store) = self.store else {
+            return Ok(());
+        };
+        let name = self.results.file_name().unwrap_or_default();
+        let table =
+            Results::new(self.results.clone()).write_variants_table(&name.to_string_lossy());
+        let uploaded = table
+            .map_err(anyhow::Error::from)
+            .and_then(|table| put_table(store, &self.results, table, self.output.quiet));
+        uploaded.map_err(|error| CommandError::new(Exit::Invalid, error))
     }
 
     fn report(&self, paint: &Paint, outcome: &SuiteOutcome) -> Result<(), CommandError> {
@@ -214,6 +227,33 @@ fn load(
         }
     }
     Ok(plan)
+}
+
+/// Returns the object store that --results names, if it does.
+fn store_of(arguments: &RunArguments) -> Result<Option<ObjectStore>, CommandError> {
+    let store = arguments.results.as_deref().map(ObjectStore::from_env);
+    let store = store.transpose().map(Option::flatten);
+    let store = store.map_err(|error| CommandError::new(Exit::Usage, error))?;
+    if store.is_some() && arguments.resume {
+        let error = anyhow::anyhow!("results in an object store cannot be resumed");
+        return Err(CommandError::new(Exit::Usage, error)
+            .hint("the captures are in .stillwell/results on the host that made them"));
+    }
+    Ok(store)
+}
+
+/// Uploads `table`, the one of the results in `folder`.
+fn put_table(
+    store: &ObjectStore,
+    folder: &Path,
+    table: Vec<u8>,
+    quiet: bool,
+) -> anyhow::Result<()> {
+    let place = store.put(folder, table)?;
+    if !quiet {
+        Paint::say(&format!("results: {place}"));
+    }
+    Ok(())
 }
 
 /// Results folder: the one of --results, a new one, or the newest one.

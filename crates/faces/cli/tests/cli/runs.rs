@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use stillwell_testkit::{Finished, Process};
 
+use crate::suite::Suite;
+
 const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 const LONG: Duration = Duration::from_secs(30);
 
@@ -165,25 +167,34 @@ fn page(objects: &BTreeMap<String, Vec<u8>>, query: &str) -> String {
     )
 }
 
-#[test]
-fn results_go_to_a_store_and_come_back_equal() {
-    let folder = folder();
+/// Starts a store, which ends with the process of the test; returns its address and its objects.
+fn store() -> (String, Objects) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let objects = Objects::default();
     let served = Arc::clone(&objects);
-    // Ends with the process of the test.
     #[expect(clippy::disallowed_methods, reason = "a peer of a test has no scope")]
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             answer(stream, &served);
         }
     });
-    let keys = [
-        ("AWS_ENDPOINT_URL", endpoint.as_str()),
+    (endpoint, objects)
+}
+
+fn keys(endpoint: &str) -> [(&str, &str); 3] {
+    [
+        ("AWS_ENDPOINT_URL", endpoint),
         ("AWS_ACCESS_KEY_ID", "key"),
         ("AWS_SECRET_ACCESS_KEY", "secret"),
-    ];
+    ]
+}
+
+#[test]
+fn results_go_to_a_store_and_come_back_equal() {
+    let folder = folder();
+    let (endpoint, objects) = store();
+    let keys = keys(&endpoint);
     let run = |words: &[&str]| {
         let ended = stillwell(folder.path(), words, &keys);
         assert_eq!(ended.code, 0, "{words:?}: {}", ended.stderr);
@@ -222,6 +233,28 @@ fn results_go_to_a_store_and_come_back_equal() {
     assert!(!folder.path().join("back/evil").exists());
     run(&["runs", "rm", "--yes", "s3://b/nightly/a"]);
     assert_eq!(objects.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn the_table_of_variants_is_uploaded() {
+    let suite = Suite::new();
+    suite.write();
+    let (endpoint, objects) = store();
+    let mut command = suite.stillwell(&["run", "experiment", "--results", "s3://b/tables"]);
+    let ended = Process::start(command.envs(keys(&endpoint))).finish(4 * LONG);
+    // On a busy machine 4 says that numbers are unreliable.
+    assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
+    let objects = objects.lock().unwrap();
+    let (key, table) = objects.first_key_value().unwrap();
+    assert!(
+        key.starts_with("/b/tables/") && key.ends_with(".parquet"),
+        "{key}"
+    );
+    let results = fs::read_dir(suite.path(".stillwell/results")).unwrap();
+    let results = results.flatten().next().unwrap().path();
+    assert_eq!(*table, fs::read(results.join("results.parquet")).unwrap());
+    let said = format!("results: s3:/{key}");
+    assert!(ended.stderr.contains(&said), "{}", ended.stderr);
 }
 
 #[test]

@@ -181,6 +181,7 @@ fn judge(
         title: plan_title(arguments),
         labels: labels(arguments, &plan),
         results,
+        store: None,
         can_resume: false,
         resume: true,
         judge_only: true,

@@ -45,15 +45,8 @@ pub(super) fn run(
     for target in left_out.iter().filter(|_| !quiet) {
         Paint::say(&format!("skipped: {}: {}", target.name, target.reason));
     }
-    let store = arguments.results.as_deref().map(ObjectStore::from_env);
-    let store = store.transpose().map(Option::flatten);
-    let store = store.map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let store = super::store_of(arguments)?;
     let results = match &store {
-        Some(_) if arguments.resume => {
-            let error = anyhow::anyhow!("results in an object store cannot be resumed");
-            return Err(CommandError::new(Exit::Usage, error)
-                .hint("the captures are in .stillwell/results on the host that made them"));
-        }
         Some(_) => super::new_folder(&super::name_of(arguments))?,
         None => super::results_folder(arguments)?,
     };
@@ -99,13 +92,10 @@ pub(super) fn run(
 fn keep_table(results: &Path, store: Option<&ObjectStore>, quiet: bool) -> anyhow::Result<()> {
     let name = results.file_name().unwrap_or_default().to_string_lossy();
     let bytes = Results::new(results.to_path_buf()).write_table(&name)?;
-    if let Some(store) = store {
-        let place = store.put(results, bytes)?;
-        if !quiet {
-            Paint::say(&format!("results: {place}"));
-        }
+    match store {
+        Some(store) => super::put_table(store, results, bytes, quiet),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Overrides from flags; flags about variants are errors.
