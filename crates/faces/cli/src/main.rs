@@ -127,6 +127,7 @@ fn words_of_ancestor() -> Result<Vec<OsString>, ExitCode> {
             for remark in remarks {
                 Paint::say(&format!("note: {remark}"));
             }
+            secrets::set_command(&words);
             Ok(words.into_iter().map(OsString::from).collect())
         }
         Err(error) => {
