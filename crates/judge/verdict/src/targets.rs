@@ -404,17 +404,18 @@ fn cell(
 ) -> (TargetsCell, Vec<(u32, f64)>) {
     let goal = metric.goal(latencies);
     let (mut by_block, mut warning, mut missing) = (Vec::new(), None, None);
-    let mut unreliable = Vec::new();
+    let (mut unreliable, mut absent) = (Vec::new(), None);
     for run in runs {
         let result = column.invalid.clone();
         if let Some(result) = result.or_else(|| Some(run.warning_about(&goal)?.to_string())) {
             warning.get_or_insert(result);
-            unreliable.extend(
-                metric
-                    .value(run, latencies)
-                    .ok()
-                    .filter(|value| value.is_finite()),
-            );
+            match metric.value(run, latencies) {
+                Ok(value) => unreliable.extend(value.is_finite().then_some(value)),
+                Err(reason) if column.invalid.is_none() && run.outcome.is_completed() => {
+                    absent = absent.or(Some(reason));
+                }
+                Err(_) => {}
+            }
             continue;
         }
         let block = run
@@ -431,6 +432,10 @@ fn cell(
     if values.is_empty() {
         let cell = match (warning, missing) {
             (_, Some(reason)) => TargetsCell::Missing { reason },
+            // There was nothing that could be unreliable.
+            (Some(_), None) if unreliable.is_empty() && absent.is_some() => TargetsCell::Missing {
+                reason: absent.unwrap_or_default(),
+            },
             (Some(reason), None) => TargetsCell::Invalid {
                 reason,
                 mean: mean(&unreliable),

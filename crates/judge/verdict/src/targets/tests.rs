@@ -348,7 +348,14 @@ fn unreliable_runs_that_are_left_out_are_reported() {
     for (at, block) in [(0, 1), (2, 2), (4, 3), (6, 4)] {
         runs[at] = stolen("a", block);
     }
-    assert_eq!(judge_targets(&plan, &runs).remarks, [""; 0]);
+    let verdict = judge_targets(&plan, &runs);
+    assert_eq!(verdict.remarks, [""; 0]);
+    // What was not measured is not unreliable.
+    let rows = verdict.rows.iter();
+    let mut cells = rows
+        .filter(|row| row.metric == TargetsMetric::Recovery)
+        .flat_map(|row| &row.cells);
+    assert!(cells.all(|cell| !matches!(cell, TargetsCell::Invalid { .. })));
 }
 
 #[test]
