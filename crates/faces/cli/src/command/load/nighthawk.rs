@@ -198,7 +198,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     for (_, text) in socket {
         for (old, new) in replaced_suites(text.as_deref().unwrap_or_default()) {
             log.warn(&format!(
-                "The cipher suite {old} is not supported; {new} is offered instead."
+                "The cipher suite {old} is not supported, because it lacks ECDHE or AEAD; {new} is offered instead."
             ));
         }
     }

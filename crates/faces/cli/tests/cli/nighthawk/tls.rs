@@ -117,6 +117,7 @@ fn handshakes_are_counted_as_envoy_counts_them() {
     }
 }
 
+// compat: nighthawk_client | cipher_suites: ECDHE-RSA-AES128-SHA and others without ECDHE or AEAD | refused | the TLS library has none; the nearest suite is offered, with a warning that names both
 // compat: nighthawk_client | --tls-context | differs | suites without ECDHE and AEAD are replaced, with a warning
 // compat: nighthawk_client | --transport-socket | differs | suites without ECDHE and AEAD are replaced, with a warning
 /// The seed's own example, with a suite that there is.
@@ -163,7 +164,8 @@ fn suites_and_versions_are_those_of_the_context() {
     let (bare, _) = context("x", "cipher_suites:[\"-ALL:ECDHE-RSA-AES128-SHA\"]");
     let result = measure(&format!("--tls-context '{bare}' {FEW} {}", origin.url()));
     assert!(result.counter("ssl.ciphers.ECDHE-RSA-AES128-GCM-SHA256") >= 1);
-    let says = "The cipher suite ECDHE-RSA-AES128-SHA is not supported";
+    let says = "The cipher suite ECDHE-RSA-AES128-SHA is not supported, because it lacks ECDHE or AEAD; \
+                ECDHE-RSA-AES128-GCM-SHA256 is offered instead.";
     assert!(result.log.contains(says), "{}", result.log);
     // An empty context for validation checks nothing, and nothing breaks.
     let empty = "{common_tls_context:{validation_context:{}}}";
