@@ -86,7 +86,6 @@ pub fn compare_sides(
         comparison,
         groups,
         remarks,
-        curves: Vec::new(),
         command: String::new(),
         version: String::new(),
     })
@@ -149,5 +148,6 @@ fn compared(group: &RunGroup<Run>, options: &SideOptions) -> anyhow::Result<Comp
         rows: compared.rows,
         ancestors,
         remarks: compared.remarks,
+        curves: Vec::new(),
     })
 }

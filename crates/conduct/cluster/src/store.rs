@@ -10,6 +10,9 @@ use stillwell_experiment::{ObjectStore, ObjectStoreError};
 use folder::FolderStore;
 pub use retry::{JobStore, RetryBounds};
 
+/// Maximum number of jobs of a list.
+const JOBS_MAX: usize = 200;
+
 /// Maximum size of an object.
 pub(crate) const OBJECT_MAX: u64 = 256 << 20;
 
@@ -91,6 +94,34 @@ impl Store {
             Place::Folder(folder) => Some(folder.path()),
             Place::Objects(_) => None,
         }
+    }
+
+    /// Returns true if `folder` is a store.
+    #[must_use]
+    pub fn is_at(folder: &Path) -> bool {
+        FolderStore::new(folder).is_marked()
+    }
+
+    /// Returns the names of the newest jobs in a folder, newest first; a bucket has no list.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn jobs(&self) -> std::io::Result<Vec<String>> {
+        let Some(folder) = self.folder() else {
+            return Ok(Vec::new());
+        };
+        let mut jobs = Vec::new();
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let facts = entry.metadata()?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if facts.is_dir() && !name.starts_with('.') {
+                jobs.push((facts.modified()?, name));
+            }
+        }
+        jobs.sort();
+        let newest = jobs.into_iter().rev().take(JOBS_MAX);
+        Ok(newest.map(|(_, name)| name).collect())
     }
 
     /// Makes the object `key`, unless there is one.

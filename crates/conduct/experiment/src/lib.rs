@@ -15,6 +15,7 @@
 //!
 //! ```text
 //! suite.json                               the request, with the executables
+//! problems.json                            reasons why something was not finished, if any
 //! EXPERIMENT/probe/                        capture of the probe
 //! EXPERIMENT/operating_point.json          the rate, and its reason
 //! EXPERIMENT/warmup.json                   the beginning of measuring, if it was measured
@@ -81,7 +82,9 @@ pub use outcome::{Problem, ProblemKind, SuiteOutcome};
 pub use policy::{Consequence, consequence};
 pub use progress::{PairsWanted, SuiteProgress};
 pub use quiet::HostUse;
-pub use results::{Results, SUITE_SCHEMA, SuiteRecord, latest};
+pub use results::{
+    PROBLEMS_SCHEMA, ProblemsRecord, Results, SUITE_SCHEMA, SavedProblem, SuiteRecord, latest,
+};
 pub use saved::{SavedReader, SavedRunError};
 pub use suite::run_suite;
 pub use targets::{

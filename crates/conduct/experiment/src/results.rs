@@ -1,6 +1,7 @@
 //! The results folder.
 
 mod pairs;
+mod problems;
 mod table;
 
 use std::fs::{self, File, TryLockError};
@@ -21,6 +22,7 @@ use crate::upgrade::upgrade;
 use crate::{BinaryIdentity, SuiteError, SuiteOptions};
 
 pub(crate) use self::pairs::PairLeft;
+pub use self::problems::{PROBLEMS_SCHEMA, ProblemsRecord, SavedProblem};
 
 /// A results folder that is this process's alone.
 #[derive(Debug)]
@@ -305,7 +307,7 @@ fn folder_name(name: &str) -> String {
     let usable = !name.is_empty()
         && name.len() <= 100
         && !name.starts_with('.')
-        && name != SUITE
+        && ![SUITE, problems::FILE].contains(&name)
         && name.chars().all(plain);
     if usable {
         return name.to_owned();

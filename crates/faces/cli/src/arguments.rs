@@ -39,8 +39,9 @@ pub(crate) use self::bench::{
 pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
 pub(crate) use self::cluster::{
-    ClusterArguments, ClusterCommand, ClusterJobArguments, EngineName, GenerateArguments,
-    JobArguments, LoadFleetArguments, RunFleetArguments, SuiteFleetArguments,
+    ClusterArguments, ClusterCommand, ClusterJobArguments, ClusterStatusArguments, EngineName,
+    GenerateArguments, JobArguments, LoadFleetArguments, RunFleetArguments, StatusForm,
+    SuiteFleetArguments,
 };
 pub(crate) use self::comment::{CommentArguments, CommentHost, CommentLayout};
 pub(crate) use self::compare::CompareArguments;

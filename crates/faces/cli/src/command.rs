@@ -28,6 +28,7 @@ pub(crate) mod pages;
 pub(crate) mod payloadtool;
 mod places;
 pub(crate) mod plot;
+mod problems;
 mod programs;
 mod random;
 pub(crate) mod relay;

@@ -110,6 +110,8 @@ pub(crate) struct CommandError {
     pub(crate) error: anyhow::Error,
     /// Advice for the user.
     pub(crate) hint: Option<String>,
+    /// Details that were printed before, such as the places of errors in a file.
+    pub(crate) details: Option<String>,
 }
 
 impl CommandError {
@@ -118,6 +120,7 @@ impl CommandError {
             exit,
             error: error.into(),
             hint: None,
+            details: None,
         }
     }
 

@@ -84,6 +84,10 @@ impl<'a> ProgressDisplay<'a> {
             (Some(records), SuiteProgress::RunAtOnce { variant, progress }) => {
                 records.run_of(variant, progress);
             }
+            (
+                Some(records),
+                SuiteProgress::SoFar { standing, .. } | SuiteProgress::Look { standing, .. },
+            ) => records.estimate(&standing.verdict),
             _ => {}
         }
         let is_between_pairs = match &progress {

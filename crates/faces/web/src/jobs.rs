@@ -11,7 +11,7 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use tokio::sync::{Notify, mpsc};
 
-pub(crate) use course::{Course, CoursePoint};
+pub(crate) use course::{Course, CourseInterval, CoursePoint, IntervalPoint};
 pub(crate) use runner::run_jobs;
 pub(crate) use transcript::Transcript;
 

@@ -18,5 +18,5 @@ mod routes;
 mod server;
 
 pub use guard::{Admission, Guard, Reason, RequestFacts};
-pub use program::{CheckedFile, FileFinding, Program, Refusal};
+pub use program::{CheckedFile, ClusterJobView, FileFinding, Program, Refusal};
 pub use server::{BindError, WebOptions, WebServer};

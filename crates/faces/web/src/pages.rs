@@ -1,5 +1,6 @@
 //! Pages as functions of data.
 
+mod cluster;
 mod compare;
 mod edit;
 mod frame;
@@ -11,6 +12,7 @@ mod start;
 
 use maud::{DOCTYPE, Markup, html};
 
+pub(crate) use cluster::cluster;
 pub(crate) use compare::{CompareChoice, choices, compare, history, only};
 pub(crate) use edit::{EditView, edit, files};
 pub(crate) use frame::{report_header, stored};
@@ -26,6 +28,7 @@ pub(crate) enum Section {
     History,
     Start,
     Files,
+    Cluster,
     None,
 }
 
@@ -36,23 +39,28 @@ pub(crate) struct Chrome<'c> {
     pub(crate) unfinished: usize,
     /// The first root, for the footer.
     pub(crate) folder: &'c str,
+    /// True if there are stores of clusters.
+    pub(crate) has_cluster: bool,
 }
 
-const LINKS: [(Section, &str, &str); 4] = [
+const LINKS: [(Section, &str, &str); 5] = [
     (Section::Results, "/", "Results"),
     (Section::History, "/history", "History"),
     (Section::Start, "/start", "Start"),
     (Section::Files, "/files", "Experiments"),
+    (Section::Cluster, "/cluster", "Cluster"),
 ];
 
 /// Returns the navigation.
 fn navigation(section: Section, chrome: Chrome<'_>) -> Markup {
+    let shown = LINKS.into_iter();
+    let shown = shown.filter(|(this, ..)| *this != Section::Cluster || chrome.has_cluster);
     html! {
         header class="bar" {
             nav aria-label="Pages" {
                 strong class="brand" { "stillwell" }
                 ul {
-                    @for (this, link, name) in LINKS {
+                    @for (this, link, name) in shown {
                         li { a href=(link) aria-current=[(this == section).then_some("page")] { (name) } }
                     }
                 }

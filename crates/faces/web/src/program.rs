@@ -24,6 +24,12 @@ pub trait Program: Send + Sync + 'static {
     /// No suite can be read, or no experiment matches.
     fn history(&self, folders: &[PathBuf], only: &str) -> Result<FullReport, Refusal>;
 
+    /// Returns the newest jobs in the store of a cluster.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn cluster_jobs(&self, store: &Path) -> Result<Vec<ClusterJobView>, Refusal>;
+
     /// Checks a configuration file.
     fn check(&self, file: &Path) -> CheckedFile;
 
@@ -35,6 +41,19 @@ pub trait Program: Send + Sync + 'static {
     /// # Errors
     /// The message of the command line.
     fn check_words(&self, words: &[String]) -> Result<(), String>;
+}
+
+/// State of a job of a cluster.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ClusterJobView {
+    /// Its name in the store.
+    pub name: String,
+    /// The engine and its name of the job; empty if nothing was submitted.
+    pub engine: String,
+    /// Each generator or task, and its state.
+    pub tasks: Vec<(String, String)>,
+    /// Reason of an early end.
+    pub ended_early: Option<String>,
 }
 
 /// A request that cannot be answered, and advice.

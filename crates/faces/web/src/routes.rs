@@ -3,6 +3,7 @@
 mod edit;
 mod start;
 
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
 pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) roots: ResultRoots,
+    pub(crate) stores: Vec<PathBuf>,
     pub(crate) program: Box<dyn Program>,
     pub(crate) library: Library,
     pub(crate) jobs: Jobs,
@@ -74,6 +76,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/commands/{id}", get(start::job))
         .route("/commands/{id}/events", get(start::events))
         .route("/commands/{id}/stop", post(start::stop))
+        .route("/cluster", get(cluster))
         .route("/files", get(edit::files))
         .route("/edit/{*place}", get(edit::open).post(edit::save))
         .fallback(unknown)
@@ -141,6 +144,7 @@ impl Shared {
         Chrome {
             unfinished: self.jobs.unfinished(),
             folder: folder.unwrap_or_default(),
+            has_cluster: !self.stores.is_empty(),
         }
     }
 
@@ -310,7 +314,7 @@ async fn history(State(shared): Server, RawQuery(query): RawQuery) -> Result<Ans
             .iter()
             .filter(|entry| entry.kind == ResultKind::Suite);
         let suites = suites.filter_map(|entry| shared.roots.path(&entry.place).ok());
-        let mut folders: Vec<std::path::PathBuf> = suites.collect();
+        let mut folders: Vec<PathBuf> = suites.collect();
         folders.reverse();
         if folders.is_empty() {
             return Err(Refusal {
@@ -330,6 +334,20 @@ async fn history(State(shared): Server, RawQuery(query): RawQuery) -> Result<Ans
         Ok(report) => rendered(&report, Section::History, "", &pages::only(only), chrome),
         Err(refusal) => answer::page(StatusCode::OK, pages::history(only, &refusal, chrome)),
     })
+}
+
+async fn cluster(State(shared): Server) -> Result<Answer, Answer> {
+    let read = |shared: &Shared| {
+        let stores = shared.stores.iter();
+        let stores = stores.map(|store| {
+            let jobs = shared.program.cluster_jobs(store);
+            (store.display().to_string(), jobs)
+        });
+        stores.collect::<Vec<_>>()
+    };
+    let stores = shared.work(read).await?;
+    let page = pages::cluster(&stores, shared.chrome());
+    Ok(answer::page(StatusCode::OK, page))
 }
 
 /// A body that is not read further.

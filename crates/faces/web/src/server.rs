@@ -37,6 +37,8 @@ pub struct WebOptions {
     pub is_remote_allowed: bool,
     /// Folders of results; commands run in the first one.
     pub folders: Vec<PathBuf>,
+    /// Stores of clusters whose jobs are shown.
+    pub stores: Vec<PathBuf>,
     /// Secret of this server: letters and digits.
     pub token: String,
     /// The executable that commands are started with.
@@ -144,6 +146,7 @@ impl WebServer {
         let shared = Arc::new(Shared {
             guard: Guard::new(&self.options.token, self.address),
             roots: self.roots,
+            stores: self.options.stores,
             program: self.options.program,
             library: Library::default(),
             jobs: Jobs::default(),

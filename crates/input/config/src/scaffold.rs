@@ -375,7 +375,11 @@ impl Scaffold {
             }
         }
         if let Some(rate) = self.rate() {
-            commented(text, &format!("      rate: {rate}"), "of all connections");
+            let comment = match self.kind {
+                ProgramKind::Http => "of all connections",
+                _ => "more if the report says `light load`",
+            };
+            commented(text, &format!("      rate: {rate}"), comment);
         }
         if matches!(self.kind, ProgramKind::Http | ProgramKind::Otlp) {
             text.push_str("      connections: 4\n");

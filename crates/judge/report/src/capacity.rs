@@ -19,7 +19,7 @@ use stillwell_units::Nanos;
 use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe};
 
 pub use csv::capacity_csv;
-pub use document::{probe_line, progress_line};
+pub use document::{probe_line, progress_bracket, progress_line};
 pub use json::{CAPACITY_SCHEMA, capacity_json};
 pub use read::{CapacityJsonError, read_capacity_json};
 

@@ -5,6 +5,7 @@
 //! the noise is unknown, the report gives the reason instead of a verdict.
 
 mod ancestors;
+mod charts;
 mod document;
 mod json;
 
@@ -26,8 +27,6 @@ pub struct ComparisonReport {
     pub groups: Vec<ComparisonGroup>,
     /// Remarks about the whole comparison, one sentence each.
     pub remarks: Vec<String>,
-    /// Charts of both sides, if each of them is one run.
-    pub curves: Vec<Curve>,
     /// The command that gives this again.
     pub command: String,
     /// Version of Stillwell.
@@ -45,6 +44,8 @@ pub struct ComparisonGroup {
     pub ancestors: Option<AncestorTables>,
     /// Remarks about the row, one sentence each.
     pub remarks: Vec<String>,
+    /// Lines of both sides over time and by percentile, if there are captures.
+    pub curves: Vec<Curve>,
 }
 
 impl From<&ComparisonReport> for FullReport {

@@ -1,10 +1,10 @@
 //! The decision of a suite for programs: what was found, what the exit code is, and test cases.
 
 use serde_json::{Value, json as object};
-use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, Verdict, exit_code};
+use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, Verdict};
 
 use crate::document::escape;
-use crate::{SuiteReport, by_attention, words};
+use crate::{SuiteProblem, SuiteReport, by_attention, words};
 
 /// Names the shape of [`decision_json`]'s text; keys are added within a version and never removed.
 pub const DECISION_SCHEMA: &str = "stillwell/decision/v1";
@@ -12,28 +12,33 @@ pub const DECISION_SCHEMA: &str = "stillwell/decision/v1";
 /// The JSON Schema of [`decision_json`]'s text.
 pub const DECISION_JSON_SCHEMA: &str = include_str!("decision.schema.json");
 
-/// An experiment that does not pass.
+/// An experiment that does not pass, or a problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct GateFinding {
-    /// Name of the experiment.
+    /// Name of the experiment; empty for a problem of the suite.
     pub experiment: String,
-    /// Meaning for the exit code.
-    pub gate: Gate,
+    /// Meaning for the exit code; `None` for a problem.
+    pub gate: Option<Gate>,
     /// One sentence.
     pub text: String,
 }
 
-/// Returns the experiments that do not pass, those first that need attention most.
+/// Returns the problems, and the experiments that do not pass, those first that need attention most.
 #[must_use]
 pub fn gate_findings(report: &SuiteReport) -> Vec<GateFinding> {
     let ordered = by_attention(&report.experiments).into_iter();
     let open = ordered.filter(|entry| entry.gate != Gate::Held && !entry.erratic);
-    open.map(|entry| GateFinding {
+    let open = open.map(|entry| GateFinding {
         experiment: entry.name.clone(),
-        gate: entry.gate,
+        gate: Some(entry.gate),
         text: sentence(entry),
-    })
-    .collect()
+    });
+    let problems = report.problems.iter().map(|problem| GateFinding {
+        experiment: problem.experiment.clone().unwrap_or_default(),
+        gate: None,
+        text: problem.reason.lines().next().unwrap_or_default().to_owned(),
+    });
+    problems.chain(open).collect()
 }
 
 /// Returns the verdict with its numbers, and the checks that failed.
@@ -49,10 +54,11 @@ fn sentence(entry: &ExperimentVerdict) -> String {
 /// one.
 #[must_use]
 pub fn decision_json(report: &SuiteReport, policy: GatePolicy) -> String {
-    let code = exit_code(&report.experiments, policy);
+    let code = report.exit_code(policy);
     let decision = match code {
         0 => "pass",
         1 => "fail",
+        2 | 3 => "could_not_run",
         _ => "unreliable",
     };
     let count = |gate: Gate| {
@@ -76,6 +82,7 @@ pub fn decision_json(report: &SuiteReport, policy: GatePolicy) -> String {
             "inconclusive": count(Gate::Inconclusive),
         },
         "experiments": experiments.collect::<Vec<_>>(),
+        "problems": report.problems.iter().map(SuiteProblem::line).collect::<Vec<_>>(),
         "command": report.command,
         "seed": report.seed,
         "version": report.version,
@@ -119,19 +126,25 @@ enum CaseOutcome {
 pub fn junit(report: &SuiteReport) -> String {
     let mut suites = String::new();
     let mut all = [0_usize; 4];
-    for entry in &report.experiments {
-        let cases = cases(entry);
+    let problems = report.problems.iter().map(|problem| {
+        let name = problem.experiment.as_deref().unwrap_or("suite");
+        let outcome = CaseOutcome::Broken(problem.line());
+        (name, vec![("run".to_owned(), outcome)])
+    });
+    let experiments = report.experiments.iter();
+    let experiments = experiments.map(|entry| (entry.name.as_str(), cases(entry)));
+    for (experiment, cases) in problems.chain(experiments) {
         let counts = counts(&cases);
         for (sum, count) in all.iter_mut().zip(counts) {
             *sum += count;
         }
         suites.push_str(&format!(
             "  <testsuite name=\"{}\" {}>\n",
-            xml(&entry.name),
+            xml(experiment),
             attributes(counts)
         ));
         for (name, outcome) in &cases {
-            suites.push_str(&case(&entry.name, name, outcome));
+            suites.push_str(&case(experiment, name, outcome));
         }
         suites.push_str("  </testsuite>\n");
     }
@@ -265,6 +278,34 @@ mod tests {
     }
 
     #[test]
+    fn a_problem_is_in_the_decision_and_its_test_cases() {
+        let with = |exit_code| SuiteReport {
+            problems: vec![SuiteProblem {
+                experiment: Some("case".to_owned()),
+                reason: "port 9000 is taken\nthe end of a log".to_owned(),
+                exit_code,
+            }],
+            ..report(vec![equivalent()])
+        };
+        for (code, decision) in [(3, "could_not_run"), (4, "unreliable")] {
+            let text = decision_json(&with(code), GatePolicy::Normal);
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["decision"], decision);
+            assert_eq!(value["exit_code"], code);
+            assert_eq!(value["problems"][0], "case: port 9000 is taken");
+        }
+        let regressed = SuiteReport {
+            experiments: vec![regressed()],
+            ..with(3)
+        };
+        assert_eq!(regressed.exit_code(GatePolicy::Normal), 1);
+        assert!(junit(&with(3)).contains("<error message=\"case: port 9000 is taken\"/>"));
+        let findings = gate_findings(&with(3));
+        assert_eq!(findings[0].experiment, "case");
+        assert_eq!(findings[0].text, "port 9000 is taken");
+    }
+
+    #[test]
     fn a_decision_has_the_keys_of_its_schema() {
         let text = decision_json(&many(), GatePolicy::Normal);
         let value: Value = serde_json::from_str(&text).unwrap();
@@ -287,7 +328,7 @@ mod tests {
     #[test]
     fn findings_are_what_the_exit_code_is_about() {
         let findings = gate_findings(&many());
-        let gates: Vec<Gate> = findings.iter().map(|entry| entry.gate).collect();
+        let gates: Vec<Gate> = findings.iter().filter_map(|entry| entry.gate).collect();
         let expected = [
             Gate::Regressed,
             Gate::CheckFailed,

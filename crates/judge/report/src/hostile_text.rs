@@ -15,7 +15,8 @@ use crate::document::{
 use crate::fixture::{explained, failed_check, invalid, regressed, report};
 use crate::load::{NativeLoadFormat, fixture, render_load};
 use crate::{
-    CommentOptions, Format, FullReport, Style, SuiteReport, comment, decision_json, junit,
+    CommentOptions, Format, FullReport, Style, SuiteProblem, SuiteReport, comment, decision_json,
+    junit,
 };
 
 /// Parts of hostile text.
@@ -146,7 +147,11 @@ fn suite(text: &str) -> SuiteReport {
         title: name(),
         baseline: name(),
         comparison: name(),
-        problems: vec![name()],
+        problems: vec![SuiteProblem {
+            experiment: Some(name()),
+            reason: name(),
+            exit_code: 3,
+        }],
         results_folder: name(),
         command: name(),
         host: vec![(name(), name())],

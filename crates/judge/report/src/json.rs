@@ -11,7 +11,7 @@ use stillwell_verdict::{
 };
 
 use crate::suite::{links, profiles_data};
-use crate::{ExperimentRuns, SuiteReport};
+use crate::{ExperimentRuns, SuiteProblem, SuiteReport};
 
 /// Names the shape of [`json`]'s text; keys are added within a version and never
 /// removed.
@@ -40,7 +40,7 @@ pub fn json(report: &SuiteReport) -> String {
         "comparison": report.comparison,
         "experiments": experiments.collect::<Vec<_>>(),
         "budget": budget(&report.budget),
-        "problems": report.problems,
+        "problems": report.problems.iter().map(SuiteProblem::line).collect::<Vec<_>>(),
         "results_folder": report.results_folder,
         "command": report.command,
         "seed": report.seed,

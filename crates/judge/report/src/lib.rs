@@ -28,7 +28,7 @@ mod targets;
 mod words;
 
 use stillwell_units::Nanos;
-use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
+use stillwell_verdict::{ErrorBudget, ExperimentVerdict, GatePolicy, exit_code};
 
 pub use bench::{BenchAnswers, BenchReport, BenchVolume, BenchWindow, bench_json};
 pub use calibration::{
@@ -37,7 +37,7 @@ pub use calibration::{
 };
 pub use capacity::{
     CAPACITY_SCHEMA, CapacityJsonError, CapacityReport, capacity_csv, capacity_json, probe_line,
-    progress_line, read_capacity_json,
+    progress_bracket, progress_line, read_capacity_json,
 };
 pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
@@ -47,7 +47,7 @@ pub use decision::{
     DECISION_JSON_SCHEMA, DECISION_SCHEMA, GateFinding, decision_json, gate_findings, junit,
 };
 pub use document::{
-    AxisScale, Curve, Format, FormatError, FullReport, NamedChart, forest_lines, page_policy,
+    AxisScale, Band, Curve, Format, FormatError, FullReport, NamedChart, forest_lines, page_policy,
     page_style,
 };
 pub use json::{REPORT_SCHEMA, json};
@@ -79,8 +79,8 @@ pub struct SuiteReport {
     pub experiments: Vec<ExperimentVerdict>,
     /// The shared error budget that limits false alarms.
     pub budget: ErrorBudget,
-    /// Problems that are not part of the verdicts, such as a full disk, each with the name of its experiment.
-    pub problems: Vec<String>,
+    /// Problems that are not part of the verdicts, such as a full disk.
+    pub problems: Vec<SuiteProblem>,
     /// Folder of the captures.
     pub results_folder: String,
     /// The command that gives these results again.
@@ -97,6 +97,41 @@ pub struct SuiteReport {
     pub next: Vec<String>,
     /// Runs of the experiments, for the charts of a page; may be missing.
     pub runs: Vec<ExperimentRuns>,
+}
+
+/// The reason why a suite, or one of its experiments, was not finished.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SuiteProblem {
+    /// The experiment, if it is the problem of one.
+    pub experiment: Option<String>,
+    /// Description for readers. Lines after the first are details, such as the end of a log.
+    pub reason: String,
+    /// Exit code that it causes, if nothing has regressed.
+    pub exit_code: u8,
+}
+
+impl SuiteProblem {
+    /// Returns the problem in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let reason = self.reason.lines().next().unwrap_or_default();
+        let name = self.experiment.iter();
+        let name = name.map(|experiment| format!("{experiment}: "));
+        name.chain([reason.to_owned()]).collect()
+    }
+}
+
+impl SuiteReport {
+    /// Returns the exit code: that of the verdicts, or that of the worst problem if nothing has regressed.
+    #[must_use]
+    pub fn exit_code(&self, policy: GatePolicy) -> u8 {
+        let problems = self.problems.iter().map(|problem| problem.exit_code);
+        match (exit_code(&self.experiments, policy), problems.min()) {
+            (1, _) => 1,
+            (_, Some(code)) => code,
+            (code, None) => code,
+        }
+    }
 }
 
 impl From<&SuiteReport> for FullReport {

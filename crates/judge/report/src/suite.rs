@@ -3,7 +3,7 @@
 //! A terminal shows the experiments in the order of the plan, and the answers last. A page shows those that
 //! need attention first, in one table, and folds everything else.
 
-mod charts;
+pub(crate) mod charts;
 mod comment;
 mod evidence;
 mod family;
@@ -111,7 +111,8 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
 
 /// Returns the problems that are not part of the verdicts.
 fn problems(report: &SuiteReport) -> Block {
-    Block::list(report.problems.iter().map(Text::bad))
+    let problems = report.problems.iter();
+    Block::list(problems.map(|problem| Text::bad(problem.line())))
 }
 
 /// Most experiments of a page that shows all of them open; else those that pass are closed.
@@ -168,6 +169,13 @@ fn headline(report: &SuiteReport) -> String {
 
 /// Returns the headline of a page.
 fn finding(report: &SuiteReport) -> Text {
+    if report.experiments.is_empty() {
+        let finding = match report.problems.is_empty() {
+            true => "stillwell: nothing was finished, so there is no verdict",
+            false => "stillwell could not run the experiments",
+        };
+        return Text::answer(Sign::Invalid, finding);
+    }
     let gating = || report.experiments.iter().filter(|entry| !entry.erratic);
     let with = |gate: Gate| count(gating().filter(|entry| entry.gate == gate).count());
     let all = words::counted(count(report.experiments.len()), "experiment", "experiments");
@@ -182,6 +190,9 @@ fn finding(report: &SuiteReport) -> Text {
         (Sign::Worse, finding)
     } else if invalid > 0 {
         let finding = format!("stillwell could not judge {invalid} of {all}");
+        (Sign::Invalid, finding)
+    } else if !report.problems.is_empty() {
+        let finding = format!("stillwell: not everything ran; no regression in {all}");
         (Sign::Invalid, finding)
     } else if unsure > 0 {
         let finding = format!("no conclusion in {unsure} of {all}");

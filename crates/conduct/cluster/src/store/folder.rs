@@ -30,6 +30,10 @@ impl FolderStore {
         &self.folder
     }
 
+    pub(super) fn is_marked(&self) -> bool {
+        self.folder.join(MARK).is_file()
+    }
+
     /// Makes the folder and its mark, where they are missing.
     pub(super) fn make(&self) -> Result<(), StoreError> {
         let made = DirBuilder::new()

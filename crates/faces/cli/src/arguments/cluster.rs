@@ -105,7 +105,7 @@ pub(crate) struct ClusterArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     /// Print the state of each generator
-    Status(ClusterJobArguments),
+    Status(ClusterStatusArguments),
     /// Print the logs of all generators
     Logs(ClusterJobArguments),
     /// End all generators of a job early
@@ -126,6 +126,25 @@ pub(crate) struct GenerateArguments {
     /// File with the load and its secrets as typed
     #[arg(long, value_name = "FILE")]
     pub(crate) secrets: Option<PathBuf>,
+}
+
+/// The state of a job.
+#[derive(Args, Debug)]
+pub(crate) struct ClusterStatusArguments {
+    #[command(flatten)]
+    pub(crate) job: ClusterJobArguments,
+    /// Form of the state
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = StatusForm::Text)]
+    pub(crate) format: StatusForm,
+}
+
+/// Form of the state of a job.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum StatusForm {
+    /// A line for each generator or task
+    Text,
+    /// One object
+    Json,
 }
 
 /// A job in a store.

@@ -18,7 +18,8 @@ STILLWELL_GITLAB_TOKEN (a project access token with the scope api). Without a to
 or with one that may not comment (pull requests of forks), everything else is done.
 
 Exit codes are those of the verdict, also if the comment could not be posted: 0 every
-  gate held, 1 a regression or a failed check, 2 usage, 3 no results, 4 invalid";
+  gate held, 1 a regression or a failed check, 4 invalid. If nothing could run, the comment
+  has the reason, and the code is that of the command that failed: 2 configuration, 3 the rest";
 
 /// `stillwell comment`.
 #[derive(Args, Debug)]

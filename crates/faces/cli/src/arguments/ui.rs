@@ -28,6 +28,10 @@ pub(crate) struct UiArguments {
     /// reads the token on the network can run commands on this host
     #[arg(long)]
     pub(crate) allow_remote: bool,
+    /// Folder in which controller and tasks of a cluster meet; its jobs are on a page
+    /// [default: those in DIR]
+    #[arg(long = "store", value_name = "DIR")]
+    pub(crate) stores: Vec<PathBuf>,
     /// Open the page in a browser
     #[arg(long)]
     pub(crate) open: bool,

@@ -14,12 +14,16 @@ use stillwell_run::{AddressFamily, Interrupt, LoadCapture, conduct_load};
 
 use crate::arguments::AbArguments;
 use crate::command::run::{SuiteRun, new_folder};
-use crate::command::{load, output};
+use crate::command::{load, output, problems};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::secrets;
 
 pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    problems::keep_error(arguments.results.as_deref(), start(arguments, paint))
+}
+
+fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let (spec, plan) = plan(arguments)?;
     output::check_writable(&arguments.output.output)?;
     check_responses(arguments, &spec, &plan)?;

@@ -1,18 +1,23 @@
 //! `stillwell cluster`.
 
-use std::fmt::Write as _;
+mod state;
+
+use std::path::Path;
 
 use stillwell_cluster::{
-    Attempt, Engine, GeneratorEnd, GeneratorProgress, JobStatus, JobStore, LocalEngine,
-    RetryBounds, RunJob, Store, SuiteJob, cancel_job, engine_of, generate, job_status,
+    Attempt, Engine, GeneratorEnd, JobStatus, JobStore, LocalEngine, RetryBounds, RunJob, Store,
+    SuiteJob, cancel_job, engine_of, generate, job_status,
 };
 use stillwell_config::files::read_text;
-use stillwell_plan::TaskRole;
 use stillwell_run::Interrupt;
 use stillwell_scope::explain;
 use stillwell_units::Nanos;
 
-use crate::arguments::{ClusterArguments, ClusterCommand, ClusterJobArguments, GenerateArguments};
+pub(crate) use self::state::JobState;
+use crate::arguments::{
+    ClusterArguments, ClusterCommand, ClusterJobArguments, ClusterStatusArguments,
+    GenerateArguments, StatusForm,
+};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::{secrets, signals};
@@ -45,36 +50,31 @@ fn open_job(arguments: &ClusterJobArguments) -> Result<(JobStore, JobStatus), Co
     Ok((store, status.ok_or_else(no_job)?))
 }
 
-fn status(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
-    let (_, status) = open_job(arguments)?;
-    let mut text = String::new();
-    if let Some(handle) = &status.handle {
-        let line = format!("{}: {} {}\n", arguments.job, handle.engine, handle.id);
-        text.push_str(&line);
-    }
-    for (index, generator) in status.generators.iter().enumerate() {
-        let name = u16::try_from(index)
-            .ok()
-            .and_then(|task| status.roles?.role(task))
-            .map_or_else(|| format!("generator {index}"), TaskRole::name);
-        let state = match generator {
-            GeneratorProgress::Waiting => "waiting".to_owned(),
-            GeneratorProgress::Ready(node) if status.is_started && status.roles.is_some() => {
-                format!("running on {node}")
-            }
-            GeneratorProgress::Ready(node) if status.is_started => format!("sending on {node}"),
-            GeneratorProgress::Ready(node) => format!("ready on {node}"),
-            GeneratorProgress::Complete => "complete".to_owned(),
-            GeneratorProgress::Failed(why) => format!("failed: {why}"),
-        };
-        // A text takes every byte.
-        writeln!(text, "{name}: {state}").unwrap_or_default();
-    }
-    if let Some(why) = &status.abort {
-        writeln!(text, "ended early: {why}").unwrap_or_default();
-    }
+fn status(arguments: &ClusterStatusArguments) -> Result<Exit, CommandError> {
+    let (_, status) = open_job(&arguments.job)?;
+    let state = JobState::of(&arguments.job.job, &status);
+    let text = match arguments.format {
+        StatusForm::Text => state.text(),
+        StatusForm::Json => serde_json::to_string_pretty(&state).map_err(could_not)? + "\n",
+    };
     Paint::data(&text).map_err(could_not)?;
     Ok(Exit::Held)
+}
+
+/// Returns the states of the newest jobs of a store.
+pub(crate) fn states(place: &Path) -> Result<Vec<JobState>, CommandError> {
+    let jobs = Store::open(place, false).map_err(could_not)?;
+    let jobs = jobs.jobs().map_err(could_not)?;
+    let states = jobs.into_iter().map(|job| {
+        let arguments = ClusterJobArguments {
+            store: place.to_path_buf(),
+            job,
+        };
+        // Other folders may lie in a store.
+        let (_, status) = open_job(&arguments).ok()?;
+        Some(JobState::of(&arguments.job, &status))
+    });
+    Ok(states.flatten().collect())
 }
 
 fn logs(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {

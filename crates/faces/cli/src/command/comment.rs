@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use stillwell_report::{
     CommentOptions, SuiteReport, comment, decision_json, gate_findings, junit, regression_detector,
 };
-use stillwell_verdict::{GatePolicy, exit_code};
+use stillwell_verdict::GatePolicy;
 
 use self::host::{CommentThread, HostKind, Surroundings};
 use self::post::Posted;
@@ -23,21 +23,6 @@ use crate::paint::Paint;
 use crate::secrets;
 
 pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
-    let report = report::suite(&arguments.results)?;
-    let policy = match arguments.gate {
-        Gate::Normal => GatePolicy::Normal,
-        Gate::Strict => GatePolicy::Strict,
-    };
-    let exit = match arguments.exit_zero {
-        true => Exit::Held,
-        false => Exit::from_code(exit_code(&report.experiments, policy)),
-    };
-    if let Some(file) = &arguments.junit {
-        write(file, &junit(&report))?;
-    }
-    if let Some(file) = &arguments.decision {
-        write(file, &decision_json(&report, policy))?;
-    }
     let surroundings = Surroundings::of_process();
     let kind = match arguments.to {
         CommentHost::Auto => surroundings.host(),
@@ -45,6 +30,29 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
         CommentHost::Gitlab => Some(HostKind::Gitlab),
         CommentHost::Stdout => None,
     };
+    let report = match (report::suite(&arguments.results), kind) {
+        (Ok(report), _) => report,
+        (Err(error), None) => return Err(error),
+        // Readers of the pull request learn it too: a comment on an earlier commit may be there.
+        (Err(error), Some(_)) => report::without_results(
+            &arguments.results,
+            &format!("{error}; see the log of the job"),
+        ),
+    };
+    let policy = match arguments.gate {
+        Gate::Normal => GatePolicy::Normal,
+        Gate::Strict => GatePolicy::Strict,
+    };
+    let exit = match arguments.exit_zero {
+        true => Exit::Held,
+        false => Exit::from_code(report.exit_code(policy)),
+    };
+    if let Some(file) = &arguments.junit {
+        write(file, &junit(&report))?;
+    }
+    if let Some(file) = &arguments.decision {
+        write(file, &decision_json(&report, policy))?;
+    }
     let mut links = arguments.links.clone();
     links.extend(surroundings.job_link(kind));
     let options = CommentOptions {
@@ -53,6 +61,10 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
     };
     let text = match arguments.layout {
         CommentLayout::Stillwell => comment(&report, &options),
+        // That layout has no words for a run that could not start.
+        CommentLayout::RegressionDetector if report.experiments.is_empty() => {
+            comment(&report, &options)
+        }
         CommentLayout::RegressionDetector => regression_detector(&report, &options, policy),
     };
     let text = secrets::handling().text(&text);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use stillwell_capture::{Capture, LoadCapture};
+use stillwell_experiment::Results;
 use stillwell_plan::goal::Direction;
 use stillwell_report::load::LoadOverlay;
 use stillwell_report::{ComparisonReport, ComparisonRow, FullReport, overlaid_runs};
@@ -11,7 +12,8 @@ use stillwell_verdict::Verdict;
 use stillwell_verdict::across::CompareOptions;
 
 use crate::arguments::{CompareArguments, Gate};
-use crate::command::{output, report as saved};
+use crate::command::output;
+use crate::command::report::{self as saved, runs};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -57,12 +59,26 @@ pub(crate) fn report(
         CommandError::new(Exit::Usage, error)
             .hint("`stillwell compare --help` lists what can be compared")
     })?;
-    let runs = both(&arguments.baseline, comparison, |side| {
+    let captures = both(&arguments.baseline, comparison, |side| {
         let path = Path::new(side);
         let is_run = path.join("manifest.json").exists();
         is_run.then(|| Capture::open(path).ok()).flatten()
     });
-    report.curves = overlaid_runs(&runs.unwrap_or_default());
+    if let (Some(captures), Some(group)) = (captures, report.groups.first_mut()) {
+        group.curves = overlaid_runs(&captures);
+    }
+    let suites = both(&arguments.baseline, comparison, |side| {
+        let results = Results::new(Path::new(side).to_path_buf());
+        results.suite().exists().then_some(results)
+    });
+    // Of the same results, the variants are compared; their report has these charts.
+    if let Some(suites) = suites.filter(|_| comparison != Some(&arguments.baseline)) {
+        let names = report.groups.iter().map(|group| group.name.clone());
+        let curves = runs::compared(&suites, &names.collect::<Vec<_>>());
+        for (group, curves) in report.groups.iter_mut().zip(curves) {
+            group.curves = curves;
+        }
+    }
     report.command = command;
     env!("CARGO_PKG_VERSION").clone_into(&mut report.version);
     Ok((FullReport::from(&report), exit(&report, arguments)))

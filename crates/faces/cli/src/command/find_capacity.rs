@@ -13,7 +13,7 @@ use stillwell_experiment::capacity::{CapacitySearched, SearchWatcher, highest_ra
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::{Validity, WorkUnit};
 use stillwell_report::{
-    CapacityReport, Format, FullReport, capacity_csv, capacity_json, probe_line, progress_line,
+    CapacityReport, Format, FullReport, capacity_csv, capacity_json, probe_line,
 };
 use stillwell_run::Interrupt;
 use stillwell_scope::{Scope, clock};
@@ -275,8 +275,7 @@ impl SearchWatcher for ProbeWatcher<'_> {
             let until_end = time_max.as_u64().saturating_sub(elapsed.as_u64());
             left = left.min(Nanos::new(until_end));
         }
-        let text = progress_line(so_far, self.unit, left);
-        self.search.display.show_result(text, left);
+        self.search.display.show_result(so_far, self.unit, left);
     }
 
     fn is_out_of_time(&self) -> bool {

@@ -9,19 +9,19 @@ use stillwell_config::requests::read_text;
 use stillwell_experiment::{Results, host_facts};
 use stillwell_report::load::{BriefLoad, LoadReport, LoadReportInput, load_report, read_load_json};
 use stillwell_report::{
-    CapacityJsonError, FullReport, RunReport, SuiteReport, TargetProfiles, read_capacity_json,
+    CapacityJsonError, FullReport, RunReport, SuiteProblem, SuiteReport, TargetProfiles,
+    read_capacity_json,
 };
 use stillwell_sides::read_saved_load;
 use stillwell_units::Nanos;
 use stillwell_verdict::{
-    GatePolicy, LoadRules, RunSummary, apply_error_budget, exit_code, judge, load_warnings,
-    summarise,
+    GatePolicy, LoadRules, RunSummary, apply_error_budget, judge, load_warnings, summarise,
 };
 
 use crate::arguments::{Gate, ReportArguments};
 use crate::command::load::remedy::OptionNames;
 use crate::command::run::targets;
-use crate::command::{find_capacity, output};
+use crate::command::{find_capacity, output, problems};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -63,13 +63,17 @@ pub(super) fn saved(path: &Path, gate: Gate) -> Result<(FullReport, Exit), Comma
         Gate::Normal => GatePolicy::Normal,
         Gate::Strict => GatePolicy::Strict,
     };
-    let exit = Exit::from_code(exit_code(&report.experiments, policy));
+    let exit = Exit::from_code(report.exit_code(policy));
     Ok((FullReport::from(&report), exit))
 }
 
 /// Returns the report of the suite in a folder of results.
 pub(super) fn suite(folder: &Path) -> Result<SuiteReport, CommandError> {
-    if !folder.join("suite.json").exists() {
+    let results = Results::new(folder.to_path_buf());
+    if !results.suite().exists() {
+        if let Some(report) = not_run(&results) {
+            return Ok(report);
+        }
         let error = anyhow::anyhow!("there are no results in {}", folder.display());
         return Err(CommandError::new(Exit::Usage, error).hint(
             "give a results folder of `stillwell run`, such as .stillwell/results/NAME, or a \
@@ -80,6 +84,48 @@ pub(super) fn suite(folder: &Path) -> Result<SuiteReport, CommandError> {
         CommandError::new(Exit::Usage, error)
             .hint("give a results folder of `stillwell run` or a capture of `stillwell observe`")
     })
+}
+
+/// Returns the report of a command that could not run, if its reason is in the folder.
+fn not_run(results: &Results) -> Option<SuiteReport> {
+    let record = results.problems().ok().flatten()?;
+    Some(SuiteReport {
+        problems: problems::shown(record.problems),
+        command: output::typed(&record.command),
+        version: record.version,
+        ..without_verdicts(results.root())
+    })
+}
+
+/// Returns the report of a folder that has neither results nor the reason for that.
+pub(super) fn without_results(folder: &Path, reason: &str) -> SuiteReport {
+    SuiteReport {
+        problems: vec![SuiteProblem {
+            experiment: None,
+            reason: reason.to_owned(),
+            exit_code: Exit::CouldNotRun.code(),
+        }],
+        ..without_verdicts(folder)
+    }
+}
+
+fn without_verdicts(folder: &Path) -> SuiteReport {
+    SuiteReport {
+        title: output::show_path(folder),
+        baseline: String::new(),
+        comparison: String::new(),
+        experiments: Vec::new(),
+        budget: apply_error_budget(&mut [], &[]),
+        problems: Vec::new(),
+        results_folder: output::show_path(folder),
+        command: String::new(),
+        seed: String::new(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: Vec::new(),
+        elapsed: Nanos::ZERO,
+        next: Vec::new(),
+        runs: Vec::new(),
+    }
 }
 
 /// Returns the report of a saved load or of a saved search.
@@ -160,8 +206,10 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
             experiments.push(judge(experiment, &runs));
         }
     }
+    let found = results.problems()?.map(|record| record.problems);
+    let found = problems::shown(found.unwrap_or_default());
     anyhow::ensure!(
-        !experiments.is_empty(),
+        !experiments.is_empty() || !found.is_empty(),
         "no experiment in {} has a finished run yet",
         folder.display()
     );
@@ -183,7 +231,7 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         comparison: name(1),
         experiments,
         budget,
-        problems: Vec::new(),
+        problems: found,
         results_folder: output::show_path(results.root()),
         command: output::typed(&record.command),
         seed: record.plan.seed.to_string(),

@@ -18,12 +18,21 @@ use stillwell_verdict::{GatePolicy, exit_code};
 use crate::arguments::{Gate, LoadStatsArguments, OutputArguments, RunArguments};
 use crate::command::conduct::Conductor;
 use crate::command::report::runs;
-use crate::command::{export, output, places, programs, select};
+use crate::command::{export, output, places, problems, programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 
 pub(crate) fn run(
+    arguments: &RunArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let result = start(arguments, paint, privileges);
+    problems::keep_error(arguments.results.as_deref(), result)
+}
+
+fn start(
     arguments: &RunArguments,
     paint: &Paint,
     privileges: &Privileges,
@@ -135,6 +144,7 @@ impl SuiteRun<'_> {
         export::finish(telemetry, interrupt, quiet);
         conductor.end();
         let outcome = ran.map_err(|error| suite_error(error, results))?;
+        problems::keep_outcome(results, &outcome);
         let exit = match exit_of(&outcome, self.gate) {
             Exit::Held | Exit::Failed | Exit::Invalid if self.exit_zero => Exit::Held,
             exit => exit,
@@ -183,7 +193,7 @@ impl SuiteRun<'_> {
             comparison: self.labels.1.clone(),
             experiments: outcome.verdicts.clone(),
             budget: outcome.budget.clone(),
-            problems: problems(outcome),
+            problems: problems::shown(problems::of_outcome(outcome)),
             results_folder: shown,
             command: output::command_line(),
             seed: self.plan.seed.to_string(),
@@ -199,16 +209,6 @@ impl SuiteRun<'_> {
         let kept = output::keep(&report, &self.results);
         delivered.and(kept)
     }
-}
-
-/// Returns the first line of each problem that is not part of the verdicts.
-fn problems(outcome: &SuiteOutcome) -> Vec<String> {
-    let problems = outcome.problems.iter();
-    let lines = problems.map(|problem| {
-        let reason = problem.reason.lines().next().unwrap_or_default();
-        format!("{}: {reason}", problem.experiment)
-    });
-    lines.collect()
 }
 
 fn load(

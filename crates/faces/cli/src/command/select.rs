@@ -62,10 +62,11 @@ pub(crate) fn refused(diagnostics: &Diagnostics, paint: &Paint) -> CommandError 
     Paint::say(&diagnostics.render(paint.err));
     let count = diagnostics.errors();
     let plural = if count == 1 { "" } else { "s" };
-    CommandError::new(
-        Exit::Usage,
-        anyhow::anyhow!("{count} error{plural} in the configuration; nothing was run"),
-    )
+    let error = anyhow::anyhow!("{count} error{plural} in the configuration; nothing was run");
+    CommandError {
+        details: Some(diagnostics.render(false)),
+        ..CommandError::new(Exit::Usage, error)
+    }
 }
 
 /// The same for lading and its tools, which exit with 1.

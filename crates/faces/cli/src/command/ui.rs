@@ -6,15 +6,18 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use clap::FromArgMatches as _;
+use stillwell_cluster::Store;
 use stillwell_config::{Diagnostic, Severity};
 use stillwell_report::FullReport;
 use stillwell_scope::{Scope, Token};
 use stillwell_units::Nanos;
-use stillwell_web::{BindError, CheckedFile, FileFinding, Program, Refusal, WebOptions, WebServer};
+use stillwell_web::{
+    BindError, CheckedFile, ClusterJobView, FileFinding, Program, Refusal, WebOptions, WebServer,
+};
 
 use crate::arguments::{Arguments, Command, Gate, UiArguments};
 use crate::command::random::random;
-use crate::command::{check, compare, history, output, places, report};
+use crate::command::{check, cluster, compare, history, output, places, report};
 use crate::exit::{CommandError, Exit};
 use crate::help;
 use crate::paint::Paint;
@@ -69,15 +72,33 @@ fn options(arguments: &UiArguments) -> anyhow::Result<WebOptions> {
         [] => vec![PathBuf::from(".")],
         folders => folders.to_vec(),
     };
+    let stores = match arguments.stores.as_slice() {
+        [] => folders
+            .iter()
+            .flat_map(|folder| stores_in(folder))
+            .collect(),
+        stores => stores.to_vec(),
+    };
     let token = random::<20>()?;
     Ok(WebOptions {
         listen: arguments.listen,
         is_remote_allowed: arguments.allow_remote,
         folders,
+        stores,
         token: token.iter().map(|byte| format!("{byte:02x}")).collect(),
         executable: std::env::current_exe()?,
         program: Box::new(Commands),
     })
+}
+
+/// Returns the folder itself and the folders in it that are stores of a cluster.
+fn stores_in(folder: &Path) -> Vec<PathBuf> {
+    let below = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let below = below.map(|entry| entry.path());
+    let all = [folder.to_path_buf()].into_iter().chain(below);
+    let mut stores: Vec<_> = all.filter(|place| Store::is_at(place)).collect();
+    stores.sort();
+    stores
 }
 
 fn refused(error: BindError) -> CommandError {
@@ -140,6 +161,26 @@ impl Program for Commands {
             }
             _ => Err(Refusal::new("this is not a history")),
         }
+    }
+
+    fn cluster_jobs(&self, store: &Path) -> Result<Vec<ClusterJobView>, Refusal> {
+        let states = cluster::states(store).map_err(refusal)?;
+        let jobs = states.into_iter().map(|state| ClusterJobView {
+            engine: state
+                .engine
+                .into_iter()
+                .chain(state.engine_job)
+                .collect::<Vec<_>>()
+                .join(" "),
+            tasks: state
+                .tasks
+                .iter()
+                .map(|task| (task.name.clone(), task.line()))
+                .collect(),
+            name: state.job,
+            ended_early: state.ended_early,
+        });
+        Ok(jobs.collect())
     }
 
     fn check(&self, file: &Path) -> CheckedFile {

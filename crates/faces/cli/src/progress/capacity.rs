@@ -5,14 +5,17 @@ mod tests;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use stillwell_plan::LoadPlan;
+use stillwell_plan::{LoadPlan, WorkUnit};
+use stillwell_report::{progress_bracket, progress_line};
 use stillwell_run::{LoadSnapshot, Progress};
 use stillwell_scope::clock;
+use stillwell_stats::capacity::CapacityFound;
 use stillwell_units::{Moment, Nanos};
 
 use super::figure;
 use super::live::{Live, LiveView, Look, Row, Tone};
 use super::load::View;
+use super::record::ProgressRecords;
 use super::suite::SuiteView;
 use crate::paint::Paint;
 
@@ -23,6 +26,7 @@ const HEAD_ROWS: u16 = 2;
 #[derive(Debug)]
 pub(crate) struct SearchDisplay {
     live: Option<Live<SearchView>>,
+    records: Option<ProgressRecords>,
     is_quiet: bool,
 }
 
@@ -32,7 +36,15 @@ impl SearchDisplay {
             true => None,
             false => Live::start(SearchView::default(), paint).ok(),
         };
-        Self { live, is_quiet }
+        let records = match (&live, is_quiet) {
+            (None, false) => ProgressRecords::requested("probe"),
+            _ => None,
+        };
+        Self {
+            live,
+            records,
+            is_quiet,
+        }
     }
 
     /// Prints a line.
@@ -45,15 +57,17 @@ impl SearchDisplay {
     }
 
     /// Shows the result so far, and the longest time left.
-    pub(crate) fn show_result(&self, text: String, left: Nanos) {
+    pub(crate) fn show_result(&self, so_far: &CapacityFound, unit: WorkUnit, left: Nanos) {
         match &self.live {
             Some(live) => live.update(|view| {
                 // The time goes on in the view.
-                let result = text.split(';').next().unwrap_or_default();
-                result.trim().clone_into(&mut view.result);
+                view.result = progress_bracket(so_far, unit);
                 view.left = Some((left, clock::now()));
             }),
-            None => self.say(&text),
+            None => self.say(&progress_line(so_far, unit, left)),
+        }
+        if let Some(records) = &self.records {
+            records.bracket(so_far, unit);
         }
     }
 
@@ -81,6 +95,9 @@ impl SearchDisplay {
 
     /// Shows the latest second of a load.
     pub(crate) fn show_load(&self, snapshot: &LoadSnapshot<'_>) {
+        if let Some(records) = &self.records {
+            records.load(snapshot);
+        }
         if let Some(live) = &self.live {
             live.update(|view| {
                 if let Some(ProbeView::Load(load)) = &mut view.probe {

@@ -9,10 +9,9 @@ mod view;
 
 use stillwell_plan::LoadPlan;
 use stillwell_run::LoadSnapshot;
-use stillwell_units::float_from_u64;
 
 use self::plain::Lines;
-pub(super) use self::view::View;
+pub(super) use self::view::{View, quantiles};
 use super::live::Live;
 use super::record::ProgressRecords;
 use crate::paint::Paint;
@@ -52,11 +51,7 @@ impl LoadDisplay {
             Way::Quiet => {}
             Way::Plain(lines, records) => {
                 if let Some(records) = records {
-                    let second = &snapshot.second;
-                    let ended: u64 = second.outcomes.iter().sum();
-                    let seconds = second.length.as_secs_f64().max(1e-9);
-                    let p99 = view::quantiles(snapshot.latencies()).map(|[_, p99, _]| p99);
-                    records.print(float_from_u64(ended) / seconds, p99);
+                    records.load(snapshot);
                 }
                 if let Some(line) = lines.add(snapshot) {
                     Paint::say(&line);

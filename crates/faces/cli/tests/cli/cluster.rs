@@ -118,6 +118,14 @@ fn three_generators_send_a_rate_that_three_does_not_divide_to_the_request() {
         .unwrap();
     let status = String::from_utf8(status.stdout).unwrap();
     assert!(status.contains("generator 2: complete"), "{status}");
+    let status = Command::new(STILLWELL)
+        .args(["cluster", "status", "--job=a", "--format=json"])
+        .arg(format!("--store={}", fleet.store().display()))
+        .output()
+        .unwrap();
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert_eq!(status["engine"], "local");
+    assert_eq!(status["tasks"][2]["state"], "complete");
 }
 
 #[test]

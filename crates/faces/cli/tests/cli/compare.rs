@@ -462,6 +462,24 @@ fn saved_runs_are_paired_by_their_numbers() {
     );
     assert_code(&ended, 0);
     assert!(first(&report)["baseline"]["mean"].as_f64().unwrap() > 1e5);
+    // Two suites have charts of their runs.
+    let copied = suite
+        .program("cp")
+        .args(["-r", "results", "later"])
+        .status();
+    assert!(copied.unwrap().success());
+    let ended = suite.call(&[
+        "compare",
+        "results",
+        "later",
+        "--exit-zero",
+        "-o",
+        "page.html",
+    ]);
+    assert_code(&ended, 0);
+    let page = fs::read_to_string(suite.path("page.html")).unwrap();
+    assert_holds(&page, &["Over time and by percentile", ">later<"]);
+    assert!(page.matches("<svg").count() > 3);
     let several = suite.call(&["compare", "results", "results@two"]);
     assert_code(&several, 2);
     assert_holds(

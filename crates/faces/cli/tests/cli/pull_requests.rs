@@ -58,17 +58,21 @@ impl<'s> Job<'s> {
         clippy::disallowed_methods,
         reason = "a peer of the test, which ends with its process"
     )]
-    fn new(suite: &'s Suite, is_gitlab: bool) -> Self {
+    fn of(suite: &'s Suite, is_gitlab: bool, saved: PathBuf) -> Self {
         let forge = Forge::default();
         let (url, serve) = forge.listen();
         std::thread::spawn(serve);
         Self {
             suite,
-            saved: saved_regression(suite),
+            saved,
             forge,
             url,
             is_gitlab,
         }
+    }
+
+    fn new(suite: &'s Suite, is_gitlab: bool) -> Self {
+        Self::of(suite, is_gitlab, saved_regression(suite))
     }
 
     fn command(&self, words: &[&str]) -> Command {
@@ -205,4 +209,57 @@ fn a_comment_outside_of_ci_is_printed() {
     assert!(ended.stdout.starts_with("<!-- stillwell:report:v1 -->\n"));
     let missing = suite.call(&["comment", "no-such-folder"]);
     assert_code(&missing, 2);
+}
+
+#[test]
+fn a_run_that_could_not_start_is_commented_and_the_next_comment_replaces_it() {
+    let suite = Suite::new();
+    for is_gitlab in [false, true] {
+        let folder = suite.path(if is_gitlab { "gitlab" } else { "github" });
+        let unused = format!("http://127.0.0.1:{}/", free_port());
+        let name = folder.to_str().unwrap();
+        let ended = suite.call(&["ab", &unused, &unused, "--results", name]);
+        assert_code(&ended, 3);
+
+        let mut job = Job::of(&suite, is_gitlab, folder);
+        let ended = job.comment(&["--decision", "decision.json", "--junit", "cases.xml"]);
+        assert_code(&ended, 3);
+        assert_holds(&ended.stderr, &["commented on"]);
+        let text = job.forge.comments().pop().unwrap();
+        let expected = ["could not run the experiments", "no request was answered"];
+        assert_holds(&text, &expected);
+        assert_holds(&text, &[&format!("`stillwell ab {unused}")]);
+        let decision = fs::read_to_string(suite.path("decision.json")).unwrap();
+        assert_holds(&decision, &["\"could_not_run\"", "\"exit_code\": 3"]);
+        let cases = fs::read_to_string(suite.path("cases.xml")).unwrap();
+        assert_holds(&cases, &["errors=\"1\""]);
+
+        job.saved = saved_regression(&suite);
+        let ended = job.comment(&[]);
+        assert_code(&ended, 1);
+        assert_holds(&ended.stderr, &["updated the comment on"]);
+        assert_eq!(job.forge.comments().len(), 1);
+
+        // A job that was killed leaves nothing; an earlier comment must not stay.
+        job.saved = suite.path("no-such-folder");
+        let ended = job.comment(&["--layout", "regression-detector"]);
+        assert_code(&ended, 3);
+        let comments = job.forge.comments();
+        assert_eq!(comments.len(), 1);
+        assert_holds(&comments[0], &["there are no results in", "log of the job"]);
+    }
+}
+
+#[test]
+fn a_comment_on_a_configuration_error_has_its_place() {
+    let suite = Suite::new();
+    fs::write(suite.path("experiment.yaml"), "tolerance: 5 furlongs\n").unwrap();
+    let ended = suite.call(&["run", "experiment.yaml", "--results", "results"]);
+    assert_code(&ended, 2);
+    let ended = suite.call(&["comment", "results", "--to", "stdout"]);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stdout,
+        &["in the configuration", "experiment.yaml:1"],
+    );
 }

@@ -23,46 +23,143 @@ pub(crate) struct CoursePoint {
     pub(crate) p99: Option<f64>,
 }
 
-/// Figures over time, by variant.
+/// A result so far, such as the change of an experiment or the capacity of a target.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CourseInterval {
+    /// Name of the number.
+    pub(crate) name: String,
+    /// Its unit; `share` for a change.
+    pub(crate) unit: String,
+    /// The latest interval in words.
+    pub(crate) text: String,
+    /// The intervals over time.
+    pub(crate) points: Vec<IntervalPoint>,
+}
+
+/// An interval at one time. A value or an end may be unknown yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct IntervalPoint {
+    /// Since the start of the command.
+    pub(crate) seconds: f64,
+    pub(crate) value: Option<f64>,
+    pub(crate) lower: Option<f64>,
+    pub(crate) upper: Option<f64>,
+}
+
+/// Figures over time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Course(pub(crate) Vec<(String, Vec<CoursePoint>)>);
+pub(crate) struct Course {
+    /// Those of each second, by variant.
+    pub(crate) seconds: Vec<(String, Vec<CoursePoint>)>,
+    /// Results so far, the latest last.
+    pub(crate) intervals: Vec<CourseInterval>,
+}
 
 #[derive(Deserialize)]
-struct Line {
-    seconds: f64,
-    series: String,
-    rate: f64,
-    p99_ns: Option<f64>,
+#[serde(untagged)]
+enum Line {
+    Second {
+        seconds: f64,
+        series: String,
+        rate: f64,
+        p99_ns: Option<f64>,
+    },
+    Interval {
+        seconds: f64,
+        interval: String,
+        unit: String,
+        text: String,
+        value: Option<f64>,
+        lower: Option<f64>,
+        upper: Option<f64>,
+    },
 }
 
 impl Course {
     /// Adds a line of a command. Other text is ignored.
     pub(crate) fn add(&mut self, line: &[u8]) {
         let json = line.strip_prefix(LINE).unwrap_or(line);
-        let Ok(line) = serde_json::from_slice::<Line>(json) else {
-            return;
-        };
-        let point = CoursePoint {
-            seconds: line.seconds,
-            rate: line.rate,
-            p99: line.p99_ns,
-        };
-        match self.0.iter().position(|(name, _)| *name == line.series) {
-            Some(place) => self.0[place].1.push(point),
-            None if self.0.len() < SERIES_MAX => self.0.push((line.series, vec![point])),
+        match serde_json::from_slice::<Line>(json) {
+            Ok(Line::Second {
+                seconds,
+                series,
+                rate,
+                p99_ns,
+            }) => {
+                let point = CoursePoint {
+                    seconds,
+                    rate,
+                    p99: p99_ns,
+                };
+                self.add_second(series, point);
+            }
+            Ok(Line::Interval {
+                seconds,
+                interval,
+                unit,
+                text,
+                value,
+                lower,
+                upper,
+            }) => {
+                let point = IntervalPoint {
+                    seconds,
+                    value,
+                    lower,
+                    upper,
+                };
+                self.add_interval(interval, unit, text, point);
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn add_second(&mut self, series: String, point: CoursePoint) {
+        let all = &mut self.seconds;
+        match all.iter().position(|(name, _)| *name == series) {
+            Some(place) => all[place].1.push(point),
+            None if all.len() < SERIES_MAX => all.push((series, vec![point])),
             None => {}
         }
-        let count: usize = self.0.iter().map(|(_, points)| points.len()).sum();
+        let count: usize = all.iter().map(|(_, points)| points.len()).sum();
         if count > POINTS_MAX {
-            for (_, points) in &mut self.0 {
-                let mut number = 0_usize;
-                points.retain(|_| {
-                    number += 1;
-                    number % 2 == 1
+            all.iter_mut().for_each(|(_, points)| thin_out(points));
+        }
+    }
+
+    /// Adds an interval. The oldest number makes room for a new one: a suite has one for each experiment.
+    fn add_interval(&mut self, name: String, unit: String, text: String, point: IntervalPoint) {
+        let all = &mut self.intervals;
+        match all.iter_mut().find(|interval| interval.name == name) {
+            Some(interval) => {
+                interval.text = text;
+                interval.points.push(point);
+                if interval.points.len() > POINTS_MAX / SERIES_MAX {
+                    thin_out(&mut interval.points);
+                }
+            }
+            None => {
+                if all.len() == SERIES_MAX {
+                    all.remove(0);
+                }
+                all.push(CourseInterval {
+                    name,
+                    unit,
+                    text,
+                    points: vec![point],
                 });
             }
         }
     }
+}
+
+/// Keeps every other point.
+fn thin_out<T>(points: &mut Vec<T>) {
+    let mut number = 0_usize;
+    points.retain(|_| {
+        number += 1;
+        number % 2 == 1
+    });
 }
 
 #[cfg(test)]
@@ -80,11 +177,36 @@ mod tests {
         ] {
             course.add(line.as_bytes());
         }
-        let [(a, first), (b, second)] = course.0.as_slice() else {
+        let [(a, first), (b, second)] = course.seconds.as_slice() else {
             panic!("{course:?}");
         };
         assert_eq!((a.as_str(), b.as_str()), ("a", "b"));
         assert_eq!((first[0].p99, second[0].p99), (Some(2e6), None));
+    }
+
+    #[test]
+    fn intervals_are_kept_by_name_and_the_oldest_makes_room() {
+        let mut course = Course::default();
+        for second in 0..1_000 {
+            let number = second / 200;
+            let line = format!(
+                r#"progress: {{"seconds": {second}, "interval": "{number}", "unit": "share", "text": "{second}", "value": 0.01, "lower": null, "upper": 0.1}}"#
+            );
+            course.add(line.as_bytes());
+        }
+        let names = course
+            .intervals
+            .iter()
+            .map(|interval| interval.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["1", "2", "3", "4"]);
+        let last = &course.intervals[3];
+        assert_eq!(last.text, "999");
+        assert_eq!(
+            (last.points[0].lower, last.points[0].upper),
+            (None, Some(0.1))
+        );
+        assert!(last.points.len() <= POINTS_MAX / SERIES_MAX);
+        assert!(course.seconds.is_empty());
     }
 
     #[test]
@@ -96,8 +218,8 @@ mod tests {
                 course.add(line.as_bytes());
             }
         }
-        assert_eq!(course.0.len(), SERIES_MAX);
-        for (_, points) in &course.0 {
+        assert_eq!(course.seconds.len(), SERIES_MAX);
+        for (_, points) in &course.seconds {
             assert!(points.len() <= POINTS_MAX, "{}", points.len());
             assert!(points[0].seconds < 1.0);
             assert!(points[points.len() - 1].seconds > 9_000.0);

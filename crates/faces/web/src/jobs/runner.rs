@@ -244,7 +244,7 @@ mod tests {
             echo \"progress: {\\\"seconds\\\": 1, \\\"series\\\": \\\"$STILLWELL_PROGRESS\\\", \\\"rate\\\": 5}\" >&2";
         let views = conduct(&[script], |_| {});
         assert_eq!(views[0].progress.text(), "start\n");
-        let [(series, points)] = views[0].course.0.as_slice() else {
+        let [(series, points)] = views[0].course.seconds.as_slice() else {
             panic!("{:?}", views[0].course);
         };
         assert_eq!((series.as_str(), points.len()), ("json", 1));

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use maud::{Markup, PreEscaped, html};
-use stillwell_report::{AxisScale, Curve, curve_figure};
+use stillwell_report::{AxisScale, Band, Curve, curve_figure};
 use stillwell_units::{Moment, human};
 
 use super::{Chrome, Section, page};
-use crate::jobs::{Course, CoursePoint, JobEnd, JobState, JobView};
+use crate::jobs::{Course, CourseInterval, CoursePoint, IntervalPoint, JobEnd, JobState, JobView};
 use crate::orders::OrderKind;
 
 /// Returns the page of a command.
@@ -59,6 +59,7 @@ fn state(view: &JobView, now: Moment) -> Markup {
             },
             JobState::Ended { .. } => {}
         }
+        @for interval in &view.course.intervals { (result_so_far(interval)) }
         (charts(&view.course))
         @if !view.answer.is_empty() {
             h2 { "Answer" }
@@ -78,10 +79,58 @@ fn has_file_only(words: &[String]) -> bool {
         .is_some_and(|word| word == OrderKind::Init.command())
 }
 
+/// Returns a result so far in words, and its interval over time.
+fn result_so_far(interval: &CourseInterval) -> Markup {
+    let line = |value: &dyn Fn(&IntervalPoint) -> Option<f64>| {
+        let points = interval.points.iter();
+        let points = points.filter_map(|point| Some((point.seconds, value(point)?)));
+        points.collect::<Vec<_>>()
+    };
+    let band = interval.points.iter().filter_map(|point| {
+        let (low, high) = (point.lower?, point.upper?);
+        point.value.map(|_| (point.seconds, low, high))
+    });
+    let estimate = line(&|point| point.value);
+    let is_change = interval.unit == "share";
+    // A search knows both ends before it has a value.
+    let series = match is_change {
+        true => vec![("estimate", estimate)],
+        false => vec![
+            ("held", line(&|point| point.lower)),
+            ("failed", line(&|point| point.upper)),
+        ],
+    };
+    let series = series.into_iter().filter(|(_, points)| points.len() > 1);
+    let series = series.map(|(name, points)| (name.to_owned(), points));
+    let series: Vec<_> = series.collect();
+    let bands = match is_change && !series.is_empty() {
+        true => vec![Band {
+            series: 0,
+            points: band.collect(),
+        }],
+        false => Vec::new(),
+    };
+    let (name, unit) = match is_change {
+        true => (interval.name.clone(), "share"),
+        false => (interval.unit.clone(), ""),
+    };
+    let chart = curve_figure(&Curve {
+        x: ("time".to_owned(), "s"),
+        y: (name, unit),
+        series,
+        bands,
+        ..Curve::default()
+    });
+    html! {
+        p { (interval.name) " so far: " (interval.text) }
+        @if let Some(chart) = chart { (PreEscaped(chart)) }
+    }
+}
+
 /// Returns the rate and the latency over time, as far as the command has got.
 fn charts(course: &Course) -> Markup {
     let over_time = |name: &str, unit, scale, value: &dyn Fn(&CoursePoint) -> Option<f64>| {
-        let series = course.0.iter().map(|(name, points)| {
+        let series = course.seconds.iter().map(|(name, points)| {
             let points = points.iter();
             let points = points.filter_map(|point| Some((point.seconds, value(point)?)));
             (name.clone(), points.collect::<Vec<_>>())

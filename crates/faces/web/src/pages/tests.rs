@@ -4,12 +4,13 @@ use super::*;
 use crate::fields::Fields;
 use crate::jobs::{Course, JobEnd, JobState, JobView, Transcript};
 use crate::orders::{FieldError, OrderKind};
-use crate::program::{CheckedFile, FileFinding, Refusal};
+use crate::program::{CheckedFile, ClusterJobView, FileFinding, Refusal};
 use stillwell_experiment::library::{Headline, PlaceBelow, ResultEntry, ResultKind, Shelf};
 
 const CHROME: Chrome<'_> = Chrome {
     unfinished: 1,
     folder: "/srv/shop",
+    has_cluster: false,
 };
 
 /// Returns the content of a page with an element on each line.
@@ -136,8 +137,23 @@ fn a_command_with_figures_has_charts_and_a_new_experiment_has_an_editor() {
         let line = format!(r#"{{"seconds":{second},"series":"<b>","rate":500,"p99_ns":2e6}}"#);
         view.course.add(line.as_bytes());
     }
+    for (second, unit) in [
+        (1, "share"),
+        (2, "share"),
+        (1, "requests per second"),
+        (2, "requests per second"),
+    ] {
+        let line = format!(
+            r#"{{"seconds":{second},"interval":"<i> {unit}","unit":"{unit}","text":"+1 % <i>","value":0.01,"lower":-0.02,"upper":0.04}}"#
+        );
+        view.course.add(line.as_bytes());
+    }
     let page = job(&view, Moment::default(), CHROME);
-    assert_eq!(page.matches("<svg").count(), 2, "{page}");
+    assert_eq!(page.matches("<svg").count(), 4, "{page}");
+    assert!(
+        page.contains("so far: +1 %") && !page.contains("<i>"),
+        "{page}"
+    );
     assert!(
         page.contains("role=\"img\"") && !page.contains("<b>"),
         "{page}"
@@ -150,6 +166,31 @@ fn a_command_with_figures_has_charts_and_a_new_experiment_has_an_editor() {
         "{page}"
     );
     assert!(!page.contains("/report/"), "{page}");
+}
+
+#[test]
+fn jobs_of_a_store_have_their_tasks_and_only_then_a_link() {
+    let chrome = Chrome {
+        has_cluster: true,
+        ..CHROME
+    };
+    let job = ClusterJobView {
+        name: "load-1".to_owned(),
+        engine: "slurm 41".to_owned(),
+        tasks: vec![("generator 0".to_owned(), "failed: <no node>".to_owned())],
+        ended_early: Some("generator 0 was lost".to_owned()),
+    };
+    let stores = [
+        ("store".to_owned(), Ok(vec![job])),
+        ("none".to_owned(), Err(Refusal::new("gone"))),
+    ];
+    let page = cluster(&stores, chrome);
+    assert!(
+        page.contains("href=\"/cluster\" aria-current=\"page\""),
+        "{page}"
+    );
+    insta::assert_snapshot!(content(&page));
+    assert!(!message("a", &Refusal::default(), CHROME).contains("/cluster"));
 }
 
 #[test]
@@ -202,6 +243,7 @@ fn every_page_has_its_navigation_and_no_inline_code() {
         history("a", &refusal, CHROME),
         message("Not Found", &refusal, CHROME),
         stored(&place("0/a.html"), CHROME),
+        cluster(&[], CHROME),
     ];
     for page in pages {
         assert!(

@@ -81,7 +81,17 @@ pub fn probe_line(
 /// that is left.
 #[must_use]
 pub fn progress_line(so_far: &CapacityFound, unit: WorkUnit, left: Nanos) -> String {
-    let bracket = match (so_far.held, so_far.failed) {
+    format!(
+        "     {}; at most {} s left",
+        progress_bracket(so_far, unit),
+        left.as_u64().div_ceil(1_000_000_000)
+    )
+}
+
+/// Returns the rates between which the answer of a search is.
+#[must_use]
+pub fn progress_bracket(so_far: &CapacityFound, unit: WorkUnit) -> String {
+    match (so_far.held, so_far.failed) {
         (Some(held), Some(failed)) => {
             format!(
                 "between {} and {}",
@@ -92,11 +102,7 @@ pub fn progress_line(so_far: &CapacityFound, unit: WorkUnit, left: Nanos) -> Str
         (Some(held), None) => format!("at least {}", unit.rate(held.rate)),
         (None, Some(failed)) => format!("below {}", unit.rate(failed.rate)),
         (None, None) => "no result yet".to_owned(),
-    };
-    format!(
-        "     {bracket}; at most {} s left",
-        left.as_u64().div_ceil(1_000_000_000)
-    )
+    }
 }
 
 const fn word(probe: &CapacityProbe) -> &'static str {

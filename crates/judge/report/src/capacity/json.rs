@@ -13,7 +13,8 @@ use super::{CapacityReport, observed_code, purpose_code};
 pub const CAPACITY_SCHEMA: &str = "stillwell/capacity/v1";
 
 /// The search as indented JSON: rates in units each second, times in
-/// nanoseconds, shares from 0 to 1; what never came is `null` in a figure.
+/// nanoseconds, shares from 0 to 1; a figure that never came or was not measured is `null`, and `never` names those
+/// that never came.
 #[must_use]
 pub fn capacity_json(report: &CapacityReport) -> String {
     let (result, knee) = match &report.answer {
@@ -94,6 +95,9 @@ fn probe(probe: &CapacityProbe, report: &CapacityReport) -> Value {
             (format!("{figure}{unit}"), probe.figure(figure).into())
         })
         .collect();
+    let never = report.columns().into_iter();
+    let never = never.filter(|figure| probe.figure(*figure) == Some(f64::INFINITY));
+    let never: Vec<String> = never.map(|figure| figure.to_string()).collect();
     object!({
         "purpose": probe.purpose.map(purpose_code),
         "connections": probe.connections,
@@ -102,5 +106,6 @@ fn probe(probe: &CapacityProbe, report: &CapacityReport) -> Value {
         "observed": observed_code(probe.observed),
         "why": probe.why,
         "figures": figures,
+        "never": never,
     })
 }

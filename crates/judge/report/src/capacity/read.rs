@@ -27,8 +27,7 @@ pub enum CapacityJsonError {
 
 type Read<T> = Result<T, CapacityJsonError>;
 
-/// Returns the search of [`capacity_json`](super::capacity_json)'s text. A figure that never came is one that was not measured
-/// there, and a law has no covariance.
+/// Returns the search of [`capacity_json`](super::capacity_json)'s text. A law has no covariance there.
 ///
 /// # Errors
 /// [`CapacityJsonError`] if the text is something else.
@@ -131,10 +130,11 @@ fn probe(entry: &Value, figures: &[CapacityFigure]) -> Read<CapacityProbe> {
     let mut purposes = purposes.into_iter();
     let figures = figures.iter().map(|figure| {
         let unit = if figure.is_time() { "_ns" } else { "" };
-        (
-            *figure,
-            entry["figures"][format!("{figure}{unit}")].as_f64(),
-        )
+        let value = entry["figures"][format!("{figure}{unit}")].as_f64();
+        let name = figure.to_string();
+        let mut never = entry["never"].as_array().into_iter().flatten();
+        let is_never = value.is_none() && never.any(|figure| figure == name.as_str());
+        (*figure, value.or_else(|| is_never.then_some(f64::INFINITY)))
     });
     Ok(CapacityProbe {
         purpose: purposes.find(|purpose| entry["purpose"] == purpose_code(*purpose)),

@@ -7,10 +7,8 @@ use stillwell_metric::Unit;
 use stillwell_plan::goal::Scale;
 use stillwell_verdict::{Change, Verdict};
 
-use super::{ComparisonGroup, ComparisonReport, ComparisonRow, Finding, ancestors};
-use crate::document::{
-    Block, Cell, Chart, Column, Document, Language, Medium, Severity, Table, Text,
-};
+use super::{ComparisonGroup, ComparisonReport, ComparisonRow, Finding, ancestors, charts};
+use crate::document::{Block, Cell, Column, Document, Language, Severity, Table, Text};
 use crate::words;
 
 /// Cell text for a missing verdict.
@@ -41,12 +39,6 @@ pub(super) fn document(report: &ComparisonReport) -> Document {
     blocks.push(Block::group(
         report.remarks.iter().map(String::as_str).map(remark),
     ));
-    if !report.curves.is_empty() {
-        let curves = report.curves.iter().cloned();
-        let curves = curves.map(|curve| Block::Chart(Chart::Curve(curve)));
-        let curves = [Block::section(2, "Over time and by percentile", curves)];
-        blocks.push(Block::On(Medium::Browser, curves.into()));
-    }
     blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));
     Document::new(blocks)
 }
@@ -74,8 +66,12 @@ fn group(group: &ComparisonGroup) -> Block {
         (Some(name), None) => name.clone(),
         (Some(name), Some(_)) => format!("{name}, one number for each run"),
         (None, Some(_)) => "One number for each run".to_owned(),
-        (None, None) => return Block::group(blocks),
+        (None, None) => {
+            blocks.extend(charts::of_group(group, 2));
+            return Block::group(blocks);
+        }
     };
+    blocks.extend(charts::of_group(group, 3));
     Block::section(2, title, blocks)
 }
 

@@ -96,9 +96,9 @@ fn report(rows: Vec<ComparisonRow>, ancestors: Option<AncestorTables>) -> Compar
             rows,
             ancestors,
             remarks: vec!["with so few runs one odd run decides".to_owned()],
+            curves: Vec::new(),
         }],
         remarks: vec!["the first 30 s are left out".to_owned()],
-        curves: Vec::new(),
         command: "stillwell compare old new".to_owned(),
         version: "0.0.0".to_owned(),
     }

@@ -120,7 +120,8 @@ fn pair_chart(goal: &GoalVerdict, name: String) -> Block {
     }))
 }
 
-fn stage(name: &'static str, used: usize, scale: Scale, changes: &[f64]) -> PairStage {
+/// Returns the pairs of one stage.
+pub(crate) fn stage(name: &'static str, used: usize, scale: Scale, changes: &[f64]) -> PairStage {
     PairStage {
         name,
         used,

@@ -4,13 +4,18 @@ use stillwell_units::count;
 use stillwell_verdict::{ExperimentVerdict, Gate};
 
 use super::{
-    COMMENT, LENGTH_MAX, MARKER, OVERVIEW, by_attention, finding, method, overview, section,
+    COMMENT, LENGTH_MAX, MARKER, OVERVIEW, by_attention, finding, method, overview, problems,
+    section,
 };
-use crate::document::{Block, Column, Document, Fold, Format, Inline, Section, Table, Text};
+use crate::document::{
+    Block, Column, Document, Fold, Format, Inline, Language, Section, Table, Text,
+};
 use crate::{Style, SuiteReport, words};
 
 /// Most experiments whose details are in a comment.
 const DETAILS_MAX: usize = 20;
+/// Most lines of the details of a problem.
+const PROBLEM_LINES_MAX: usize = 40;
 /// Room for the line that says that a comment was cut, and for the ends of folds.
 const CUT_ROOM: usize = 1_000;
 
@@ -54,16 +59,51 @@ pub fn comment(report: &SuiteReport, options: &CommentOptions) -> String {
 }
 
 fn document(report: &SuiteReport, options: &CommentOptions) -> Document {
+    let blocks = match report.experiments.is_empty() {
+        true => could_not_run(report, options),
+        false => verdicts(report, options),
+    };
+    Document {
+        comment: Some(COMMENT),
+        ..Document::new([Block::on_page(blocks)])
+    }
+}
+
+/// Returns the reason why there are no verdicts, and the command to repeat.
+fn could_not_run(report: &SuiteReport, options: &CommentOptions) -> Vec<Block> {
+    let mut top: Vec<Block> = Vec::new();
+    for problem in report.problems.iter().take(DETAILS_MAX) {
+        top.push(Block::paragraph(problem.line()));
+        let details: Vec<&str> = problem.reason.lines().skip(1).collect();
+        if !details.is_empty() {
+            let from = details.len().saturating_sub(PROBLEM_LINES_MAX);
+            let details = details[from..].join("\n");
+            top.push(folded("Details", Block::Code(Language::Text, details)));
+        }
+    }
+    if !report.command.is_empty() {
+        top.push(Block::paragraph(
+            Text::from("Repeat: ").and(Text::code(&report.command)),
+        ));
+    }
+    top.extend(links(options));
+    vec![Block::section(1, finding(report), top)]
+}
+
+fn verdicts(report: &SuiteReport, options: &CommentOptions) -> Vec<Block> {
     let ordered = by_attention(&report.experiments);
     let is_open = |entry: &&ExperimentVerdict| entry.gate != Gate::Held && !entry.erratic;
     let (open, held): (Vec<_>, Vec<_>) = ordered.into_iter().partition(is_open);
     let mut blocks = Vec::new();
-    if open.is_empty() && !held.is_empty() {
+    if open.is_empty() && report.problems.is_empty() {
         blocks.push(Block::paragraph(finding(report)));
         blocks.extend(links(options));
     } else {
         let tally = format!("{}.", words::tally(&report.experiments));
-        let mut top = vec![Block::paragraph(tally), table(&open)];
+        let mut top = vec![Block::paragraph(tally), problems(report)];
+        if !open.is_empty() {
+            top.push(table(&open));
+        }
         top.extend(links(options));
         blocks.push(Block::section(1, finding(report), top));
         blocks.extend(
@@ -77,10 +117,7 @@ fn document(report: &SuiteReport, options: &CommentOptions) -> Document {
         blocks.push(folded(&format!("{number} without a finding"), table(&held)));
     }
     blocks.push(method(report));
-    Document {
-        comment: Some(COMMENT),
-        ..Document::new([Block::on_page(blocks)])
-    }
+    blocks
 }
 
 fn table(experiments: &[&ExperimentVerdict]) -> Block {
@@ -134,6 +171,7 @@ mod tests {
     use stillwell_verdict::Verdict;
 
     use super::*;
+    use crate::SuiteProblem;
     use crate::fixture::{
         equivalent, experiment, failed_check, invalid, of_kinds, regressed, report,
     };
@@ -154,6 +192,35 @@ mod tests {
     fn a_comment_with_findings() {
         let experiments = vec![equivalent(), regressed(), invalid(), failed_check()];
         insta::assert_snapshot!(comment(&report(experiments), &options()));
+    }
+
+    fn problem(experiment: Option<&str>, reason: &str) -> SuiteProblem {
+        SuiteProblem {
+            experiment: experiment.map(str::to_owned),
+            reason: reason.to_owned(),
+            exit_code: 3,
+        }
+    }
+
+    #[test]
+    fn a_comment_on_a_run_that_could_not_start() {
+        let reason = "build revision `1a2b3c4`: exit status 2; the log is build.log\nmain.go:3: undefined: x";
+        let failed = SuiteReport {
+            problems: vec![problem(None, reason)],
+            ..report(Vec::new())
+        };
+        insta::assert_snapshot!(comment(&failed, &options()));
+    }
+
+    #[test]
+    fn a_comment_on_a_suite_with_a_problem() {
+        let failed = SuiteReport {
+            problems: vec![problem(Some("http"), "port 9000 is taken\nmore")],
+            ..report(vec![equivalent()])
+        };
+        let text = comment(&failed, &options());
+        let (visible, _) = text.split_once("<details>").unwrap();
+        insta::assert_snapshot!(visible);
     }
 
     #[test]

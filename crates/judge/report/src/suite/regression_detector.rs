@@ -4,9 +4,7 @@
 //! every other report.
 
 use stillwell_plan::{GoalMetric, WorkUnit};
-use stillwell_verdict::{
-    CheckVerdict, ExperimentVerdict, Gate, GatePolicy, GoalVerdict, Verdict, exit_code,
-};
+use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, GoalVerdict, Verdict};
 
 use super::comment::cut;
 use super::{CommentOptions, LENGTH_MAX, by_attention, links};
@@ -165,11 +163,15 @@ impl Layout<'_> {
 
     fn decision(self, policy: GatePolicy) -> String {
         let experiments = &self.report.experiments;
-        let (sign, sentence) = match exit_code(experiments, policy) {
+        let (sign, sentence) = match self.report.exit_code(policy) {
             0 => ("✅ **Passed.**", "No experiment failed the gate."),
             1 => (
                 "❌ **Failed.**",
                 "An experiment regressed or a check failed.",
+            ),
+            2 | 3 => (
+                "⚠️ **Could not run.**",
+                "An experiment could not be started.",
             ),
             _ => (
                 "⚠️ **Unreliable.**",
@@ -177,6 +179,9 @@ impl Layout<'_> {
             ),
         };
         let mut text = format!("## CI Pass/Fail Decision\n\n{sign} {sentence}\n\n");
+        for problem in self.report.problems.iter().take(self.rows_max) {
+            text.push_str(&format!("- {}\n", escaped(&problem.line())));
+        }
         let ordered = by_attention(experiments).into_iter();
         let open = ordered.filter(|entry| {
             !entry.erratic && (entry.gate != Gate::Held || !entry.checks.is_empty())

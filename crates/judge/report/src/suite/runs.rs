@@ -80,6 +80,8 @@ pub struct RunDelivery {
 pub struct RunCollector {
     points_max: usize,
     variants: Vec<String>,
+    /// True if runs with one number are a pair.
+    is_paired: bool,
     span: Option<TimeSpan>,
     runs: Vec<(usize, (RunStage, u32), RunLines)>,
     profiles: ProfileCollector,
@@ -99,6 +101,7 @@ impl RunCollector {
         Self {
             points_max,
             variants: variants.into_iter().collect(),
+            is_paired: true,
             span: None,
             runs: Vec::new(),
             profiles: ProfileCollector::default(),
@@ -106,6 +109,14 @@ impl RunCollector {
                 experiment: experiment.to_owned(),
                 ..ExperimentRuns::default()
             },
+        }
+    }
+
+    /// Returns an empty collector of sides that were not run together.
+    pub fn unpaired(sides: impl IntoIterator<Item = String>, points_max: usize) -> Self {
+        Self {
+            is_paired: false,
+            ..Self::new("", sides, points_max)
         }
     }
 
@@ -200,7 +211,16 @@ impl RunCollector {
             .variants
             .iter()
             .position(|name| *name == identity.variant);
-        let (Some(variant), Some((start, _))) = (variant, lines::load_of(manifest)) else {
+        if let Some(variant) = variant {
+            self.add_capture_of(variant, capture);
+        }
+    }
+
+    /// Adds the lines of a run of the variant or side with this index.
+    pub fn add_capture_of(&mut self, variant: usize, capture: &Capture) {
+        let manifest = &capture.manifest;
+        let (Some(identity), Some((start, _))) = (&manifest.identity, lines::load_of(manifest))
+        else {
             return;
         };
         if self.span.is_none() {
@@ -249,7 +269,7 @@ impl RunCollector {
                 );
             }
             curves.extend(self.percentiles());
-            curves.extend(self.shift());
+            curves.extend(self.is_paired.then(|| self.shift()).flatten());
             self.result.curves = curves;
         }
         if let [baseline, compared @ ..] = self.variants.as_slice() {

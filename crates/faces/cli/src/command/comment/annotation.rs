@@ -10,11 +10,14 @@ const ANNOTATIONS_MAX: usize = 10;
 pub(super) fn github(findings: &[GateFinding]) -> String {
     let lines = findings.iter().take(ANNOTATIONS_MAX).map(|entry| {
         let level = match entry.gate {
-            Gate::Regressed | Gate::CheckFailed => "error",
-            Gate::Invalid => "warning",
-            Gate::Held | Gate::Inconclusive => "notice",
+            None | Some(Gate::Regressed | Gate::CheckFailed) => "error",
+            Some(Gate::Invalid) => "warning",
+            Some(Gate::Held | Gate::Inconclusive) => "notice",
         };
-        let title = property(&format!("stillwell: {}", entry.experiment));
+        let title = match entry.experiment.as_str() {
+            "" => "stillwell".to_owned(),
+            experiment => property(&format!("stillwell: {experiment}")),
+        };
         format!("::{level} title={title}::{}\n", data(&entry.text))
     });
     lines.collect()
@@ -36,10 +39,10 @@ fn property(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn finding(experiment: &str, gate: Gate, text: &str) -> GateFinding {
+    fn finding(experiment: &str, gate: impl Into<Option<Gate>>, text: &str) -> GateFinding {
         GateFinding {
             experiment: experiment.to_owned(),
-            gate,
+            gate: gate.into(),
             text: text.to_owned(),
         }
     }
@@ -50,12 +53,14 @@ mod tests {
             finding("a", Gate::Regressed, "regressed: +5 %"),
             finding("b", Gate::Invalid, "invalid"),
             finding("c", Gate::Inconclusive, "inconclusive"),
+            finding("", None, "could not run"),
         ];
         assert_eq!(
             github(&findings),
             "::error title=stillwell%3A a::regressed: +5 %25\n\
              ::warning title=stillwell%3A b::invalid\n\
-             ::notice title=stillwell%3A c::inconclusive\n"
+             ::notice title=stillwell%3A c::inconclusive\n\
+             ::error title=stillwell::could not run\n"
         );
         let many = vec![findings[0].clone(); 30];
         assert_eq!(github(&many).lines().count(), ANNOTATIONS_MAX);

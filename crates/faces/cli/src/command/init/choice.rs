@@ -86,7 +86,11 @@ pub(super) fn choose_port(
             remarks.push(match answer {
                 Some(answer) => {
                     let (path, status) = (answer.path, answer.status);
-                    format!("{address} answers GET {path} with status {status}")
+                    let advice = match answer.is_success() {
+                        true => "",
+                        false => "; give `mix` paths that it serves",
+                    };
+                    format!("{address} answers GET {path} with status {status}{advice}")
                 }
                 None => format!("{address} did not answer GET / in time"),
             });

@@ -27,8 +27,8 @@ use super::choice::{Choice, HttpAnswer, ObservedListener, by_output, choose_port
 const LOOK_AGAIN: Nanos = Nanos::from_millis(50);
 /// Time without a new port after which no more are expected.
 const QUIET: Nanos = Nanos::from_millis(500);
-/// Time that a program without a port runs.
-const PORTLESS: Nanos = Nanos::from_secs(2);
+/// Time that a program without a port runs, and longest time until it has written a line.
+const PORTLESS: [Nanos; 2] = [Nanos::from_secs(2), Nanos::from_secs(5)];
 /// Time limit of one answer.
 const ANSWER_MAX: Nanos = Nanos::from_millis(700);
 /// Longest page that is read.
@@ -301,7 +301,8 @@ async fn listeners(
             return Ok(last);
         }
         let waited = now.since(begun);
-        if is_portless && waited >= PORTLESS {
+        let is_silent = || target.last_lines(1).is_empty();
+        if is_portless && waited >= PORTLESS[0] && (waited >= PORTLESS[1] || !is_silent()) {
             return Ok(last);
         }
         if waited >= request.wait {

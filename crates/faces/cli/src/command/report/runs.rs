@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stillwell_capture::{Capture, Manifest, RunProfiles, RunStage};
 use stillwell_experiment::Results;
 use stillwell_plan::ExperimentPlan;
-use stillwell_report::{ExperimentRuns, RunCollector, by_attention};
+use stillwell_report::{Curve, ExperimentRuns, RunCollector, by_attention};
 use stillwell_units::Nanos;
 use stillwell_verdict::{ExperimentVerdict, RunSummary};
 
@@ -26,11 +26,7 @@ pub(crate) fn read(
 ) -> Vec<ExperimentRuns> {
     let drawn = by_attention(verdicts).into_iter().take(DRAWN_MAX);
     let drawn: BTreeSet<&str> = drawn.map(|verdict| verdict.name.as_str()).collect();
-    let count = drawn.len().max(1);
-    let limits = DrawnLimits {
-        points: (POINTS_OF_SUITE / count).clamp(20, 120),
-        pairs: (PAIRS_OF_SUITE / count).clamp(4, 20),
-    };
+    let limits = DrawnLimits::of(drawn.len());
     let experiments = experiments.iter();
     experiments
         .filter_map(|experiment| {
@@ -40,11 +36,74 @@ pub(crate) fn read(
         .collect()
 }
 
+/// Returns the lines of two suites that are compared, for each of these experiments: those of the tested variants. `None`
+/// is the only experiment of both.
+pub(crate) fn compared(
+    sides: &[(String, Results)],
+    experiments: &[Option<String>],
+) -> Vec<Vec<Curve>> {
+    let records = sides.iter().map(|(_, results)| results.record().ok());
+    let records: Vec<_> = records.collect();
+    let limits = DrawnLimits::of(experiments.len().min(DRAWN_MAX));
+    let drawn = experiments.iter().enumerate().map(|(place, name)| {
+        let names = sides.iter().map(|(name, _)| name.clone());
+        let mut collector = RunCollector::unpaired(names, limits.points);
+        if place >= DRAWN_MAX {
+            return Vec::new();
+        }
+        for (side, ((_, results), record)) in sides.iter().zip(&records).enumerate() {
+            let plans = record.iter().flat_map(|record| &record.plan.experiments);
+            let mut plans =
+                plans.filter(|plan| name.as_ref().is_none_or(|name| plan.name == *name));
+            if let Some(plan) = plans.next() {
+                add_tested(&mut collector, side, results, plan, limits.pairs);
+            }
+        }
+        collector.finish().curves
+    });
+    drawn.collect()
+}
+
+/// Adds the runs of the tested variant of an experiment.
+fn add_tested(
+    collector: &mut RunCollector,
+    side: usize,
+    results: &Results,
+    experiment: &ExperimentPlan,
+    pairs_max: usize,
+) {
+    let variants = &experiment.variants;
+    let Some(tested) = variants.get(1).or_else(|| variants.first()) else {
+        return;
+    };
+    let mut runs = results.summaries(experiment).unwrap_or_default();
+    runs.retain(|run| {
+        let identity = run.identity.as_ref();
+        identity.is_some_and(|identity| identity.variant == tested.name)
+    });
+    for (stage, pair) in evenly(&shown_pairs(&runs, 1), pairs_max) {
+        let folder = results.run_of(&experiment.name, stage, pair, &tested.name);
+        if let Ok(capture) = Capture::open(&folder) {
+            collector.add_capture_of(side, &capture);
+        }
+    }
+}
+
 /// Limits of the charts of one experiment.
 #[derive(Clone, Copy, Debug)]
 struct DrawnLimits {
     points: usize,
     pairs: usize,
+}
+
+impl DrawnLimits {
+    /// Returns the limits of each of `count` experiments.
+    fn of(count: usize) -> Self {
+        Self {
+            points: (POINTS_OF_SUITE / count.max(1)).clamp(20, 120),
+            pairs: (PAIRS_OF_SUITE / count.max(1)).clamp(4, 20),
+        }
+    }
 }
 
 fn of_experiment(

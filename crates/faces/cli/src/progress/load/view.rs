@@ -208,7 +208,7 @@ pub(super) fn failed(outcomes: &[u64; Outcome::ALL.len()]) -> u64 {
 }
 
 /// Median, 99th percentile and the largest.
-pub(super) fn quantiles(times: &Histogram<u64>) -> Option<[Nanos; 3]> {
+pub(in crate::progress) fn quantiles(times: &Histogram<u64>) -> Option<[Nanos; 3]> {
     let at = |share: f64| Nanos::new(times.value_at_quantile(share));
     (!times.is_empty()).then(|| [at(0.5), at(0.99), Nanos::new(times.max())])
 }

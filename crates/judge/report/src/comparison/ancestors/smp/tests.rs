@@ -39,13 +39,13 @@ fn report(all: Vec<(&str, &str, SmpComparison)>) -> String {
                 goals: vec![(goal.to_owned(), compared)],
             })),
             remarks: Vec::new(),
+            curves: Vec::new(),
         });
     let report = ComparisonReport {
         baseline: "9610a26".to_owned(),
         comparison: "eeb5415".to_owned(),
         groups: groups.collect(),
         remarks: Vec::new(),
-        curves: Vec::new(),
         command: String::new(),
         version: String::new(),
     };

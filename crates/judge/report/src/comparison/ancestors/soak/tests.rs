@@ -133,13 +133,13 @@ fn report(soaks: Vec<SoakTable>) -> String {
         rows: Vec::new(),
         ancestors: Some(AncestorTables::Soak2022(Box::new(soak))),
         remarks: Vec::new(),
+        curves: Vec::new(),
     });
     let report = ComparisonReport {
         baseline: "27381ec978e00553746372679c1692682328d4ec".to_owned(),
         comparison: "2c9212e45758611f59e0057c93cb7e1bbca47361".to_owned(),
         groups: groups.collect(),
         remarks: Vec::new(),
-        curves: Vec::new(),
         command: String::new(),
         version: String::new(),
     };
