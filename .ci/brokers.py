@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -587,8 +588,26 @@ def main():
         print(f"  {time.monotonic() - begin:.0f} s")
 
 
+def serve(folder, topic):
+    """Kafka with a topic until SIGTERM; its address is in the file `broker`."""
+    folder = pathlib.Path(folder)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        broker = Kafka(folder)
+        broker.make(topic)
+        (folder / "broker.part").write_text(f"127.0.0.1:{broker.port}")
+        (folder / "broker.part").rename(folder / "broker")
+        signal.pause()
+    finally:
+        for process in STARTED:
+            process.stop(9)
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "bridge":
+    if sys.argv[1] == "serve":
+        KAFKA = sys.argv[2]
+        serve(*sys.argv[3:])
+    elif sys.argv[1] == "bridge":
         bridge(*sys.argv[2:])
     else:
         main()

@@ -26,7 +26,7 @@ const pages = {
   run: (page) => follow(page, "/", "runs/20261113"),
   capacity: (page) => follow(page, "/", "capacity/"),
   stored: (page) => follow(page, "/", "sent-by-mail.html"),
-  compare: (page) => compare(page, "20261101", "20261112"),
+  compare: comparedSuites,
   overlay: (page) => compare(page, "checkout-300", "checkout-600"),
   "overlay-runs": overlaidRuns,
   "compare-refused": (page) => compare(page, "checkout-300", "20261112"),
@@ -38,6 +38,7 @@ const pages = {
   files: (page) => page.goto(`${base}/files`),
   edit: (page) => follow(page, "/files", "quickstart/experiment.yaml"),
   "edit-error": editWrong,
+  cluster: (page) => page.goto(`${base}/cluster`),
   missing: (page) => page.goto(`${base}/nowhere`),
 };
 /** Pages that are errors: Chromium reports their status on the console. */
@@ -186,6 +187,11 @@ async function compare(page, a, b) {
   }
   await page.locator("button", { hasText: "Compare A with B" }).click();
   await page.waitForLoadState();
+}
+
+async function comparedSuites(page) {
+  await compare(page, "20261101", "20261112");
+  expect(await page.locator("svg").count(), "charts of the runs of both suites").toBeGreaterThan(1);
 }
 
 async function overlaidRuns(page) {
