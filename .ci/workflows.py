@@ -13,7 +13,7 @@ import threading
 
 STILLWELL, ACTION, WORK = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 MARKER = "<!-- stillwell:report:v1 -->"
-SHORT = "--pairs 4 --warmup 200ms --measure 500ms --no-confirm --max-time 20s"
+SHORT = "--pairs 4 --warmup 100ms --measure 300ms --no-confirm --max-time 20s"
 SERVICE = """#!/usr/bin/env python3
 import hashlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
