@@ -206,10 +206,10 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
             experiments.push(judge(experiment, &runs));
         }
     }
-    let found = results.problems()?.map(|record| record.problems);
-    let found = problems::shown(found.unwrap_or_default());
+    let saved = results.problems()?.map(|record| record.problems);
+    let not_finished = problems::shown(saved.unwrap_or_default());
     anyhow::ensure!(
-        !experiments.is_empty() || !found.is_empty(),
+        !experiments.is_empty() || !not_finished.is_empty(),
         "no experiment in {} has a finished run yet",
         folder.display()
     );
@@ -231,7 +231,7 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         comparison: name(1),
         experiments,
         budget,
-        problems: found,
+        problems: not_finished,
         results_folder: output::show_path(results.root()),
         command: output::typed(&record.command),
         seed: record.plan.seed.to_string(),

@@ -190,7 +190,8 @@ mod tests {
         for second in 0..1_000 {
             let number = second / 200;
             let line = format!(
-                r#"progress: {{"seconds": {second}, "interval": "{number}", "unit": "share", "text": "{second}", "value": 0.01, "lower": null, "upper": 0.1}}"#
+                r#"progress: {{"seconds": {second}, "interval": "{number}", "unit": "share", "text": "{second}",
+                    "value": 0.01, "lower": null, "upper": 0.1}}"#
             );
             course.add(line.as_bytes());
         }
