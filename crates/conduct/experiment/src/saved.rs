@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stillwell_capture::{Capture, OpenError, RunStage};
 use stillwell_plan::StoppingPlan;
+use stillwell_units::human::counted;
 use stillwell_verdict::across::{PairKey, SavedRun};
 use stillwell_verdict::{RunSummary, summarise};
 
@@ -87,9 +88,17 @@ impl SavedReader {
     pub fn into_remarks(self) -> Option<String> {
         (self.confirmations > 0).then(|| {
             format!(
-                "{} runs that confirmed what a search had found are not part of it; \
-                 `stillwell report` shows them",
-                self.confirmations
+                "{} not part of it; `stillwell report` shows {}",
+                counted(
+                    self.confirmations,
+                    "run that confirmed what a search had found is",
+                    "runs that confirmed what a search had found are"
+                ),
+                if self.confirmations == 1 {
+                    "it"
+                } else {
+                    "them"
+                }
             )
         })
     }

@@ -9,6 +9,8 @@
 //! assert_eq!(human::signed_percent(0.049), "+4.9 %");
 //! ```
 
+use std::fmt::Display;
+
 use crate::{Nanos, float_from_u64, floor_to_u64};
 
 /// Returns nanoseconds in the unit that fits, with three significant digits: `4.23 µs`.
@@ -150,8 +152,13 @@ fn percent_digits(share: f64) -> String {
 
 /// Returns a number with its noun: `8 pairs`, `1 pair`.
 #[must_use]
-pub fn counted(number: u32, singular: &str, plural: &str) -> String {
-    format!("{number} {}", if number == 1 { singular } else { plural })
+pub fn counted<N: Display + From<u8> + PartialEq>(
+    number: N,
+    singular: &str,
+    plural: &str,
+) -> String {
+    let is_one = number == N::from(1);
+    format!("{number} {}", if is_one { singular } else { plural })
 }
 
 /// Returns a noun with its article: `a rate`, `an event rate`.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use stillwell_config::foreign::Linted;
+use stillwell_units::human::counted;
 
 use crate::arguments::LintArguments;
 use crate::command::{output, select};
@@ -41,14 +42,15 @@ pub(crate) fn run(arguments: &LintArguments, paint: &Paint) -> Result<Exit, Comm
 fn summary(linted: &[Linted], left: usize, fixed: usize, is_fixing: bool) -> String {
     let files = linted.len();
     let fixable: usize = linted.iter().map(|file| file.fixable).sum();
+    let files = counted(files, "file", "files");
+    let spellings = |number| counted(number, "outdated spelling", "outdated spellings");
     match (left, is_fixing) {
-        (0, false) => format!("{files} files, no outdated spellings\n"),
-        (0, true) => format!("{files} files, {fixed} outdated spellings rewritten\n"),
-        (_, true) => format!("{files} files, {fixed} outdated spellings rewritten, {left} left\n"),
+        (0, false) => format!("{files}, no outdated spellings\n"),
+        (0, true) => format!("{files}, {} rewritten\n", spellings(fixed)),
+        (_, true) => format!("{files}, {} rewritten, {left} left\n", spellings(fixed)),
         (_, false) => {
-            format!(
-                "{files} files, {left} outdated spellings; `--fix` rewrites {fixable} of them\n"
-            )
+            let left = spellings(left);
+            format!("{files}, {left}; `--fix` rewrites {fixable} of them\n")
         }
     }
 }

@@ -39,14 +39,14 @@ fn old_spellings_are_reported_with_their_places_and_rewritten_in_place() {
     );
     assert_holds(
         &output.stdout,
-        &["1 files, 1 outdated spellings; `--fix` rewrites 1"],
+        &["1 file, 1 outdated spelling; `--fix` rewrites 1"],
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), OLD);
     let fixed = suite.call(&["lint", "--fix", "cases"]);
     assert_code(&fixed, 0);
     assert_holds(
         &fixed.stdout,
-        &["1 rewritten", "1 outdated spellings rewritten"],
+        &["1 rewritten", "1 outdated spelling rewritten"],
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), TODAY);
     let mode = fs::metadata(&file).unwrap().permissions().mode();

@@ -6,6 +6,7 @@ use stillwell_plan::load::{
     Overflow, Reuse, Spacing, UntilPlan,
 };
 use stillwell_units::Nanos;
+use stillwell_units::human::counted;
 
 use super::endpoint::{gather, read, typed};
 use super::error::{LoadSpecError, While as _};
@@ -96,8 +97,13 @@ fn endpoints(
         let (requests, skipped) = parsed.reading(|| path.display().to_string())?;
         if skipped > 0 {
             (context.host.notice)(&format!(
-                "{}: {skipped} entries are not HTTP requests and are skipped",
-                path.display()
+                "{}: {}",
+                path.display(),
+                counted(
+                    skipped,
+                    "entry is not an HTTP request and is skipped",
+                    "entries are not HTTP requests and are skipped"
+                )
             ));
         }
         return Ok((gather(requests, request, files)?, None));

@@ -33,8 +33,8 @@ struct ConcurrencyParts {
 /// Numbers of connections and workers that do not go together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "{workers} workers cannot share {connections} connections: each has at least one, and there is \
-     at least one worker"
+    "`workers` {workers} does not fit `connections` {connections}: each worker has at least one \
+     connection, and there is at least one worker"
 )]
 pub struct ConcurrencyError {
     connections: u16,

@@ -258,11 +258,11 @@ pub(super) fn run_plan(plan: &RunPlan, text: &mut String) {
                     &generator.rate.shape
                 ),
                 human::counted(
-                    generator.concurrency.connections().into(),
+                    generator.concurrency.connections(),
                     "connection",
                     "connections"
                 ),
-                human::counted(generator.concurrency.workers().into(), "worker", "workers"),
+                human::counted(generator.concurrency.workers(), "worker", "workers"),
             ),
         );
     }

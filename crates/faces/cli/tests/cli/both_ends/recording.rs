@@ -180,7 +180,7 @@ fn what_a_recording_holds_besides_http_is_named() {
     let mut command = std::process::Command::new(super::ends::STILLWELL);
     command.args(["load", "-n1", "-c1", "--har"]).arg(&file);
     let ended = stillwell_testkit::Process::start(&mut command).finish(LONG);
-    let says = "1 entries are not HTTP requests and are skipped";
+    let says = "1 entry is not an HTTP request and is skipped";
     assert!(ended.stderr.contains(says), "{}", ended.stderr);
     // No process listens there.
     assert_eq!(ended.code, 3, "{}", ended.stdout);

@@ -7,6 +7,7 @@ use stillwell_plan::payload::{TEMPLATE_DEPTH_MAX, TemplateError, TemplatePart, T
 use stillwell_text::{
     Diagnostics, Entry, Keys, Node, Reader, Source, Span, Value, code, parse_tagged,
 };
+use stillwell_units::human::counted;
 
 mod json;
 
@@ -257,7 +258,11 @@ impl<'n> Template<'_, 'n> {
             let (places, values) = (pieces.len() - 1, arguments.len());
             self.wrong(
                 text.span,
-                format!("{places} places `{{}}` for {values} arguments"),
+                format!(
+                    "{} `{{}}` for {}",
+                    counted(places, "place", "places"),
+                    counted(values, "argument", "arguments")
+                ),
             );
             return None;
         }
