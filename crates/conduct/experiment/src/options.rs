@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stillwell_run::RunMetrics;
+use stillwell_run::{CallDescriber, RunMetrics};
 use stillwell_units::Secrets;
 
 /// Paths and options of a suite.
@@ -29,4 +29,6 @@ pub struct SuiteOptions {
     pub keep_state: bool,
     /// Export of samples to other programs while runs go on.
     pub metrics: Option<RunMetrics>,
+    /// Source of descriptions of gRPC calls.
+    pub describer: CallDescriber,
 }

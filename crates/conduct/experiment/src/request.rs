@@ -65,6 +65,7 @@ pub(crate) fn request(
             ..Exports::default()
         },
         fleet: None,
+        describer: about.options.describer.clone(),
     }
 }
 

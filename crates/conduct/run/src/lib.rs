@@ -16,6 +16,7 @@
 //! A run knows nothing of experiments, pairs or verdicts.
 
 mod conduct;
+mod describe;
 mod export;
 mod fleet;
 mod interrupt;
@@ -33,6 +34,7 @@ mod target;
 mod together;
 
 pub use conduct::{ConductError, conduct, conduct_together};
+pub use describe::{CallDescriber, DescribeCalls};
 pub use export::Exports;
 pub use fleet::{FleetStart, Milestone, RunFleet};
 pub use interrupt::Interrupt;

@@ -8,6 +8,7 @@ use stillwell_plan::target::Places;
 use stillwell_plan::{Phase, RunPlan};
 use stillwell_units::{Nanos, RunId, Secrets};
 
+use crate::describe::CallDescriber;
 use crate::export::Exports;
 use crate::fleet::RunFleet;
 
@@ -32,6 +33,8 @@ pub struct RunRequest {
     pub exports: Exports,
     /// The other parts of a run on several machines.
     pub fleet: Option<RunFleet>,
+    /// Source of descriptions of gRPC calls.
+    pub describer: CallDescriber,
 }
 
 /// Progress of a run.

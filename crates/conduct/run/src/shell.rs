@@ -2,6 +2,7 @@
 
 mod beyond;
 mod container;
+mod describe;
 mod inspect;
 mod logs;
 mod mounts;
@@ -60,6 +61,8 @@ const MARK_MAX: Nanos = Nanos::from_secs(2);
 pub(crate) enum ShellMessage {
     Prepared(Result<Parts, String>),
     Ready(Result<Nanos, String>),
+    /// Generators whose calls the target has described, with their places.
+    Described(Result<Vec<(usize, Prepared)>, String>),
     /// Number of the target's start that ended, and its exit.
     Exited(u64, Exit),
     Stopped(Stopped),
@@ -308,11 +311,10 @@ impl Shell {
             ShellMessage::Ready(Ok(after)) => {
                 let what = format!("the target was ready after {after}");
                 self.record.event(self.machine.phase(), what);
-                if self.start_inspector() {
-                    self.happen(Event::Ready);
-                }
+                self.target_ready();
             }
             ShellMessage::Ready(Err(reason)) => self.happen(Event::NotReady(reason)),
+            ShellMessage::Described(described) => self.calls_described(described),
             // Of one that was ended on purpose, and is replaced by now.
             ShellMessage::Exited(start, _) if start != self.starts => {}
             ShellMessage::Ended(begun, stopped) => self.target_ended(begun, &stopped),

@@ -31,6 +31,7 @@ pub(crate) mod plot;
 mod problems;
 mod programs;
 mod random;
+mod reflection;
 pub(crate) mod relay;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -508,4 +508,4 @@ fn wrong_field(message: &MessageDescriptor, value: &Value) -> Option<WrongField>
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -30,6 +30,7 @@ use host::ReadLoad;
 pub(crate) use endpoint::read as read_requests_file;
 pub use endpoint::{read_text, target, tls_host, usual_method};
 pub use error::LoadSpecError;
+pub use grpc::described_calls;
 pub(crate) use grpc::endpoint_of_calls;
 pub use host::LoadHost;
 pub use listed::{

@@ -375,7 +375,7 @@ impl<'p> RequestEncoder<'p> {
             BodyPlan::Grpc(call) => {
                 let set = match &call.messages {
                     GrpcMessages::Payload(payload) => Some(blocks(payload)?),
-                    GrpcMessages::Given(_) => None,
+                    GrpcMessages::Given(_) | GrpcMessages::Typed(_) => None,
                 };
                 calls::lay_out(&head, call, set.as_ref(), requests);
             }

@@ -51,7 +51,8 @@ pub(super) fn lay_out(
 ) {
     let given = match (&plan.messages, blocks) {
         (GrpcMessages::Given(all), _) => all.iter().map(Vec::as_slice).collect(),
-        (GrpcMessages::Payload(_), None) => Vec::new(),
+        // A call that is not described has none yet.
+        (GrpcMessages::Payload(_), None) | (GrpcMessages::Typed(_), _) => Vec::new(),
         (GrpcMessages::Payload(_), Some(set)) => {
             let block = |index| set.run(index, index + 1).bytes;
             (0..set.len()).map(block).collect::<Vec<_>>()

@@ -314,6 +314,16 @@ impl Prepared {
         }
     }
 
+    /// The same, sending as `other` does, which is prepared and not started. Blocks, schedule and
+    /// counters stay.
+    #[must_use]
+    pub fn sending_as(self, other: Self) -> Self {
+        Self {
+            opener: other.opener,
+            ..self
+        }
+    }
+
     /// The same, with new blocks after one round through the first set. A thread of lowest
     /// priority builds them for each worker. Has no effect where stamps make events new,
     /// where events come from files, and where turns are taken, so no thread works off

@@ -23,7 +23,7 @@ use crate::tls::ClientTlsPlan;
 pub use check::LoadPlanError;
 pub(crate) use check::check_requests;
 pub use fleet::FleetShare;
-pub use grpc::{GrpcMessages, GrpcPlan};
+pub use grpc::{GrpcMessages, GrpcPlan, TypedMessages};
 pub use pace::{LoadPace, LoadPacing, Overflow, Spacing};
 pub use request::{BodyPlan, EndpointPlan, RequestPlan};
 pub use routes::Routes;

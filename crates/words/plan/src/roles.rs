@@ -238,6 +238,14 @@ fn check_generator(generator: &GeneratorPlan) -> Result<(), String> {
             generator.transport.name()
         ));
     }
+    if let TransportPlan::Requests(requests) = &generator.transport
+        && requests.undescribed_call().is_some()
+    {
+        return Err(format!(
+            "generator `{id}` has calls that the server describes, which a run on several machines \
+             cannot wait for: give `descriptors`"
+        ));
+    }
     let stamps = generator.stamps;
     if stamps.is_some_and(|stamps| stamps.form.prefix().is_some()) {
         return Err(format!(

@@ -1,6 +1,7 @@
 //! Results folders made by hand.
 
 use stillwell_plan::{GoalMetric, GoalPlan, SuitePlan};
+use stillwell_run::CallDescriber;
 use stillwell_units::{Secrets, Seed};
 use stillwell_verdict::synthetic;
 
@@ -47,6 +48,7 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
         state_root: PathBuf::new(),
         keep_state: false,
         metrics: None,
+        describer: CallDescriber::default(),
     };
     results
         .write_record(&suite, &options, millis, &binaries)

@@ -21,7 +21,7 @@ use stillwell_plan::{
     PhasesPlan, PlacementPlan, RatePlan, RunPlan, StoppingPlan, SuitePlan, TargetKind, TargetPlan,
     TransportPlan, VariantPlan, WorkUnit,
 };
-use stillwell_run::{Interrupt, Progress, RunRequest};
+use stillwell_run::{CallDescriber, Interrupt, Progress, RunRequest};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, Tolerance};
 use stillwell_verdict::{
     GeneratorFigures, Measured, RunFigures, RunSummary, RunWarning, SUMMARY_SCHEMA, WarmupFigures,
@@ -400,6 +400,7 @@ pub(crate) fn options(folder: &Path, resume: bool) -> SuiteOptions {
         state_root: folder.join("state"),
         keep_state: false,
         metrics: None,
+        describer: CallDescriber::default(),
     }
 }
 

@@ -13,7 +13,7 @@ use stillwell_plan::{
     GeneratorPlan, ObserverPlan, PayloadFormat, PayloadPlan, PhasesPlan, PlacementPlan, RatePlan,
     RunPlan, SinkPlan, SinkProtocol, TargetKind, TargetPlan, TransportPlan,
 };
-use stillwell_run::{Exports, RunRequest};
+use stillwell_run::{CallDescriber, Exports, RunRequest};
 use stillwell_units::{ByteRate, ByteSize, Nanos, RunId, Seed};
 use tempfile::TempDir;
 
@@ -71,6 +71,7 @@ pub(crate) fn request(name: &str, below: &TempDir) -> RunRequest {
         run: RunId::from_bytes(run),
         exports: Exports::default(),
         fleet: None,
+        describer: CallDescriber::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use stillwell_run::Interrupt;
 use stillwell_scope::Scope;
 use stillwell_units::Nanos;
 
-use crate::command::places;
+use crate::command::{places, reflection};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::progress::ProgressDisplay;
@@ -65,6 +65,7 @@ impl<'a> Conductor<'a> {
             state_root: self.state_root.clone(),
             keep_state: false,
             metrics: None,
+            describer: reflection::describer(),
         }
     }
 

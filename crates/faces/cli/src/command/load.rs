@@ -5,7 +5,6 @@ pub(crate) mod fleet;
 pub(crate) mod format;
 pub(crate) mod nighthawk;
 mod outcome;
-mod reflection;
 pub(crate) mod remedy;
 mod scenario;
 mod spec;

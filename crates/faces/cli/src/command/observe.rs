@@ -20,7 +20,7 @@ use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 use crate::arguments::ObserveArguments;
 use crate::command::random::random;
 use crate::command::report::profiles_of;
-use crate::command::{export, output, places, select, target};
+use crate::command::{export, output, places, reflection, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -199,6 +199,7 @@ pub(crate) fn request(plan: RunPlan, folder: PathBuf, file: &Path) -> anyhow::Re
         run: RunId::from_bytes(name),
         exports: Exports::default(),
         fleet: None,
+        describer: reflection::describer(),
     })
 }
 

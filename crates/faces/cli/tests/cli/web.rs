@@ -7,9 +7,14 @@ use crate::suite::{LONG, STILLWELL, Suite};
 
 /// A run around `stillwell serve` with one generator.
 fn observe(suite: &Suite, generator: &str) -> (Finished, Value) {
+    observe_server(suite, "serve, --address", generator)
+}
+
+/// A run around `stillwell` with `words` and an address.
+fn observe_server(suite: &Suite, words: &str, generator: &str) -> (Finished, Value) {
     let listen = &suite.listen;
     let text = format!(
-        "target:\n  name: server\n  command: [\"{STILLWELL}\", serve, --address, \"{listen}\"]\n  \
+        "target:\n  name: server\n  command: [\"{STILLWELL}\", {words}, \"{listen}\"]\n  \
          ready: {{tcp: \"{listen}\"}}\n\
          phases: {{ready: 10s, warmup: 200ms, measure: 2s}}\n\
          workload:\n  generators:\n    - id: web\n      requests: {generator}\n      \
@@ -74,5 +79,69 @@ fn a_mistake_in_requests_names_its_remedy() {
         let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
         assert!(ended.stderr.contains(message), "{}", ended.stderr);
         assert!(!ended.stderr.contains("payload"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_target_describes_the_calls_of_a_run_by_reflection() {
+    let session = "grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo";
+    let list = r#"'{"listServices": ""} {"fileByFilename": "none"}'"#;
+    for call in [
+        "grpc.health.v1.Health/Check".to_owned(),
+        format!("{session}, json: {list}, messages: 3"),
+    ] {
+        let suite = Suite::alone();
+        let generator = format!(
+            "{{url: \"http://{}/\", grpc: {{method: {call}}}}}",
+            suite.listen
+        );
+        let (ended, summary) = observe_server(&suite, "service, --listen", &generator);
+        assert_eq!(summary["outcome"], "completed", "{}", ended.stderr);
+        let outcomes = summary["figures"]["outcomes"].as_array().unwrap();
+        assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+        assert_eq!(outcomes[0]["outcome"], "ok");
+        assert!(outcomes[0]["count"].as_u64().unwrap() > 100, "{outcomes:?}");
+    }
+}
+
+#[test]
+fn a_call_that_the_target_does_not_describe_ends_the_run_before_its_load() {
+    for (server, keys, message) in [
+        (
+            "service, --listen",
+            "grpc: {method: grpc.health.v1.Healht/Check}",
+            "does not know `grpc.health.v1.Healht`; it offers ",
+        ),
+        (
+            "service, --listen",
+            "grpc: {method: grpc.health.v1.Health/Chek}",
+            "did you mean `Check`?",
+        ),
+        (
+            "service, --listen",
+            "grpc: {method: grpc.health.v1.Health/Check, json: '{\"servise\": \"\"}'}",
+            "field `servise`",
+        ),
+        (
+            "service, --listen",
+            "grpc: {method: grpc.health.v1.Health/Check, messages: 2}",
+            "`messages` is for methods to which the client streams",
+        ),
+        // It waits for the end of a request that has none, as web servers do.
+        (
+            "serve, --address",
+            "connect_timeout: 1s, grpc: {method: grpc.health.v1.Health/Check}",
+            "the server's reflection did not respond within 1s",
+        ),
+    ] {
+        let suite = Suite::alone();
+        let generator = format!("{{url: \"http://{}/\", {keys}}}", suite.listen);
+        let (ended, summary) = observe_server(&suite, server, &generator);
+        assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
+        assert!(
+            ended.stderr.contains(message) || ended.stdout.contains(message),
+            "{ended:?}"
+        );
+        assert!(summary["outcome"]["never_ready"].is_object(), "{summary}");
     }
 }

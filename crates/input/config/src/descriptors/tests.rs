@@ -9,7 +9,7 @@ fn descriptors() -> Descriptors {
 }
 
 /// The file at `path` of a descriptor set, then all that it imports.
-fn described(path: &str) -> Vec<Vec<u8>> {
+pub(crate) fn described(path: &str) -> Vec<Vec<u8>> {
     const SET: &[u8] = include_bytes!("../../../../compat/nighthawk/proto/descriptors.binpb");
     let set = FileDescriptorSet::decode(SET).unwrap();
     let mut wanted = vec![path.to_owned()];

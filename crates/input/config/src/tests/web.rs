@@ -1,18 +1,22 @@
 //! `requests`.
 
-use stillwell_plan::generator::EventsDefault;
-use stillwell_plan::load::{BodyPlan, LoadProtocol, RequestPlan, Spacing};
+use stillwell_plan::generator::{EventsDefault, RequestsPlan};
+use stillwell_plan::load::{BodyPlan, GrpcMessages, LoadProtocol, RequestPlan, Spacing};
 use stillwell_plan::placement::Wanted;
 use stillwell_plan::target::ReadyProbe;
 use stillwell_plan::{RateUnit, TransportPlan};
 use stillwell_units::Nanos;
 
 use super::{experiment, run_plan};
+use crate::descriptors::tests::described;
+use crate::requests::{
+    Reflection, ReflectionFailure, ReflectionFailureKind, ReflectionRequest, described_calls,
+};
 
 /// Every key of `requests`, of which some exclude others.
 pub(super) const EVERY_KEY: &str = "\
 - requests: {url: 'http://a/', method: GET, headers: {a: b}, body: x, file: r, har: h, protocol: http2, poisson: true, burst_size: 2,
-  grpc: {method: a.B/C, descriptors: d, json: '{}', streaming: none, deadline: 1s}}
+  grpc: {method: a.B/C, descriptors: d, json: '{}', streaming: none, deadline: 1s, messages: 2, message_rate: 5/s}}
 - mix: [{path: /a, method: POST, headers: {a: c}, body: y, weight: 2}]
 ";
 
@@ -74,8 +78,24 @@ fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
             "exclude each other",
         ),
         (
-            "{url: 'http://a:1/', grpc: {method: a.B/C}}",
+            "{url: 'http://a:1/', body: abc, grpc: {method: a.B/C}}",
             "nothing describes the method",
+        ),
+        (
+            "{url: 'http://a:1/', grpc: {method: a.B/C, json: '{'}}",
+            "read `json`: EOF",
+        ),
+        (
+            "{url: 'http://a:1/', grpc: {method: a.B/C, streaming: server, messages: 2}}",
+            "`messages` is for methods to which the client streams",
+        ),
+        (
+            "{url: 'http://a:1/', grpc: {method: a.B/C, streaming: none, message_rate: 5/s}}",
+            "`message_rate` is for methods to which the client streams",
+        ),
+        (
+            "{url: 'http://a:1/', grpc: {method: a.B/C, message_rate: often}}",
+            "write messages a second, such as 10/s",
         ),
         (
             "{url: 'http://a:1/', mix: [{}], grpc: {method: a.B/C, streaming: none}}",
@@ -85,6 +105,73 @@ fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
         let error = run_plan(&workload(text)).unwrap_err().to_string();
         assert!(error.contains(message), "{text}: {error}");
         assert!(!error.contains("`payload` is missing"), "{text}: {error}");
+    }
+}
+
+/// Describes the service of a client of Nighthawk, or offers no reflection.
+struct Describes(bool);
+
+impl Reflection for Describes {
+    fn files(&self, request: &ReflectionRequest) -> Result<Vec<Vec<u8>>, ReflectionFailure> {
+        assert_eq!(request.address, "127.0.0.1:1");
+        assert_eq!(request.service, "nighthawk.client.NighthawkService");
+        let names: Vec<&str> = request.headers.iter().map(|header| &*header.0).collect();
+        assert_eq!(names, ["x-token", "grpc-accept-encoding"]);
+        match self.0 {
+            true => Ok(described("api/client/service.proto")),
+            false => Err(ReflectionFailure::new(
+                ReflectionFailureKind::NotOffered,
+                "the server offers no reflection",
+            )),
+        }
+    }
+}
+
+#[test]
+fn the_server_describes_calls_without_descriptors_when_the_run_starts() {
+    let plan = |call: &str| {
+        let text = format!(
+            "{{url: 'http://127.0.0.1:1/', headers: {{X-Token: a, te: trailers}}, grpc: {{method: \
+             nighthawk.client.NighthawkService/{call}}}}}"
+        );
+        let loaded = run_plan(&workload(&text)).unwrap_or_else(|errors| panic!("{errors}"));
+        match &loaded.plan.generators[0].transport {
+            TransportPlan::Requests(plan) => RequestsPlan::clone(plan),
+            transport => panic!("{transport:?}"),
+        }
+    };
+    for (keys, messages, count, every) in [
+        ("", 1, 1, None),
+        (", json: '{} {}'", 2, 2, None),
+        (
+            ", json: '{} {}', messages: 5, message_rate: 10/s",
+            2,
+            5,
+            Some(Nanos::from_millis(100)),
+        ),
+    ] {
+        let plan = plan(&format!("ExecutionStream{keys}, deadline: 1s"));
+        assert!(plan.undescribed_call().is_some());
+        let described = described_calls(&plan, &Describes(true)).unwrap();
+        assert!(described.undescribed_call().is_none());
+        let BodyPlan::Grpc(call) = &described.endpoint().requests[0].body else {
+            panic!("{described:?}");
+        };
+        assert_eq!(
+            call.messages,
+            GrpcMessages::Given(vec![Vec::new(); messages])
+        );
+        assert_eq!((call.count, call.every), (count, every));
+        assert!(call.server_streams && call.deadline == Some(Nanos::SECOND));
+    }
+    for (call, offers, message) in [
+        ("ExecutionStrem", true, "did you mean `ExecutionStream`?"),
+        ("ExecutionStream, json: '{\"a\": 1}'", true, "read `json`: "),
+        ("ExecutionStream", false, "give `descriptors`"),
+    ] {
+        let error = described_calls(&plan(call), &Describes(offers)).unwrap_err();
+        let error = format!("{error:?}");
+        assert!(error.contains(message), "{call}: {error}");
     }
 }
 

@@ -369,6 +369,7 @@ fn options(input: &LoadReportInput<'_>) -> LoadOptions {
             Some(BodyPlan::Grpc(call)) => match &call.messages {
                 GrpcMessages::Given(all) => all.first().map_or(0, |message| message.len() as u64),
                 GrpcMessages::Payload(payload) => payload.blocks.maximum().bytes(),
+                GrpcMessages::Typed(_) => 0,
             },
             Some(BodyPlan::None) | None => 0,
         },

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use stillwell_units::{Scheme, Target};
 
-use crate::load::{ClientPlan, EndpointPlan, LoadPlanError, Routes, Spacing, check_requests};
+use crate::load::{
+    BodyPlan, ClientPlan, EndpointPlan, GrpcMessages, GrpcPlan, LoadPlanError, Routes, Spacing,
+    check_requests,
+};
 
 /// HTTP requests to one address.
 ///
@@ -71,6 +74,32 @@ impl RequestsPlan {
     #[must_use]
     pub const fn spacing(&self) -> Spacing {
         self.spacing
+    }
+
+    /// Returns the call that the server describes when the run starts, if there is one.
+    #[must_use]
+    pub fn undescribed_call(&self) -> Option<&GrpcPlan> {
+        let bodies = self.endpoint.requests.iter().map(|request| &request.body);
+        bodies
+            .filter_map(|body| match body {
+                BodyPlan::Grpc(call) => Some(call),
+                _ => None,
+            })
+            .find(|call| matches!(call.messages, GrpcMessages::Typed(_)))
+    }
+
+    /// The same requests with `call` for the one that was not described.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn described(mut self, call: &GrpcPlan) -> Result<Self, LoadPlanError> {
+        for request in &mut self.endpoint.requests {
+            if let BodyPlan::Grpc(undescribed) = &mut request.body {
+                undescribed.clone_from(call);
+            }
+        }
+        check_requests(std::slice::from_ref(&self.endpoint), &self.client, 1)?;
+        Ok(self)
     }
 
     /// Routes of the requests, which have the same names for each variant.

@@ -32,4 +32,15 @@ pub enum GrpcMessages {
     Given(Vec<Vec<u8>>),
     /// The blocks of a payload.
     Payload(PayloadPlan),
+    /// As they were typed: the server describes the method when the run starts.
+    Typed(TypedMessages),
+}
+
+/// Messages of a method that is not described yet.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TypedMessages {
+    /// JSON values, at least one; `None` for an empty message.
+    pub json: Option<String>,
+    /// Messages in each call, if not all of them once.
+    pub count: Option<u64>,
 }

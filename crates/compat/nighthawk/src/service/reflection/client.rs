@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::wire::{Schema, UnknownFields};
 use serde_json::{Value, json};
 use stillwell_http::protobuf::fields;
+use stillwell_units::Nanos;
 
 use crate::service::grpc::{CallFailed, Channel, ChannelError, ClientCall, StatusCode};
 
@@ -33,6 +34,12 @@ pub enum ReflectionError {
     /// The call failed.
     #[error("request the server's reflection")]
     Channel(#[from] ChannelError),
+    /// It does not answer.
+    #[error("the server's reflection did not respond within {after}")]
+    TimedOut {
+        /// Time limit.
+        after: Nanos,
+    },
     /// It answers something else.
     #[error("the server's reflection sent an invalid response: {problem}")]
     Foreign {

@@ -13,12 +13,12 @@ use stillwell_plan::load::{LoadPlanParts, PredicatePlan, StatsPagePlan};
 use stillwell_scope::permitted_cpus;
 use stillwell_units::{RunId, Seed};
 
-use super::reflection::Reflected;
 use crate::arguments::{
     LoadArguments, LoadGrpcArguments, LoadRequestArguments, LoadShapeArguments, LoadStatsArguments,
     LoadTlsArguments, LoadTraceArguments, LoadTunnelArguments,
 };
 use crate::command::random::random;
+use crate::command::reflection::Reflected;
 use crate::paint::Paint;
 
 /// The plan of `arguments`.

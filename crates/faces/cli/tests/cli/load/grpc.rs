@@ -160,7 +160,7 @@ fn what_cannot_be_called_says_what_to_do() {
             CHECK,
             vec!["--timeout=1s"],
             2,
-            "it did not respond in time",
+            "the server's reflection did not respond within 1s",
         ),
         (
             &"http://127.0.0.1:1".to_owned(),

@@ -14,8 +14,8 @@ use crate::MethodName;
 use crate::element::{Element, Field, Shape, TEXT_MAP, concat, optional, required};
 use crate::files::{EntryKind, resolve};
 use crate::requests::{
-    GrpcSpec, Header, MixedRequest, RequestOrigin, RequestSpec, Streaming, endpoint_of,
-    endpoint_of_calls, read_requests_file,
+    GrpcSpec, Header, MessageRate, MixedRequest, RequestOrigin, RequestSpec, Streaming,
+    endpoint_of, endpoint_of_calls, read_requests_file,
 };
 
 const PROTOCOLS: [(&str, LoadProtocol); 3] = [
@@ -71,12 +71,14 @@ const CALL: Element = Element {
         optional(
             "descriptors",
             Shape::Text,
-            "Descriptor set that describes the method, from `protoc --include_imports -o FILE`.",
+            "Descriptor set that describes the method, from `protoc --include_imports -o FILE`; by default \
+             the server describes it by reflection when a run starts.",
         ),
         optional(
             "json",
             Shape::Text,
-            "The message as JSON, or `@FILE` with it. Several JSON values make calls that take turns.",
+            "The message as JSON, or `@FILE` with it. Several JSON values make calls that take turns; with \
+             client streaming, each call sends all of them.",
         ),
         optional(
             "streaming",
@@ -87,6 +89,16 @@ const CALL: Element = Element {
             "deadline",
             Shape::Like("500ms"),
             "Time limit of a call, which the server receives as well.",
+        ),
+        optional(
+            "messages",
+            Shape::Whole,
+            "Messages of each call with client streaming; all messages once by default.",
+        ),
+        optional(
+            "message_rate",
+            Shape::Like("10/s"),
+            "Rate of the messages in each call; as fast as the server accepts by default.",
         ),
     ],
     one_of: &[],
@@ -230,6 +242,18 @@ fn read_call(context: &ReadContext<'_>, node: &Node) -> Option<(MethodName, Grpc
     let descriptors = map.take("descriptors");
     let descriptors = descriptors.map(|node| context.existing(node, EntryKind::File));
     let json = map.take("json").map(|node| read_body(context, node));
+    let messages = map.take("messages");
+    let messages = messages.map(|node| reader.whole(node, 1, u64::MAX));
+    let every = map.take("message_rate").map(|node| {
+        let rate = reader.text(node)?.parse::<MessageRate>();
+        match rate {
+            Ok(rate) => Some(rate.0),
+            Err(message) => {
+                reader.report(reader.error(code::BAD_VALUE, node.span, message));
+                None
+            }
+        }
+    });
     let grpc = GrpcSpec {
         json: json.map_or(Some(None), |json| json.map(Some))?,
         descriptors: match descriptors {
@@ -238,6 +262,8 @@ fn read_call(context: &ReadContext<'_>, node: &Node) -> Option<(MethodName, Grpc
         },
         streaming: streaming.map_or(Some(None), |streaming| streaming.map(Some))?,
         deadline: deadline.map_or(Some(None), |deadline| deadline.map(Some))?,
+        messages: messages.map_or(Some(None), |messages| messages.map(Some))?,
+        message_every: every.map_or(Some(None), |every| every.map(Some))?,
         ..GrpcSpec::default()
     };
     Some((method?, grpc))

@@ -1,11 +1,15 @@
 //! Reads methods of servers by gRPC reflection.
 
+use std::error::Error;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use stillwell_config::requests::{
-    Reflection, ReflectionFailure, ReflectionFailureKind, ReflectionRequest,
+    Reflection, ReflectionFailure, ReflectionFailureKind, ReflectionRequest, described_calls,
 };
 use stillwell_nighthawk::service::{Channel, ChannelError, ReflectionError, reflected_files};
+use stillwell_plan::generator::RequestsPlan;
+use stillwell_run::{CallDescriber, DescribeCalls};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 use tokio::time::timeout;
@@ -14,6 +18,17 @@ const CLOSE_MAX: Nanos = Nanos::from_secs(1);
 
 /// Reflection over a connection of its own, on a thread of its own.
 pub(super) struct Reflected;
+
+/// Returns the source of descriptions of calls for runs.
+pub(super) fn describer() -> CallDescriber {
+    CallDescriber::new(Arc::new(Reflected))
+}
+
+impl DescribeCalls for Reflected {
+    fn described(&self, plan: &RequestsPlan) -> Result<RequestsPlan, Box<dyn Error + Send + Sync>> {
+        Ok(described_calls(plan, self)?)
+    }
+}
 
 impl Reflection for Reflected {
     fn files(&self, request: &ReflectionRequest) -> Result<Vec<Vec<u8>>, ReflectionFailure> {
@@ -35,7 +50,7 @@ impl Reflection for Reflected {
 fn files(request: ReflectionRequest) -> Result<Vec<Vec<u8>>, ReflectionError> {
     let foreign = |problem: String| ReflectionError::Foreign { problem };
     let (sender, answers) = sync_channel(1);
-    let limit = request.timeout.as_duration();
+    let after = request.timeout;
     let mut scope = Scope::new(&Token::new());
     let ask = async move {
         let channel = Channel::new(&request.address, request.tls.as_ref())?;
@@ -44,10 +59,8 @@ fn files(request: ReflectionRequest) -> Result<Vec<Vec<u8>>, ReflectionError> {
         reflected_files(&channel, &headers, &request.service).await
     };
     let started = scope.worker(Place::default(), "reflection", move |_| async move {
-        let late = || ReflectionError::Foreign {
-            problem: "it did not respond in time".to_owned(),
-        };
-        let answer = timeout(limit, ask).await.unwrap_or_else(|_| Err(late()));
+        let late = |_| Err(ReflectionError::TimedOut { after });
+        let answer = timeout(after.as_duration(), ask).await.unwrap_or_else(late);
         // The receiver waits for it.
         sender.send(answer).unwrap_or_default();
         Ok(())
