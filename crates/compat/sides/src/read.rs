@@ -12,6 +12,7 @@ use stillwell_lading::capture::{CaptureRun, LadingFormat, SeriesWanted, read_lad
 use stillwell_others::results::{
     Column, Figure, ResultTool, is_load_csv, parse_columns, parse_inline, read_result,
 };
+use stillwell_units::human::counted;
 use stillwell_verdict::RunSummary;
 use stillwell_verdict::across::{SavedRun, listed};
 
@@ -21,6 +22,7 @@ use self::pages::reported_runs;
 pub(crate) use self::pages::{data_of, is_page};
 use crate::SideOptions;
 use crate::goals;
+use crate::saved_load::{is_scenario, scenario};
 
 /// The name of a column that has none.
 pub(crate) const UNNAMED: &str = "value";
@@ -209,9 +211,13 @@ impl<'a> SideReader<'a> {
         };
         if reported.confirmations > 0 {
             self.remarks.push(format!(
-                "{}: {} runs that confirmed what a search had found are not part of it",
+                "{}: {} not part of it",
                 path.display(),
-                reported.confirmations
+                counted(
+                    reported.confirmations,
+                    "run that confirmed what a search had found is",
+                    "runs that confirmed what a search had found are"
+                )
             ));
         }
         let runs = reported.runs.into_iter();
@@ -349,7 +355,14 @@ fn read_json(text: &str, path: &Path) -> anyhow::Result<Vec<Run>> {
     if let Ok(summary) = serde_json::from_str::<RunSummary>(text) {
         return Ok(vec![run_of(SavedRun::new(summary), path)]);
     }
-    let result = read_result(text).with_context(|| format!("read {}", path.display()))?;
+    let read = || format!("read {}", path.display());
+    let result = match serde_json::from_str(text) {
+        Ok(value) if is_scenario(&value) => {
+            read_result(&scenario(text).with_context(read)?.summary().to_json())
+        }
+        _ => read_result(text),
+    };
+    let result = result.with_context(read)?;
     Ok(vec![Run {
         label: path.display().to_string(),
         experiment: None,
@@ -409,7 +422,12 @@ fn drop_repeated(runs: &mut Vec<Run>, remarks: &mut Vec<String>) {
     let dropped = before - runs.len();
     if dropped > 0 {
         remarks.push(format!(
-            "{dropped} captures were skipped: their runs are also in another file"
+            "{} in another file as well",
+            counted(
+                dropped,
+                "capture was skipped: its run is",
+                "captures were skipped: their runs are"
+            )
         ));
     }
 }

@@ -9,6 +9,7 @@ use stillwell_metric::Outcome;
 use stillwell_nighthawk::{Output, Quantity, Statistic, WorkerResult, parse_timestamp};
 use stillwell_others::results::{behind_logs, is_load_csv, load_csv};
 use stillwell_report::load::{BRIEF_LOAD_SCHEMA, BriefLoad, BriefTimes, read_load_json};
+use stillwell_report::{SCENARIO_SCHEMA, ScenarioReport};
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::read::{data_of, is_page, text_of};
@@ -52,6 +53,9 @@ fn of_text(text: &str) -> anyhow::Result<BriefLoad> {
 
 fn of_json(text: &str) -> anyhow::Result<BriefLoad> {
     let value: Value = serde_json::from_str(text).context("it is not complete JSON")?;
+    if is_scenario(&value) {
+        return scenario(text).map(|report| report.summary());
+    }
     if value["schema"] == BRIEF_LOAD_SCHEMA {
         return serde_json::from_value(value).context("it is not the summary of a load");
     }
@@ -62,6 +66,17 @@ fn of_json(text: &str) -> anyhow::Result<BriefLoad> {
         return of_fortio(&value);
     }
     Ok(BriefLoad::of(&read_load_json(text)?))
+}
+
+/// Returns true if `value` is the result of a scenario.
+pub(crate) fn is_scenario(value: &Value) -> bool {
+    value["schema"] == SCENARIO_SCHEMA
+}
+
+/// Reads the result of a scenario.
+pub(crate) fn scenario(text: &str) -> anyhow::Result<ScenarioReport> {
+    let report = ScenarioReport::parse(text).map_err(anyhow::Error::msg);
+    report.context("it is not the result of a scenario of this version")
 }
 
 /// Returns a load without figures; its command names the tool.

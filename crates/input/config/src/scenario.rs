@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_plan::RateShape;
+use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::scenario::{
     FlowPlan, ScenarioLoadPlan, ScenarioPlan, ScenarioStepPlan, TakeFrom, TakePlan, TextPart,
     TextTemplate, UsersPlan, VariablePlan,
@@ -40,6 +41,8 @@ pub struct ScenarioFlags {
     pub duration: Option<Nanos>,
     /// Threads of the generator.
     pub threads: u16,
+    /// Protocol of the connections: HTTP/1.1 or HTTP/2.
+    pub protocol: LoadProtocol,
     /// Timeout of a request.
     pub timeout: Nanos,
     /// Timeout of connecting.
@@ -63,6 +66,7 @@ pub fn load_scenario(
         let connection = ConnectionSettings {
             url: flags.url.clone(),
             is_to_target: false,
+            protocol: flags.protocol,
             timeout: flags.timeout,
             connect_timeout: flags.connect_timeout,
             tls: crate::requests::tls_plan(&flags.tls),
@@ -146,6 +150,7 @@ pub(crate) struct ConnectionSettings {
     pub(crate) url: Option<String>,
     /// True if the base URL is that of the target of a run.
     pub(crate) is_to_target: bool,
+    pub(crate) protocol: LoadProtocol,
     pub(crate) timeout: Nanos,
     pub(crate) connect_timeout: Nanos,
     pub(crate) tls: ClientTlsPlan,
@@ -215,6 +220,7 @@ impl ScenarioContext<'_> {
             tls_host: None,
             tls: connection.tls,
             is_to_target: connection.is_to_target,
+            protocol: connection.protocol,
             timeout: connection.timeout,
             connect_timeout: connection.connect_timeout,
             variables: names.variables,

@@ -54,7 +54,7 @@ pub use json::{REPORT_SCHEMA, json};
 pub use profiles::TargetProfiles;
 pub use run::{RunReport, overlaid_runs, run_curves, run_terminal};
 pub use scenario::{
-    SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioThreshold, ScenarioTimes, ScenarioUsers,
+    SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioThreshold, ScenarioUsers,
     render_scenario,
 };
 pub use style::Style;

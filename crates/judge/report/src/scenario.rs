@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use stillwell_units::human::{count, nanos};
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::document::{Block, Cell, Column, Document, Sign, Table, Text};
-use crate::load::BriefWarning;
-use crate::{Format, Style, words};
+use crate::load::{BRIEF_LOAD_SCHEMA, BriefLoad, BriefRoute, BriefTimes, BriefWarning};
+use crate::{Format, FullReport, Style, words};
 
 /// Names the shape of the JSON; keys are added within a version and never removed.
 pub const SCENARIO_SCHEMA: &str = "stillwell/scenario-summary/v1";
@@ -29,6 +28,21 @@ pub struct ScenarioReport {
     pub target: String,
     /// Users, for readers.
     pub load: String,
+    /// `HTTP/1.1` or `HTTP/2`.
+    #[serde(default)]
+    pub protocol: String,
+    /// True if users arrive at a rate.
+    #[serde(default)]
+    pub open_loop: bool,
+    /// Threads of the generator.
+    #[serde(default)]
+    pub workers: u32,
+    /// Maximum number of users at a time; each has a connection.
+    #[serde(default)]
+    pub users_max: u32,
+    /// Wall clock at the start: milliseconds since 1970.
+    #[serde(default)]
+    pub started_wall_millis: Option<u64>,
     /// Length of the measured time, in seconds.
     pub duration: f64,
     /// Number of users by their end.
@@ -42,7 +56,7 @@ pub struct ScenarioReport {
     /// Steps, in the order of flows and steps.
     pub steps: Vec<ScenarioStep>,
     /// Latency of all steps together.
-    pub latency: Option<ScenarioTimes>,
+    pub latency: Option<BriefTimes>,
     /// Strictness of the limits: `strict`, `normal` or `off`.
     pub validity: String,
     /// False if a warning says that the generator distorted the result.
@@ -97,44 +111,89 @@ pub struct ScenarioStep {
     /// Responses by status code.
     pub status_codes: BTreeMap<u16, u64>,
     /// Time from the moment at which the step was due to the end of its response.
-    pub latency: Option<ScenarioTimes>,
+    pub latency: Option<BriefTimes>,
 }
 
-/// A distribution of times, in seconds.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct ScenarioTimes {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Maximum.
-    pub max: f64,
-}
-
-impl ScenarioTimes {
-    /// Returns the figures of `histogram` in nanoseconds, unless it is empty.
-    #[must_use]
-    pub fn of(histogram: &Histogram<u64>) -> Option<Self> {
-        if histogram.is_empty() {
-            return None;
+impl ScenarioReport {
+    /// Reads a report that was written as JSON.
+    ///
+    /// # Errors
+    /// A sentence fragment: `text` is no report of a scenario, or one of an earlier version.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let report: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        match report.schema == SCENARIO_SCHEMA {
+            true => Ok(report),
+            false => Err(format!("its schema is not {SCENARIO_SCHEMA}")),
         }
-        let at = |share| seconds(histogram.value_at_quantile(share));
-        Some(Self {
-            mean: histogram.mean() / 1e9,
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            max: seconds(histogram.max()),
-        })
+    }
+
+    /// Returns the figures of a load, in which each step is a route.
+    #[must_use]
+    pub fn summary(&self) -> BriefLoad {
+        let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
+        let mut status_codes: BTreeMap<u16, u64> = BTreeMap::new();
+        let errors = self.steps.iter().map(|step| step.errors).sum();
+        outcomes.insert("ok".to_owned(), self.requests.saturating_sub(errors));
+        for step in &self.steps {
+            for (reason, count) in &step.failures {
+                *outcomes.entry(reason.clone()).or_default() += count;
+            }
+            for (status, count) in &step.status_codes {
+                *status_codes.entry(*status).or_default() += count;
+            }
+        }
+        let routes = self.steps.iter().map(|step| BriefRoute {
+            name: label(step),
+            requests: step.requests,
+            error_share: share(step.errors, step.requests),
+            status_codes: step.status_codes.clone(),
+            latency: step.latency.clone(),
+            service_time: None,
+            first_byte: None,
+        });
+        BriefLoad {
+            schema: BRIEF_LOAD_SCHEMA.to_owned(),
+            version: self.version.clone(),
+            command: self.command.clone(),
+            seed: self.seed.clone(),
+            // Loads with other users are not compared with each other.
+            targets: vec![format!("{}: {}", self.target, self.load)],
+            protocol: self.protocol.clone(),
+            open_loop: self.open_loop,
+            workers: self.workers,
+            connections: self.users_max,
+            started_wall_millis: self.started_wall_millis,
+            duration: self.duration,
+            requests: self.requests,
+            requests_per_second: self.requests_per_second,
+            requested_per_second: None,
+            requests_not_sent: 0,
+            error_share: self.error_share,
+            outcomes,
+            status_codes,
+            routes: routes.collect(),
+            bytes_received: 0,
+            bytes_sent: 0,
+            latency: self.latency.clone(),
+            service_time: None,
+            first_byte: None,
+            connect: None,
+            tls_handshake: None,
+            validity: self.validity.clone(),
+            reliable: self.reliable,
+            warnings: self.warnings.clone(),
+            ended_because: String::new(),
+        }
     }
 }
 
-fn seconds(nanoseconds: u64) -> f64 {
-    Nanos::new(nanoseconds).as_secs_f64()
+impl From<&ScenarioReport> for FullReport {
+    fn from(report: &ScenarioReport) -> Self {
+        Self {
+            document: document(report),
+            data: scenario_json(report),
+        }
+    }
 }
 
 /// Returns the report in a form of reports.
@@ -221,7 +280,7 @@ fn table(report: &ScenarioReport) -> Table {
     let numbers = ["requests", "errors", "p50", "p90", "p99", "max"];
     columns.extend(numbers.map(Column::of_numbers));
     let rows = report.steps.iter().map(|step| {
-        let time = |value: fn(&ScenarioTimes) -> f64| match &step.latency {
+        let time = |value: fn(&BriefTimes) -> f64| match &step.latency {
             None => Cell::default(),
             Some(times) => {
                 let value = value(times);

@@ -9,6 +9,7 @@ mod context;
 mod exchange;
 mod extract;
 mod generator;
+mod http2;
 mod result;
 mod user;
 
@@ -35,6 +36,9 @@ pub enum ScenarioError {
     /// TLS that cannot be configured.
     #[error("prepare TLS")]
     Tls(#[from] TlsError),
+    /// A protocol that users do not speak.
+    #[error("send requests of users over HTTP/3: use HTTP/1.1 or HTTP/2")]
+    Http3,
     /// A regular expression that is none.
     #[error("read a regular expression of step {step}")]
     Regex {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stillwell_units::{Nanos, Scheme, Seed, Target};
 
-use crate::load::Routes;
+use crate::load::{LoadProtocol, Routes};
 use crate::tls::ClientTlsPlan;
 
 /// Steps that users follow, and where they send requests. Each user has a connection.
@@ -24,6 +24,9 @@ pub struct ScenarioPlan {
     /// True if the base URL is that of the target, which may change with the variant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_to_target: bool,
+    /// Protocol of the connections.
+    #[serde(default = "http1")]
+    pub protocol: LoadProtocol,
     /// Timeout of a request.
     pub timeout: Nanos,
     /// Timeout of connecting.
@@ -38,6 +41,11 @@ pub struct ScenarioPlan {
     pub columns: Vec<usize>,
     /// Flows, at least one.
     pub flows: Vec<FlowPlan>,
+}
+
+/// The protocol of records of earlier versions.
+const fn http1() -> LoadProtocol {
+    LoadProtocol::Http1
 }
 
 /// A scenario as a load by itself.

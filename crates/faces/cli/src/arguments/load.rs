@@ -99,7 +99,7 @@ pub(crate) struct LoadArguments {
         conflicts_with_all = [
             "rate", "requests", "closed_loop", "termination_predicate",
             "failure_predicate", "keep_going", "capture", "label",
-            "connections", "cpus", "protocol", "streams", "spacing", "method", "header", "body",
+            "connections", "cpus", "streams", "spacing", "method", "header", "body",
             "requests_file", "har", "request_source", "grpc_method", "connect_late",
             "prefetch_connections", "connect_over", "max_requests_per_connection",
             "connection_reuse", "address_family", "idle_strategy", "tunnel_uri", "stats_sink",

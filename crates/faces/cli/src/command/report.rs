@@ -9,7 +9,8 @@ use stillwell_config::requests::read_text;
 use stillwell_experiment::{Results, host_facts};
 use stillwell_report::load::{BriefLoad, LoadReport, LoadReportInput, load_report, read_load_json};
 use stillwell_report::{
-    CapacityJsonError, FullReport, RunReport, SuiteProblem, SuiteReport, TargetProfiles,
+    CapacityJsonError, FullReport, RunReport, ScenarioReport, SuiteProblem, SuiteReport,
+    TargetProfiles,
     read_capacity_json,
 };
 use stillwell_sides::read_saved_load;
@@ -133,6 +134,9 @@ fn saved_file(path: &Path) -> Result<FullReport, CommandError> {
     let text = read_text(path).map_err(|error| CommandError::new(Exit::Usage, error))?;
     if let Ok(brief) = serde_json::from_str::<BriefLoad>(&text) {
         return Ok(FullReport::from(&brief));
+    }
+    if let Ok(scenario) = ScenarioReport::parse(&text) {
+        return Ok(FullReport::from(&scenario));
     }
     let refused = |error: String| {
         CommandError::new(Exit::Usage, anyhow::anyhow!("{}: {error}", path.display()))

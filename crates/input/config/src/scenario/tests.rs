@@ -9,6 +9,7 @@ fn flags() -> ScenarioFlags {
         warmup: Nanos::ZERO,
         duration: None,
         threads: 1,
+        protocol: LoadProtocol::Http1,
         timeout: Nanos::SECOND,
         connect_timeout: Nanos::SECOND,
         tls: TlsSpec::default(),

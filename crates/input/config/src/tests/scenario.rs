@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::placement::Wanted;
 use stillwell_plan::{GeneratorPlan, RateShape, RateUnit, TransportPlan};
 
@@ -10,7 +11,7 @@ use crate::RunOverrides;
 
 /// Every key of `scenario`, of which some exclude others.
 pub(super) const EVERY_KEY: &str = "\
-- scenario: {file: f, url: 'http://a/', timeout: 1s, connect_timeout: 1s, insecure: true, ca: c, users: 1, arrivals: 1/s,
+- scenario: {file: f, url: 'http://a/', protocol: http2, timeout: 1s, connect_timeout: 1s, insecure: true, ca: c, users: 1, arrivals: 1/s,
   users_max: 2, variables: {a: b}, data: d, headers: {a: b}, flows: [{name: f, weight: 2, steps: []}],
   steps: [{name: a, method: GET, path: /, headers: {}, body: b, think: 1s, check: {status: 200, contains: a},
     take: {v: {json: /a, header: h, regex: r}}}]}
@@ -55,6 +56,12 @@ fn users_of_a_scenario_file_are_the_connections_and_the_rate_of_a_generator() {
     assert_eq!((plan.base.as_str(), plan.rows.len()), ("/shop", 2));
     assert_eq!(plan.routes().names(), ["log in", "list items"]);
 
+    let http2 = read("scenario: {file: shop.yaml, protocol: http2}", SCENARIO).unwrap();
+    let TransportPlan::Scenario(plan) = &http2.transport else {
+        panic!("{http2:?}");
+    };
+    assert_eq!(plan.protocol, LoadProtocol::Http2);
+
     let open = SCENARIO.replace("users: 3", "arrivals: 50/s\n  users_max: 20");
     let open = read("scenario: {file: shop.yaml, timeout: 1s}", &open).unwrap();
     assert_eq!(open.concurrency.connections(), 20);
@@ -97,6 +104,16 @@ fn mistakes_of_a_scenario_are_reported_where_they_are() {
             "{scenario: shop.yaml, payload: ascii}",
             SCENARIO,
             "no payload is sent",
+        ),
+        (
+            "scenario: {file: shop.yaml, protocol: http3}",
+            SCENARIO,
+            "users of a scenario do not send requests over HTTP/3",
+        ),
+        (
+            "scenario: {file: shop.yaml, protocol: h2}",
+            SCENARIO,
+            "http1, http2",
         ),
         (
             "scenario: {steps: [{name: a, path: /}]}",

@@ -5,6 +5,7 @@ mod point;
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stillwell_metric::Outcome;
@@ -163,6 +164,30 @@ pub struct BriefWarning {
     pub text: String,
     /// True if the result is unreliable because of it.
     pub unreliable: bool,
+}
+
+impl BriefTimes {
+    /// Returns the figures of `histogram` in nanoseconds, unless it is empty.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Option<Self> {
+        if histogram.is_empty() {
+            return None;
+        }
+        let seconds = |value: u64| Nanos::new(value).as_secs_f64();
+        let at = |share: f64| seconds(histogram.value_at_quantile(share));
+        Some(Self {
+            count: histogram.len(),
+            min: seconds(histogram.min()),
+            mean: histogram.mean() / 1e9,
+            p50: at(0.5),
+            p75: at(0.75),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: seconds(histogram.max()),
+        })
+    }
 }
 
 impl BriefLoad {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::scenario::ScenarioPlan;
 use stillwell_plan::tls::{Alpn, ClientTlsPlan};
 use stillwell_units::{Moment, Nanos, Seed, as_usize};
@@ -28,12 +29,17 @@ pub(super) struct PreparedUsers {
 impl PreparedUsers {
     /// Prepares TLS and the steps of `plan`. Opens nothing.
     pub(super) fn new(plan: ScenarioPlan) -> Result<Self, ScenarioError> {
+        let alpn = match plan.protocol {
+            LoadProtocol::Http1 => Alpn::Http1,
+            LoadProtocol::Http2 => Alpn::Http2,
+            LoadProtocol::Http3 => return Err(ScenarioError::Http3),
+        };
         let endpoint = match &plan.tls_host {
             None => Endpoint::tcp(plan.address.clone()),
             Some(host) => Endpoint::Tls {
                 address: plan.address.clone(),
                 tls: ClientTls::new(&ClientTlsPlan {
-                    alpn: vec![Alpn::Http1],
+                    alpn: vec![alpn],
                     ..plan.tls.clone()
                 })?,
                 host: host.clone(),

@@ -5,7 +5,9 @@ use std::pin::Pin;
 
 use stillwell_http::{H1ResponseEvent, ResponseParser};
 use stillwell_metric::Outcome;
-use stillwell_plan::scenario::{TextPart, TextTemplate};
+use stillwell_plan::load::LoadProtocol;
+use stillwell_plan::scenario::{ScenarioPlan, ScenarioStepPlan, TextPart, TextTemplate};
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::{clock, explain};
 use tokio::io::AsyncWrite as _;
 use tokio::time::timeout;
@@ -37,11 +39,11 @@ impl StepError {
         }
     }
 
-    fn lost(error: &io::Error) -> Self {
+    pub(super) fn lost(error: &io::Error) -> Self {
         Self::new(StepFailure::ConnectionLost, error.to_string())
     }
 
-    fn timed_out(_: Outcome) -> Self {
+    pub(super) fn timed_out(_: Outcome) -> Self {
         Self::new(
             StepFailure::TimedOut,
             "no response within the timeout".to_owned(),
@@ -50,10 +52,10 @@ impl StepError {
 }
 
 /// An exchange that failed.
-struct Broken {
-    error: StepError,
+pub(super) struct Broken {
+    pub(super) error: StepError,
     /// Nothing came back.
-    is_unanswered: bool,
+    pub(super) is_unanswered: bool,
 }
 
 impl User {
@@ -63,7 +65,11 @@ impl User {
         context: &UserContext,
         step: &PreparedStep,
     ) -> Result<u16, StepError> {
-        self.write_request(context, step)?;
+        self.request_bytes = 0;
+        match context.plan.protocol {
+            LoadProtocol::Http2 => self.encode_request(context, step)?,
+            LoadProtocol::Http1 | LoadProtocol::Http3 => self.write_request(context, step)?,
+        }
         let is_reused = self.connection.is_some();
         self.connect(context).await?;
         let answered = self.exchange(context, step).await;
@@ -100,6 +106,14 @@ impl User {
             failed(text, Outcome::ConnectTimedOut)
         })?;
         let connected = connected.map_err(|error| failed(explain(&error), error.outcome()))?;
+        let handshake = connected.handshake();
+        if context.plan.protocol == LoadProtocol::Http2 {
+            if handshake.is_some_and(|agreed| agreed.alpn != Some(Alpn::Http2)) {
+                let text = format!("{} does not speak HTTP/2 over TLS", context.plan.address);
+                return Err(failed(text, Outcome::HandshakeFailed));
+            }
+            self.http2.begin();
+        }
         self.connection = Some(connected);
         self.parser = ResponseParser::new();
         Ok(())
@@ -113,6 +127,12 @@ impl User {
         let sent = clock::now();
         self.sent = Some(sent);
         self.alarm.deadline = sent + context.plan.timeout;
+        self.body.clear();
+        self.headers.clear();
+        if context.plan.protocol == LoadProtocol::Http2 {
+            return self.exchange_http2(step).await;
+        }
+        self.request_bytes = self.output.len();
         if step.plan.method == "HEAD" {
             self.parser.answers_head();
         }
@@ -121,8 +141,6 @@ impl User {
             error,
             is_unanswered: true,
         })?;
-        self.body.clear();
-        self.headers.clear();
         let mut is_unanswered = true;
         let received = self.receive(step, &mut is_unanswered).await;
         received.map_err(|error| Broken {
@@ -204,7 +222,6 @@ impl User {
         status: &mut u16,
         keep_alive: &mut bool,
     ) -> Result<bool, StepError> {
-        let malformed = |text: String| StepError::new(StepFailure::Malformed, text);
         let mut read = 0;
         loop {
             let (cookies, headers) = (&mut self.cookies, &mut self.headers);
@@ -229,11 +246,7 @@ impl User {
                     *keep_alive = head.keep_alive;
                 }
                 Some(H1ResponseEvent::Body(part)) if step.needs_body => {
-                    if self.body.len() + part.len() > BODY_BYTES_MAX {
-                        let text = format!("a body of more than {BODY_BYTES_MAX} bytes");
-                        return Err(malformed(text));
-                    }
-                    self.body.extend_from_slice(part);
+                    add_body(&mut self.body, part)?;
                 }
                 Some(H1ResponseEvent::Body(_)) => {}
                 Some(H1ResponseEvent::End) => {
@@ -261,10 +274,7 @@ impl User {
         output.clear();
         output.extend_from_slice(plan.method.as_bytes());
         output.push(b' ');
-        let from = output.len();
-        output.extend_from_slice(context.plan.base.as_bytes());
-        fill(&plan.path, values, output);
-        encode_path(output, from);
+        append_path(&context.plan, plan, values, output);
         output.extend_from_slice(b" HTTP/1.1\r\nhost: ");
         output.extend_from_slice(context.plan.authority.as_bytes());
         for (name, value) in &plan.headers {
@@ -281,15 +291,9 @@ impl User {
                 return Err(StepError::new(StepFailure::Value, text));
             }
         }
-        for (index, (name, value)) in cookies.iter().enumerate() {
-            let before: &[u8] = if index == 0 { b"\r\ncookie: " } else { b"; " };
-            output.extend_from_slice(before);
-            output.extend_from_slice(name.as_bytes());
-            output.push(b'=');
-            output.extend_from_slice(value.as_bytes());
-        }
+        write_cookies(cookies, b"\r\ncookie: ", output);
         let length: usize = parts(&plan.body, values).map(str::len).sum();
-        if length > 0 || matches!(plan.method.as_str(), "POST" | "PUT" | "PATCH") {
+        if length > 0 || sends_length(&plan.method) {
             // A vector takes every byte.
             drop(write!(output, "\r\ncontent-length: {length}"));
         }
@@ -310,7 +314,50 @@ pub(super) fn parts<'t>(
     })
 }
 
-fn fill(template: &TextTemplate, values: &[String], output: &mut Vec<u8>) {
+pub(super) fn malformed(text: String) -> StepError {
+    StepError::new(StepFailure::Malformed, text)
+}
+
+/// Keeps a part of a response body.
+pub(super) fn add_body(body: &mut Vec<u8>, part: &[u8]) -> Result<(), StepError> {
+    if body.len() + part.len() > BODY_BYTES_MAX {
+        return Err(malformed(format!(
+            "a body of more than {BODY_BYTES_MAX} bytes"
+        )));
+    }
+    body.extend_from_slice(part);
+    Ok(())
+}
+
+/// Returns true if a request of `method` gives the length of its body, though it has none.
+pub(super) fn sends_length(method: &str) -> bool {
+    matches!(method, "POST" | "PUT" | "PATCH")
+}
+
+/// Appends the path and query of a request.
+pub(super) fn append_path(
+    scenario: &ScenarioPlan,
+    step: &ScenarioStepPlan,
+    values: &[String],
+    output: &mut Vec<u8>,
+) {
+    let from = output.len();
+    output.extend_from_slice(scenario.base.as_bytes());
+    fill(&step.path, values, output);
+    encode_path(output, from);
+}
+
+/// Appends `before` and all cookies, if there are any.
+pub(super) fn write_cookies(cookies: &[(String, String)], before: &[u8], output: &mut Vec<u8>) {
+    for (index, (name, value)) in cookies.iter().enumerate() {
+        output.extend_from_slice(if index == 0 { before } else { b"; " });
+        output.extend_from_slice(name.as_bytes());
+        output.push(b'=');
+        output.extend_from_slice(value.as_bytes());
+    }
+}
+
+pub(super) fn fill(template: &TextTemplate, values: &[String], output: &mut Vec<u8>) {
     parts(template, values).for_each(|part| output.extend_from_slice(part.as_bytes()));
 }
 
@@ -331,7 +378,7 @@ fn encode_path(output: &mut Vec<u8>, from: usize) {
 }
 
 /// Keeps the name and value of a `set-cookie` header; an empty value or `max-age=0` removes it.
-fn keep_cookie(cookies: &mut Vec<(String, String)>, header: &[u8]) {
+pub(super) fn keep_cookie(cookies: &mut Vec<(String, String)>, header: &[u8]) {
     let Ok(text) = str::from_utf8(header) else {
         return;
     };

@@ -74,7 +74,7 @@ pub enum StepFailure {
     TimedOut,
     /// The connection broke.
     ConnectionLost,
-    /// The response is no HTTP/1.1, or too large.
+    /// The response is none of the protocol, or too large.
     Malformed,
     /// Another status than accepted.
     Status,

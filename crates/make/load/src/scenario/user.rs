@@ -12,6 +12,7 @@ use super::super::alarm::Alarm;
 use super::context::{StepEnd, UserContext};
 use super::exchange::{StepError, parts};
 use super::extract::PreparedStep;
+use super::http2::Http2Exchange;
 use super::result::StepFailure;
 
 const BUFFER_BYTES: usize = 8 << 10;
@@ -20,9 +21,13 @@ const BUFFER_BYTES: usize = 8 << 10;
 pub(super) struct User {
     pub(super) connection: Option<Connection>,
     pub(super) parser: ResponseParser,
+    pub(super) http2: Http2Exchange,
     pub(super) alarm: Alarm,
     pub(super) input: Box<[u8]>,
+    /// The request, or its body with HTTP/2.
     pub(super) output: Vec<u8>,
+    /// Length of the last request, its head included.
+    pub(super) request_bytes: usize,
     pub(super) body: Vec<u8>,
     /// Headers of the last response from which a value is taken.
     pub(super) headers: Vec<(String, String)>,
@@ -41,9 +46,11 @@ impl User {
         Self {
             connection: None,
             parser: ResponseParser::new(),
+            http2: Http2Exchange::default(),
             alarm: Alarm::new(plan.timeout),
             input: vec![0; BUFFER_BYTES].into_boxed_slice(),
             output: Vec::new(),
+            request_bytes: 0,
             body: Vec::new(),
             headers: Vec::new(),
             cookies: Vec::new(),
@@ -109,7 +116,7 @@ impl User {
             sent: self.sent.unwrap_or(due),
             first_byte: self.first_byte.unwrap_or(end),
             end,
-            bytes: self.output.len(),
+            bytes: self.request_bytes,
             status,
             failure: checked.err(),
         };

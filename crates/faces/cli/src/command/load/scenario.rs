@@ -9,13 +9,14 @@ use stillwell_config::files::Disk;
 use stillwell_config::scenario::{ScenarioFlags, load_scenario};
 use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::Validity;
+use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::scenario::{ScenarioLoadPlan, UsersPlan};
-use stillwell_report::load::NativeLoadFormat;
+use stillwell_report::load::{BriefTimes, LoadProtocol as ReportedProtocol, NativeLoadFormat};
 use stillwell_report::{
-    Format, SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioTimes, ScenarioUsers,
-    render_scenario,
+    Format, SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioUsers, render_scenario,
 };
 use stillwell_run::{Interrupt, ScenarioResult, conduct_scenario};
+use stillwell_scope::clock;
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::arguments::LoadArguments;
@@ -46,6 +47,12 @@ pub(super) fn run(
         let error = anyhow::anyhow!("a scenario has one base URL");
         return Err(CommandError::new(Exit::Usage, error));
     }
+    let protocol = LoadProtocol::from(arguments.over.protocol);
+    if protocol == LoadProtocol::Http3 {
+        let error = anyhow::anyhow!("users of a scenario do not send requests over HTTP/3");
+        let error = CommandError::new(Exit::Usage, error);
+        return Err(error.hint("use --protocol http1 or http2"));
+    }
     let seed = match arguments.seed {
         Some(seed) => seed,
         None => super::random_seed().map_err(could_not)?,
@@ -55,6 +62,7 @@ pub(super) fn run(
         warmup: arguments.warmup,
         duration: arguments.duration,
         threads: arguments.over.concurrency.workers(cpus(), u32::MAX, 1),
+        protocol,
         timeout: arguments.connecting.timeout,
         connect_timeout: arguments.connecting.connect_timeout,
         tls: tls(&arguments.tls),
@@ -68,10 +76,11 @@ pub(super) fn run(
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal))
         .map_err(|error| could_not(error.into()))?;
+    let started = clock::wall();
     let result = conduct_scenario(plan.clone(), &interrupt);
     signals.close(Nanos::SECOND);
     let result = result.map_err(|error| could_not(error.into()))?;
-    let report = report(&plan, &result, arguments);
+    let report = report(&plan, (&result, started), arguments);
     let text = render_scenario(&report, format, output::styled(paint));
     Paint::data(&text).map_err(|error| could_not(error.into()))?;
     for file in &arguments.output {
@@ -102,7 +111,7 @@ fn format_of_file(file: &Path) -> Result<Format, CommandError> {
 
 fn report(
     plan: &ScenarioLoadPlan,
-    result: &ScenarioResult,
+    (result, started): (&ScenarioResult, Nanos),
     arguments: &LoadArguments,
 ) -> ScenarioReport {
     let flows = plan.scenario.flows.iter();
@@ -121,7 +130,7 @@ fn report(
                 .collect(),
             first_failure: result.first_failure.clone(),
             status_codes: result.statuses.clone(),
-            latency: ScenarioTimes::of(&result.latency),
+            latency: BriefTimes::of(&result.latency),
         })
         .collect();
     let measured = judge::figures(result);
@@ -142,6 +151,19 @@ fn report(
             UsersPlan::Closed(users) => format!("{users} users at a time"),
             UsersPlan::Arriving { per_second, .. } => format!("{per_second} users/s arrive"),
         },
+        protocol: match plan.scenario.protocol {
+            LoadProtocol::Http1 => ReportedProtocol::Http1,
+            LoadProtocol::Http2 => ReportedProtocol::Http2,
+            LoadProtocol::Http3 => ReportedProtocol::Http3,
+        }
+        .to_string(),
+        open_loop: matches!(plan.users, UsersPlan::Arriving { .. }),
+        workers: plan.threads.into(),
+        users_max: match plan.users {
+            UsersPlan::Closed(users) => users,
+            UsersPlan::Arriving { at_a_time_max, .. } => at_a_time_max,
+        },
+        started_wall_millis: Some(started.as_u64() / 1_000_000),
         duration,
         users: ScenarioUsers {
             started: users.started,
@@ -154,7 +176,7 @@ fn report(
         requests_per_second: float_from_u64(requests) / duration.max(1e-9),
         error_share: float_from_u64(errors) / float_from_u64(requests.max(1)),
         steps,
-        latency: ScenarioTimes::of(&measured.latency),
+        latency: BriefTimes::of(&measured.latency),
         validity: validity.name().to_owned(),
         reliable,
         warnings,

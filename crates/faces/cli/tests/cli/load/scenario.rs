@@ -8,7 +8,7 @@ use serde_json::Value;
 use stillwell_testkit::{Finished, Process, program_or_skip, wait_until};
 use tempfile::TempDir;
 
-use super::{LONG, STILLWELL};
+use super::{LONG, STILLWELL, serve};
 
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/scenario")
@@ -128,6 +128,102 @@ fn nothing_that_listens_is_exit_code_3() {
     assert!(failures.as_u64().unwrap() > 0, "{}", ended.stdout);
 }
 
+/// Users of a server that echoes headers.
+const ECHO: &str = "\
+scenario:
+  users: 3
+  duration: 500ms
+  headers: {X-Common: all}
+  steps:
+  - name: begin
+    path: /begin?a=b c
+    take: {token: {header: X-Token}}
+    check: {contains: \"'x-common', 'all'\"}
+  - name: go on
+    path: /{{token}}
+    headers: {Authorization: 'Bearer {{token}}'}
+    body: 'BODY{{token}}'
+    check: {status: 200, contains: [\"'cookie', 'a=1'\", \"'authorization', 'Bearer abc'\"]}
+";
+
+/// A server that echoes headers, and a file with its users. `BODY` is the start of a body.
+fn echo(words: &[&str], body: &str) -> (Process, String, TempDir, PathBuf) {
+    let headers = [
+        "--response-header=set-cookie: a=1",
+        "--response-header=x-token: abc",
+        "--echo",
+    ];
+    let (server, url) = serve(&[&headers, words].concat());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    fs::write(&file, ECHO.replace("BODY", body)).unwrap();
+    (server, url, folder, file)
+}
+
+#[test]
+fn users_take_the_same_steps_over_http2_with_and_without_tls() {
+    // More than the first window.
+    let long = "x".repeat(200_000);
+    for (server, protocol, body) in [
+        (&[][..], "http1", "short"),
+        (&[], "http2", "short"),
+        (&[], "http2", &long),
+        (&["--tls=self-signed"], "http1", "short"),
+        (&["--tls=self-signed"], "http2", &long),
+    ] {
+        let (_server, url, _folder, file) = echo(server, body);
+        let protocol = format!("--protocol={protocol}");
+        let (ended, value) = run(&file, &[&url, "--insecure", &protocol, "-t2"]);
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+        assert_eq!(value["error_share"], 0.0, "{protocol} {}", ended.stdout);
+        for step in value["steps"].as_array().unwrap() {
+            assert!(step["requests"].as_u64().unwrap() >= 3, "{step}");
+            assert_eq!(step["status_codes"]["200"], step["requests"], "{step}");
+        }
+    }
+    let (_server, url, _folder, file) = echo(&["--protocol=http2"], "short");
+    for generator in [
+        "scenario: {file: FILE, protocol: http2}",
+        "{scenario: {file: FILE, protocol: http2}, rate: 50/s, connections: 4, workers: 2}",
+    ] {
+        let summary = observe(&url, &file, generator);
+        let outcomes = summary["figures"]["outcomes"].as_array().unwrap();
+        assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+        assert_eq!(outcomes[0]["outcome"], "ok");
+        let routes = summary["figures"]["routes"].as_array().unwrap();
+        assert_eq!(routes.len(), 2, "{routes:?}");
+    }
+}
+
+#[test]
+fn a_server_without_http2_is_named() {
+    for (server, step, reason) in [
+        (
+            &["--protocol=http1"][..],
+            "malformed",
+            "the peer answered in HTTP/1.1, not in HTTP/2",
+        ),
+        (
+            &["--protocol=http1", "--tls=self-signed"],
+            "connect_failed",
+            "",
+        ),
+    ] {
+        let (_server, url, _folder, file) = echo(server, "short");
+        let words = [&url, "--insecure", "--protocol=http2", "--timeout=2s"];
+        let (ended, value) = run(&file, &words);
+        assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
+        let first = &value["steps"][0];
+        assert!(first["failures"][step].as_u64().unwrap() > 0, "{first}");
+        let said = first["first_failure"].as_str().unwrap();
+        assert!(said.contains(reason), "{first}");
+    }
+    let (_server, url, _folder, file) = echo(&[], "short");
+    let (ended, _) = run(&file, &[&url, "--protocol=http3"]);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("over HTTP/3"), "{}", ended.stderr);
+}
+
 /// Observes the shop at `url` under the users of `generator`. Returns the summary.
 fn observe(url: &str, file: &Path, generator: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -190,4 +286,40 @@ fn an_answer_that_fails_a_check_is_an_error_of_its_step() {
         .map(|outcome| outcome["outcome"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["ok", "unexpected_answer"], "{summary}");
+}
+
+#[test]
+fn saved_scenarios_are_compared_and_each_step_is_a_route() {
+    let (_server, url, folder, file) = echo(&[], "short");
+    for saved in ["a.json", "b.html", "c.json"] {
+        let output = format!("--output={}", folder.path().join(saved).display());
+        let (ended, _) = run(&file, &[&url, &output, "--validity=off"]);
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    }
+    let call = |words: &[&str]| {
+        let mut command = Command::new(STILLWELL);
+        let ended = Process::start(command.args(words).current_dir(folder.path())).finish(LONG);
+        assert!(matches!(ended.code, 0 | 1), "{words:?}: {}", ended.stderr);
+        ended.stdout
+    };
+    for words in [
+        &["compare", "a.json", "b.html"][..],
+        &["history", "a.json", "b.html", "c.json"],
+        &["report", "a.json"],
+    ] {
+        let text = call(words);
+        for expected in ["begin", "go on"] {
+            let is_shown = text.contains(expected) || words[0] == "history";
+            assert!(is_shown, "{words:?}: {text}");
+        }
+        assert!(
+            text.contains("p50") || text.contains("users at a time"),
+            "{words:?}: {text}"
+        );
+    }
+    let text = call(&["compare", "a.json", "c.json"]);
+    assert!(
+        text.contains("latency_p99['go on']") || text.contains("of go on"),
+        "{text}"
+    );
 }

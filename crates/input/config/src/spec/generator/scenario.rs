@@ -1,6 +1,7 @@
 //! `scenario`: users that follow steps.
 
 use stillwell_plan::generator::ExchangePlan;
+use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::scenario::UsersPlan;
 use stillwell_plan::{RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_text::{MapReader, Node, Reader, check_any_url, code};
@@ -10,11 +11,21 @@ use crate::element::{DURATION, Element, Field, Shape, concat, optional};
 use crate::files::EntryKind;
 use crate::scenario::{ConnectionSettings, SCENARIO_FIELDS, read_inline, read_scenario_file};
 
-const OWN_FIELDS: [Field; 5] = [
+const PROTOCOLS: [(&str, LoadProtocol); 2] = [
+    ("http1", LoadProtocol::Http1),
+    ("http2", LoadProtocol::Http2),
+];
+
+const OWN_FIELDS: [Field; 6] = [
     optional(
         "file",
         Shape::Text,
         "Scenario file, as `stillwell load --scenario` reads it.",
+    ),
+    optional(
+        "protocol",
+        Shape::Words(&["http1", "http2"]),
+        "Protocol of the connections; HTTP/1.1 by default.",
     ),
     optional(
         "timeout",
@@ -36,6 +47,9 @@ const OWN_FIELDS: [Field; 5] = [
 
 const FIELDS: [Field; OWN_FIELDS.len() + SCENARIO_FIELDS.len()] =
     concat(&OWN_FIELDS, &SCENARIO_FIELDS);
+
+/// Answer to a protocol that users do not speak.
+const NO_HTTP3: &str = "users of a scenario do not send requests over HTTP/3";
 
 /// Keys that a scenario file has, so they are not beside `file`.
 const IN_FILE: [&str; 6] = [
@@ -70,8 +84,12 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<(TransportP
     let map = reader.map(node, &SCENARIO.keys())?;
     let url = map.take("url").map(|node| context.any_url(node));
     let mut exchange = ExchangePlan::default();
+    let protocol = map.take("protocol").map(|node| read_protocol(reader, node));
     let limits = http::read_limits(context, &map, &mut exchange);
     limits?;
+    if let Some(protocol) = protocol {
+        exchange.protocol = protocol?;
+    }
     let url = match url {
         Some(url) => Some(url?),
         None => None,
@@ -85,6 +103,15 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<(TransportP
     }
     check_beside_file(reader, &map);
     read_file(context, at, connection)
+}
+
+fn read_protocol(reader: &Reader, node: &Node) -> Option<LoadProtocol> {
+    if reader.text(node)? == LoadProtocol::Http3.name() {
+        let error = reader.error(code::BAD_VALUE, node.span, NO_HTTP3);
+        reader.report(error.label("write `http1` or `http2`"));
+        return None;
+    }
+    reader.word(node, "protocol", &PROTOCOLS)
 }
 
 fn check_beside_file(reader: &Reader, map: &MapReader<'_, '_>) {
@@ -108,6 +135,7 @@ fn settings(
     ConnectionSettings {
         is_to_target: url.is_none() && target.is_some(),
         url: url.or_else(|| target.map(str::to_owned)),
+        protocol: exchange.protocol,
         timeout: exchange.timeout,
         connect_timeout: exchange.connect_timeout,
         tls: exchange.tls,
