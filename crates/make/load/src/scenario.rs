@@ -22,32 +22,12 @@ use stillwell_plan::scenario::{ScenarioLoadPlan, UsersPlan};
 use stillwell_scope::{PartError, Place, Scope, Tasks, Token, clock};
 use stillwell_units::{Moment, Nanos, float_from_u64};
 use stillwell_wire::Timer;
-use stillwell_wire::tls::TlsError;
 
 use super::usage::ThreadUsage;
 use context::{PreparedUsers, StepEnd, StepTally, UserContext, WorkerShare};
 use extract::PreparedStep;
 pub use generator::ScenarioUsers;
-pub use result::{ScenarioResult, StepFailure, StepResult, UserCounts};
-
-/// A scenario that cannot be prepared.
-#[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
-    /// TLS that cannot be configured.
-    #[error("prepare TLS")]
-    Tls(#[from] TlsError),
-    /// A protocol that users do not speak.
-    #[error("send requests of users over HTTP/3: use HTTP/1.1 or HTTP/2")]
-    Http3,
-    /// A regular expression that is none.
-    #[error("read a regular expression of step {step}")]
-    Regex {
-        /// Name of the step.
-        step: String,
-        /// Reason.
-        source: regex::Error,
-    },
-}
+pub use result::{ScenarioError, ScenarioResult, StepFailure, StepResult, UserCounts};
 
 /// A scenario whose workers have not started.
 #[derive(Debug)]

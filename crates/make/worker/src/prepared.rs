@@ -314,12 +314,12 @@ impl Prepared {
         }
     }
 
-    /// The same, sending as `other` does, which is prepared and not started. Blocks, schedule and
+    /// The same, sending as `prepared` does, which was not started. Blocks, schedule and
     /// counters stay.
     #[must_use]
-    pub fn sending_as(self, other: Self) -> Self {
+    pub fn sending_as(self, prepared: Self) -> Self {
         Self {
-            opener: other.opener,
+            opener: prepared.opener,
             ..self
         }
     }

@@ -13,9 +13,9 @@ use stillwell_units::{Moment, Nanos, Seed, as_usize};
 use stillwell_wire::client::Endpoint;
 use stillwell_wire::tls::ClientTls;
 
-use super::ScenarioError;
 use super::exchange::StepError;
 use super::extract::PreparedStep;
+use super::result::ScenarioError;
 use super::user::User;
 
 /// A scenario with TLS and prepared steps; for any number of workers.

@@ -4,7 +4,7 @@ use regex::bytes::Regex;
 use serde_json::Value;
 use stillwell_plan::scenario::{ScenarioStepPlan, TakeFrom};
 
-use super::ScenarioError;
+use super::result::ScenarioError;
 
 /// A step with its regular expressions.
 #[derive(Debug)]

@@ -1,9 +1,29 @@
-//! Results of a scenario.
+//! Results of a scenario, and reasons why there are none.
 
 use std::collections::BTreeMap;
 
 use stillwell_metric::{Histogram, add_histogram, empty_histogram};
 use stillwell_units::Nanos;
+use stillwell_wire::tls::TlsError;
+
+/// A scenario that cannot be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// TLS that cannot be configured.
+    #[error("prepare TLS")]
+    Tls(#[from] TlsError),
+    /// A protocol that users do not speak.
+    #[error("send requests of users over HTTP/3: use HTTP/1.1 or HTTP/2")]
+    Http3,
+    /// A regular expression that is none.
+    #[error("read a regular expression of step {step}")]
+    Regex {
+        /// Name of the step.
+        step: String,
+        /// Reason.
+        source: regex::Error,
+    },
+}
 
 /// Results of a scenario.
 #[derive(Clone, Debug)]
