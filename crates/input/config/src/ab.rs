@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stillwell_plan::experiment::OperatingPoint;
 use stillwell_plan::generator::{self, ExchangePlan, RequestsPlan};
-use stillwell_plan::goal::{LatencyQuantile, RouteGoal};
+use stillwell_plan::goal::{LatencyQuantile, RouteGoal, TypedTolerance};
 use stillwell_plan::load::{LoadPace, LoadPlanParts, Reuse, Routes, TelemetryPlan, UntilPlan};
 use stillwell_plan::placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
 use stillwell_plan::stopping::{DesignPlan, PAIRS_MIN, WarmupPlan};
@@ -63,6 +63,8 @@ pub struct AbSpec {
     pub confirm: bool,
     /// The goal that gates, as `METRIC` or `METRIC:TOLERANCE`.
     pub goal: Option<String>,
+    /// Tolerance of the goals that are times and have none of their own.
+    pub tolerance: Option<TypedTolerance>,
     /// Seed of everything random.
     pub seed: Seed,
 }
@@ -233,16 +235,23 @@ impl AbSpec {
             let goal = RouteGoal::new(GoalMetric::Latency(LatencyQuantile::P50), route.clone());
             goal.map(|goal| GoalPlan::new(GoalMetric::Route(goal)))
         }));
-        let Some(typed) = &self.goal else {
-            return Ok(goals);
-        };
-        let typed = parse_goal(typed).map_err(LoadSpecError::text)?;
-        let mut primary = GoalPlan::new(typed.metric);
-        primary.direction = typed.direction.unwrap_or(primary.direction);
-        primary.tolerance = typed.tolerance.unwrap_or(primary.tolerance);
-        goals.retain(|goal| goal.metric != primary.metric);
-        goals.insert(0, primary);
-        Ok(goals)
+        let mut typed_tolerance = None;
+        if let Some(typed) = &self.goal {
+            let typed = parse_goal(typed).map_err(LoadSpecError::text)?;
+            let mut primary = GoalPlan::new(typed.metric);
+            primary.direction = typed.direction.unwrap_or(primary.direction);
+            typed_tolerance = typed.tolerance;
+            goals.retain(|goal| goal.metric != primary.metric);
+            goals.insert(0, primary);
+        }
+        let goals = goals.into_iter().enumerate().map(|(index, goal)| {
+            let primary = typed_tolerance.filter(|_| index == 0);
+            match primary.or_else(|| self.tolerance.filter(|_| goal.metric.is_time())) {
+                Some(tolerance) => goal.tolerating(tolerance).map_err(LoadSpecError::text),
+                None => Ok(goal),
+            }
+        });
+        goals.collect()
     }
 }
 

@@ -137,6 +137,7 @@ pub(crate) fn goal(
         primary,
         direction: plan.direction,
         tolerance: plan.tolerance,
+        tolerance_time: None,
         verdict,
         baseline_mean: Some(baseline),
         comparison_mean: Some(baseline * (1.0 + estimate)),

@@ -262,6 +262,9 @@ pub(crate) trait GoalText {
 
 impl GoalText for GoalVerdict {
     fn tolerance_text(&self) -> String {
+        if let Some(time) = self.tolerance_time {
+            return nanos(time);
+        }
         let size = (self.tolerance.share() * 1e6).round() / 1e4;
         match self.scale {
             Scale::Ratio => format!("{size} %"),

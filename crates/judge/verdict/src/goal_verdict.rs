@@ -2,7 +2,7 @@
 
 use stillwell_plan::GoalMetric;
 use stillwell_plan::goal::{Direction, Scale};
-use stillwell_units::Tolerance;
+use stillwell_units::{Nanos, Tolerance};
 
 use crate::deltas::Spread;
 use crate::rule::{Change, Verdict};
@@ -25,6 +25,8 @@ pub struct GoalVerdict {
     pub scale: Scale,
     /// Smallest change that matters.
     pub tolerance: Tolerance,
+    /// The tolerance as a time, if it was given as one.
+    pub tolerance_time: Option<Nanos>,
     /// The answer. `different` and `inconclusive` are final only where the
     /// experiment has stopped.
     pub verdict: Verdict,

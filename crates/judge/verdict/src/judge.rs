@@ -10,6 +10,7 @@ mod ranking;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
+mod tolerances;
 
 use stillwell_capture::RunStage;
 use stillwell_plan::stopping::DesignPlan;
@@ -58,6 +59,7 @@ pub fn standing(plan: &ExperimentPlan, runs: &[RunSummary]) -> Standing {
 /// The same with the looks of the plan, which take milliseconds to find.
 fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> Standing {
     let table = RunTable::of(plan, runs);
+    let plan = &*tolerances::as_shares(plan, &table);
     let is_time_over = time_of_runs(plan, runs) >= plan.max_time;
     let looks = (looks, is_time_over);
     let mut goals = search_all(plan, looks, &table);

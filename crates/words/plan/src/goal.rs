@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use stillwell_units::Tolerance;
+use stillwell_units::{Nanos, ParseError, Tolerance};
 
 /// A metric with a direction and a tolerance.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -17,6 +17,30 @@ pub struct GoalPlan {
     /// The smallest change that matters: of the ratio of the two variants,
     /// or of their difference, as the metric's [`scale`](GoalMetric::scale) says.
     pub tolerance: Tolerance,
+    /// The tolerance of a metric that is a time, if it was given as a time. When runs are judged
+    /// it is the share of the baseline's mean that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance_time: Option<Nanos>,
+}
+
+/// The smallest change that matters, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TypedTolerance {
+    /// A share, such as `3%`.
+    Share(Tolerance),
+    /// A time, such as `50us`.
+    Time(Nanos),
+}
+
+impl FromStr for TypedTolerance {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.parse::<Nanos>() {
+            Ok(time) if time > Nanos::ZERO => Ok(Self::Time(time)),
+            _ => text.parse().map(Self::Share),
+        }
+    }
 }
 
 impl GoalPlan {
@@ -29,7 +53,26 @@ impl GoalPlan {
             metric,
             direction,
             tolerance,
+            tolerance_time: None,
         }
+    }
+
+    /// The same goal with this tolerance.
+    ///
+    /// # Errors
+    /// A sentence: the tolerance is a time, and the metric is none.
+    pub fn tolerating(mut self, tolerance: TypedTolerance) -> Result<Self, String> {
+        match tolerance {
+            TypedTolerance::Share(share) => (self.tolerance, self.tolerance_time) = (share, None),
+            TypedTolerance::Time(time) if self.metric.is_time() => self.tolerance_time = Some(time),
+            TypedTolerance::Time(_) => {
+                return Err(format!(
+                    "`{}` is not a time: write a tolerance such as `3%`",
+                    self.metric
+                ));
+            }
+        }
+        Ok(self)
     }
 }
 
@@ -302,6 +345,20 @@ impl GoalMetric {
             | Self::Status(_) => Scale::Difference,
             Self::Route(goal) => goal.metric.scale(),
             _ => Scale::Ratio,
+        }
+    }
+
+    /// Returns true if it is a time.
+    #[must_use]
+    pub const fn is_time(&self) -> bool {
+        match self {
+            Self::CpuPerEvent
+            | Self::EventLatency(_)
+            | Self::FirstByte(_)
+            | Self::Latency(_)
+            | Self::ServiceTime(_) => true,
+            Self::Route(goal) => goal.metric.is_time(),
+            _ => false,
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use stillwell_config::requests::above_zero;
 use stillwell_plan::RateShape;
+use stillwell_plan::goal::TypedTolerance;
 use stillwell_units::{Nanos, Seed};
 
 use super::load::{
@@ -58,6 +59,10 @@ pub(crate) struct AbArguments {
     /// [default: latency_p50]
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,
+    /// Smallest change of a latency that matters, such as 2% or 50us [default: 2% of p50, 5% of
+    /// p99]
+    #[arg(long, value_name = "TOLERANCE")]
+    pub(crate) tolerance: Option<TypedTolerance>,
     #[command(flatten)]
     pub(crate) over: LoadOverArguments,
     #[command(flatten)]

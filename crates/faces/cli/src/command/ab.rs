@@ -156,6 +156,7 @@ fn plan(arguments: &AbArguments) -> Result<(AbSpec, SuitePlan), CommandError> {
         max_pairs: arguments.max_pairs,
         confirm: !arguments.no_confirm,
         goal: arguments.goal.clone(),
+        tolerance: arguments.tolerance,
         seed,
     };
     let cpus = available_parallelism().map_or(1, NonZero::get);

@@ -46,6 +46,28 @@ fn a_slower_url_is_a_confirmed_regression() {
 }
 
 #[test]
+fn a_change_below_a_tolerance_that_is_a_time_is_equivalent() {
+    let suite = Suite::alone();
+    let (_first, first) = server(&suite, &["--delay=40ms"]);
+    let (_second, second) = server(&suite, &["--delay=44ms"]);
+    let mut words = vec![
+        "ab", &first, &second, "-r", "100/s", "-c", "8", "-d", "400ms",
+    ];
+    words.extend([
+        "--tolerance",
+        "30ms",
+        "--validity",
+        "off",
+        "--quiet",
+        "--format=json",
+    ]);
+    let ended = finish(&suite, &words);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict(&report, "latency_p50"), "equivalent", "{report}");
+}
+
+#[test]
 fn an_experiment_of_urls_starts_no_process_and_says_what_it_cannot_measure() {
     let suite = Suite::alone();
     let (_old, old) = server(&suite, &[]);

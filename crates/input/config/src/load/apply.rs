@@ -282,7 +282,16 @@ fn set_goal(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut Diagnostics
         diagnostics.push(error.help(format!("write `{}:lower` or `:higher`", typed.metric)));
     }
     goal.direction = direction.unwrap_or(goal.direction);
-    goal.tolerance = typed.tolerance.unwrap_or(goal.tolerance);
+    if let Some(tolerance) = typed.tolerance {
+        goal = match goal.tolerating(tolerance) {
+            Ok(goal) => goal,
+            Err(reason) => {
+                let message = format!("`--goal {text}`: {reason}");
+                diagnostics.push(Diagnostic::error(code::BAD_VALUE, message));
+                return;
+            }
+        };
+    }
     plan.goals.insert(0, goal);
 }
 

@@ -1,9 +1,8 @@
 //! `goals`.
 
-use stillwell_plan::goal::{Direction, LatencyQuantile, Reduction, RouteGoal};
+use stillwell_plan::goal::{Direction, LatencyQuantile, Reduction, RouteGoal, TypedTolerance};
 use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code, nearest};
-use stillwell_units::Tolerance;
 
 use super::{ReadContext, series};
 use crate::element::{Element, Shape, optional, required};
@@ -62,7 +61,8 @@ const GOAL: Element = Element {
         optional(
             "tolerance",
             Shape::Like("3%"),
-            "Smallest change that matters. By default 0.5% for cpu_per_event; 2% for \
+            "Smallest change that matters: a share such as `3%`, or of a goal that is a time also a time such as \
+             `50us`. By default 0.5% for cpu_per_event; 2% for \
              ingress_throughput, egress_throughput, request_throughput, cpu, latency_p50, \
              service_time_p50, first_byte_p50 and event_latency_p50; 3% for latency_p90, \
              service_time_p90, first_byte_p90 and event_latency_p90; 5% for memory, memory_peak, \
@@ -229,12 +229,18 @@ fn read_goal(reader: &Reader, node: &Node) -> Option<PlacedGoal> {
         }
     };
     let tolerance = map.take("tolerance");
-    let tolerance = tolerance.map(|node| reader.parsed::<Tolerance>(node));
+    let tolerance = tolerance.map(|node| (node, reader.parsed::<TypedTolerance>(node)));
     let primary = map.take("primary");
     let primary = primary.filter(|node| reader.boolean(node) == Some(true));
     let mut plan = plan?;
-    if let Some(tolerance) = tolerance {
-        plan.tolerance = tolerance?;
+    if let Some((node, tolerance)) = tolerance {
+        plan = match plan.tolerating(tolerance?) {
+            Ok(plan) => plan,
+            Err(message) => {
+                reader.report(reader.error(code::BAD_VALUE, node.span, message));
+                return None;
+            }
+        };
     }
     Some(PlacedGoal {
         plan,
@@ -408,7 +414,7 @@ fn missing(metric: &GoalMetric, workload: &Workload) -> Option<&'static str> {
 pub(crate) struct TypedGoal {
     pub(crate) metric: GoalMetric,
     pub(crate) direction: Option<Direction>,
-    pub(crate) tolerance: Option<Tolerance>,
+    pub(crate) tolerance: Option<TypedTolerance>,
 }
 
 pub(crate) fn parse_goal(text: &str) -> Result<TypedGoal, String> {
@@ -418,7 +424,7 @@ pub(crate) fn parse_goal(text: &str) -> Result<TypedGoal, String> {
         && !last.ends_with("']")
         && last.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
     {
-        let parsed = last.parse::<Tolerance>();
+        let parsed = last.parse::<TypedTolerance>();
         tolerance = Some(parsed.map_err(|error| error.to_string())?);
         rest = before;
     }

@@ -55,6 +55,26 @@ fn a_series_becomes_a_goal_with_its_direction() {
 }
 
 #[test]
+fn the_tolerance_of_a_time_may_be_a_time() {
+    let goals = goals("[{metric: cpu_per_event, tolerance: 50us}, {metric: cpu, tolerance: 4%}]");
+    let time = "50us".parse().unwrap();
+    assert_eq!(goals[0].tolerance_time, Some(time));
+    assert_eq!(goals[1].tolerance_time, None);
+    let typed = with_goal("cpu_per_event:50us").unwrap();
+    assert_eq!(typed.goals[0].tolerance_time, Some(time));
+    let refused = "`cpu` is not a time: write a tolerance such as `3%`";
+    let error = with_goal("cpu:50us").unwrap_err();
+    assert!(error.contains(refused), "{error}");
+    let goal = "goals: [{metric: cpu, tolerance: 50us}]";
+    let error = experiment(&format!("{LEAST}{goal}\n")).unwrap_err();
+    assert!(error.to_string().contains(refused), "{error}");
+    for tolerance in ["0us", "50", "0%", "-1us"] {
+        let text = format!("cpu_per_event:{tolerance}");
+        assert!(with_goal(&text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn goals_without_a_tolerance_have_their_own() {
     for goal in goals("[memory_peak, memory_slope, {metric: cpu}]") {
         assert_eq!(goal, GoalPlan::new(goal.metric.clone()));

@@ -125,6 +125,7 @@ fn unjudged(question: Question<'_>, pairs: &Pairs<'_>, used: u32) -> GoalVerdict
         direction: goal.direction,
         scale,
         tolerance: goal.tolerance,
+        tolerance_time: goal.tolerance_time,
         verdict: Verdict::Inconclusive,
         baseline_mean: mean_on(scale, first().map(|pair| pair.0)),
         comparison_mean: mean_on(scale, first().map(|pair| pair.1)),

@@ -133,9 +133,10 @@ fn against(variants: &[&str]) -> String {
 fn goal(goal: &GoalPlan) -> String {
     let (metric, better) = (&goal.metric, goal.direction.better());
     let percent = goal.tolerance.to_string();
-    let tolerance = match metric.scale() {
-        Scale::Ratio => percent,
-        Scale::Difference => format!("{} points", percent.trim_end_matches('%')),
+    let tolerance = match (metric.scale(), goal.tolerance_time) {
+        (_, Some(time)) => human::nanos(time),
+        (Scale::Ratio, None) => percent,
+        (Scale::Difference, None) => format!("{} points", percent.trim_end_matches('%')),
     };
     format!("{metric}: {better} is better, ±{tolerance}")
 }

@@ -295,3 +295,35 @@ fn shares_are_compared_by_their_difference() {
     assert!((change.estimate - 0.01).abs() < 1e-12, "{change:?}");
     assert_eq!(some.goals[0].baseline_mean, Some(0.0));
 }
+
+#[test]
+fn a_tolerance_that_is_a_time_is_its_share_of_the_baseline() {
+    let plan = |tolerance: &str| {
+        let mut plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
+        let goal = plan.goals.remove(0);
+        let goal = goal.tolerating(tolerance.parse().unwrap()).unwrap();
+        plan.goals.push(goal);
+        plan
+    };
+    // The baseline takes 1000 ns.
+    for (time, share, ratio) in [
+        ("50ns", "5%", 1.0),
+        ("50ns", "5%", 1.3),
+        ("500ns", "50%", 1.3),
+        ("10us", "99%", 1.3),
+    ] {
+        let of_time = judge(&plan(time), &noisy(ratio, 8));
+        let of_share = judge(&plan(share), &noisy(ratio, 8));
+        let [goal, same] = [&of_time, &of_share].map(|verdict| &verdict.goals[0]);
+        assert_eq!(goal.verdict, same.verdict, "{time} {ratio}");
+        assert!((goal.tolerance.share() - same.tolerance.share()).abs() < 1e-9);
+        assert_eq!(goal.tolerance_time, Some(time.parse().unwrap()));
+        assert_eq!(same.tolerance_time, None);
+    }
+    let verdict = |tolerance: &str| judge(&plan(tolerance), &noisy(1.3, 8)).verdict;
+    assert_eq!(verdict("100ns"), Verdict::Regressed);
+    assert_eq!(verdict("500ns"), Verdict::Equivalent);
+    let throughput = GoalPlan::new(GoalMetric::IngressThroughput);
+    let refused = throughput.tolerating("50us".parse().unwrap()).unwrap_err();
+    assert!(refused.contains("is not a time"), "{refused}");
+}
