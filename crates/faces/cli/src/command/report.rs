@@ -10,8 +10,7 @@ use stillwell_experiment::{Results, host_facts};
 use stillwell_report::load::{BriefLoad, LoadReport, LoadReportInput, load_report, read_load_json};
 use stillwell_report::{
     CapacityJsonError, FullReport, RunReport, ScenarioReport, SuiteProblem, SuiteReport,
-    TargetProfiles,
-    read_capacity_json,
+    TargetProfiles, read_capacity_json,
 };
 use stillwell_sides::read_saved_load;
 use stillwell_units::Nanos;
