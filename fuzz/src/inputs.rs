@@ -8,6 +8,7 @@ use stillwell_config::requests::{TlsSpec, har as read_har};
 use stillwell_config::scenario::{ScenarioFlags, load_scenario};
 use stillwell_others::harness::{dstat as read_dstat, dstat_table, tables as read_tables};
 use stillwell_others::results::{parse_columns, parse_inline, read_result};
+use stillwell_plan::load::LoadProtocol;
 use stillwell_units::{Nanos, Seed};
 
 use crate::kubeconfig::Kubeconfig;
@@ -94,6 +95,7 @@ pub fn scenario(bytes: &[u8]) {
         warmup: Nanos::ZERO,
         duration: None,
         threads: 1,
+        protocol: LoadProtocol::Http2,
         timeout: Nanos::SECOND,
         connect_timeout: Nanos::SECOND,
         tls: TlsSpec::default(),
