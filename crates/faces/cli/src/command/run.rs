@@ -149,8 +149,8 @@ impl SuiteRun<'_> {
             Exit::Held | Exit::Failed | Exit::Invalid if self.exit_zero => Exit::Held,
             exit => exit,
         };
-        let told = self.report(paint, &outcome);
-        match told.and_then(|()| self.upload()) {
+        let reported = self.report(paint, &outcome);
+        match reported.and_then(|()| self.upload()) {
             Ok(()) => Ok(exit),
             // It has run, so it is no longer a matter of starting.
             Err(error) if exit == Exit::Held => Err(CommandError {

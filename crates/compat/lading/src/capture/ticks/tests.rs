@@ -86,11 +86,11 @@ fn every_tick_says_what_runs() {
     let mut ticks = Ticks::new(&Labels::none(), None);
     let mut rows = Vec::new();
     for (second, processes) in (0..).zip([1, 1, 0]) {
-        let found = Sample::int(metric::TARGET_PROCESSES, &Labels::none(), processes);
+        let processes = Sample::int(metric::TARGET_PROCESSES, &Labels::none(), processes);
         ticks.beat(
             &beat(second, 1000 * second),
             Phase::Measure,
-            &[found],
+            &[processes],
             &mut rows,
         );
     }

@@ -117,7 +117,7 @@ fn handshakes_are_counted_as_envoy_counts_them() {
     }
 }
 
-// compat: nighthawk_client | cipher_suites: ECDHE-RSA-AES128-SHA and others without ECDHE or AEAD | refused | the TLS library has none; the nearest suite is offered, with a warning that names both
+// compat: nighthawk_client | cipher_suites: ECDHE-RSA-AES128-SHA and others without AEAD | refused | another is offered, with a warning
 // compat: nighthawk_client | --tls-context | differs | suites without ECDHE and AEAD are replaced, with a warning
 // compat: nighthawk_client | --transport-socket | differs | suites without ECDHE and AEAD are replaced, with a warning
 /// The seed's own example, with a suite that there is.
