@@ -48,7 +48,7 @@ COMMANDS = [
     ("bench", "stillwell bench bench/relay/bench.yaml --iters 1000000 --rate 5k/s --stop-after 4s", [r"[1-9][\d,]*/s", "latency so far"], r"events"),
     (
         "find-capacity",
-        f"stillwell find-capacity {ADDRESS} --from 500/s --to 4k/s --probe 2s --max-probes 4",
+        f"stillwell find-capacity {ADDRESS} --from 500/s --to 4k/s --probe 2s --max-probes 5",
         [r"probe \d", "p99"],
         r"capacity|unreliable|sustain|/s",
     ),
