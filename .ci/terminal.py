@@ -20,7 +20,7 @@ SIZES = [(80, 24), (200, 50)]
 BLANK_MAX = 2.0
 # The answer is in so many of the last lines.
 LAST_LINES = 8
-COMMAND_MAX = 120.0
+COMMAND_MAX = 240.0
 
 QUICK = "--measure 1s --warmup 300ms"
 # Name, command, patterns of its live view, pattern of its answer.
