@@ -296,6 +296,16 @@ pub(crate) fn events(folder: &Path) -> Vec<String> {
     events.into_iter().map(|event| event.what).collect()
 }
 
+/// Fails if a results folder has more than the reason why nothing was run.
+#[track_caller]
+pub(crate) fn assert_nothing_ran(results: &Path) {
+    let Ok(entries) = std::fs::read_dir(results) else {
+        return;
+    };
+    let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["problems.json"]);
+}
+
 /// Fails, showing all that was said, unless the exit code is `code`.
 pub(crate) fn assert_code(ended: &Finished, code: i32) {
     let (out, err) = (&ended.stdout, &ended.stderr);

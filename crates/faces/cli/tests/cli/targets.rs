@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process};
 
-use crate::suite::{LONG, Suite};
+use crate::suite::{LONG, Suite, assert_nothing_ran};
 
 /// An experiment of three relays: one that does what it should, one that drops, and
 /// one that is not there.
@@ -135,7 +135,7 @@ fn impossible_plans_are_refused_before_anything_runs() {
         let ended = run(&suite, &words);
         assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(says), "{says}: {}", ended.stderr);
-        assert!(!suite.path("results").exists(), "{words:?}");
+        assert_nothing_ran(&suite.path("results"));
     }
     let checked = run(&suite, &["check", "several"]);
     assert_eq!(checked.code, 0, "{}", checked.stderr);
