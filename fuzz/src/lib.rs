@@ -7,6 +7,10 @@
 #[rustfmt::skip]
 #[path = "../../crates/receive/sink/src/events.rs"]
 mod events;
+#[path = "../../crates/receive/sink/src/json_array.rs"]
+mod json_array;
+#[path = "../../crates/receive/sink/src/json_classes.rs"]
+mod json_classes;
 mod broker;
 mod descriptors;
 mod document;

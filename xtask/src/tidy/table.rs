@@ -135,7 +135,7 @@ pub(super) const UNSAFE_FILES: &[(&str, &str)] = &[
         "registers of 32 bytes are loaded through a pointer, where the processor has them",
     ),
     (
-        "crates/receive/sink/src/events/classes.rs",
+        "crates/receive/sink/src/json_classes.rs",
         "functions of registers need a feature, which every processor of this kind has",
     ),
     (

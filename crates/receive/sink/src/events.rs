@@ -1,10 +1,7 @@
 //! Counting the events of one request body, cut anywhere.
 
-mod array;
-mod classes;
-
+use crate::json_array::{JsonArray, is_space};
 use crate::lines::Lines;
-use array::JsonArray;
 
 /// Counts the events of one body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -109,10 +106,6 @@ impl BodyEvents {
             Self::JsonArray(array) => array.elements(),
         }
     }
-}
-
-const fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 #[cfg(test)]

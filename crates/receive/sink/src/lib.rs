@@ -69,6 +69,8 @@ mod file;
 mod fitting;
 mod http;
 mod intake;
+mod json_array;
+mod json_classes;
 mod ledger;
 mod lines;
 mod prefixes;

@@ -1,25 +1,25 @@
 //! Bytes of a block of text that JSON gives a meaning, as bits.
 
 /// Bytes that are looked at together.
-pub(super) const BLOCK_BYTES: usize = 64;
+pub(crate) const BLOCK_BYTES: usize = 64;
 
 /// A bit for each byte of a block, the first byte's lowest.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Classes {
-    pub(super) quotes: u64,
-    pub(super) backslashes: u64,
+pub(crate) struct JsonClasses {
+    pub(crate) quotes: u64,
+    pub(crate) backslashes: u64,
     /// `[` and `{`.
-    pub(super) opens: u64,
+    pub(crate) opens: u64,
     /// `]` and `}`.
-    pub(super) closes: u64,
+    pub(crate) closes: u64,
 }
 
-impl Classes {
+impl JsonClasses {
     /// Returns those of a block.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     #[expect(unsafe_code, reason = "calls a function that needs a feature")]
-    pub(super) fn of(block: &[u8; BLOCK_BYTES]) -> Self {
+    pub(crate) fn of(block: &[u8; BLOCK_BYTES]) -> Self {
         // SAFETY: every x86-64 processor has SSE2.
         unsafe { Self::wide(block) }
     }
@@ -56,7 +56,7 @@ impl Classes {
 
     /// Returns those of a block.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn of(block: &[u8; BLOCK_BYTES]) -> Self {
+    pub(crate) fn of(block: &[u8; BLOCK_BYTES]) -> Self {
         Self::one_by_one(block)
     }
 
@@ -87,8 +87,8 @@ mod tests {
                 let mut block = [b'a'; BLOCK_BYTES];
                 block[at] = byte;
                 assert_eq!(
-                    Classes::of(&block),
-                    Classes::one_by_one(&block),
+                    JsonClasses::of(&block),
+                    JsonClasses::one_by_one(&block),
                     "{byte} at {at}"
                 );
             }

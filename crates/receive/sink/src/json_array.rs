@@ -2,8 +2,7 @@
 
 use memchr::memchr2;
 
-use super::classes::{BLOCK_BYTES, Classes};
-use super::is_space;
+use crate::json_classes::{BLOCK_BYTES, JsonClasses};
 
 /// Counts the elements of a JSON array by its brackets, commas and strings. What
 /// is no JSON gives some number.
@@ -23,13 +22,13 @@ pub(crate) struct JsonArray {
 
 impl JsonArray {
     /// Takes in the next part; the first one begins with `[`.
-    pub(super) fn take(&mut self, bytes: &[u8]) {
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
         let (blocks, rest) = bytes.as_chunks();
         for block in blocks {
             if self.closed {
                 return;
             }
-            if !self.take_block(block, &Classes::of(block)) {
+            if !self.take_block(block, &JsonClasses::of(block)) {
                 self.take_slowly(block);
             }
         }
@@ -37,12 +36,12 @@ impl JsonArray {
     }
 
     /// Returns the number of elements that have begun.
-    pub(super) const fn elements(&self) -> u64 {
+    pub(crate) const fn elements(&self) -> u64 {
         self.elements
     }
 
     /// Takes in a block with these bytes of each class, or returns false if it has to be taken slowly.
-    fn take_block(&mut self, block: &[u8; BLOCK_BYTES], classes: &Classes) -> bool {
+    fn take_block(&mut self, block: &[u8; BLOCK_BYTES], classes: &JsonClasses) -> bool {
         let Some((escaped, ends_escaped)) = self.escaped_bytes(classes.backslashes) else {
             return false;
         };
@@ -194,4 +193,9 @@ const fn parities(bits: u64) -> u64 {
 /// Returns the place of a bit in 64.
 const fn usize_of(place: u32) -> usize {
     (place & 63) as usize
+}
+
+/// Returns true for white space of JSON.
+pub(crate) const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
