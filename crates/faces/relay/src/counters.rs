@@ -45,7 +45,7 @@ pub struct RelayReport {
     pub parse_errors: u64,
     /// Bytes read, of HTTP requests the bodies.
     pub bytes_in: u64,
-    /// Bytes handed over with the events, line ends included.
+    /// Bytes handed over, of HTTP requests the bodies; line ends included.
     pub bytes_out: u64,
     /// Events in the buffer.
     pub buffer_events: u64,

@@ -91,11 +91,12 @@ pub(super) async fn send_on(core: &Core, destination: &Destination) {
                 ..RequestParts::default()
             },
         };
+        let body_bytes = parts.body.len() as u64;
         destination.write(parts, &mut request);
         loop {
             match post(destination, &mut connection, &request).await {
                 Ok(200..300) => {
-                    batch.count(core);
+                    core.handed_over(batch.events, body_bytes);
                     backoff.reset();
                     break;
                 }

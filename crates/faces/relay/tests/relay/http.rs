@@ -46,7 +46,7 @@ fn requests_are_answered_once_their_events_are_in() {
 }
 
 /// Two bodies of JSON are not one, so each event is a request of its own. An array of objects without a
-/// type became text, in which a sink saw one event.
+/// type became text, in which a sink saw one event. A body that is one event counted a line end that it did not have.
 #[test]
 fn the_content_type_of_requests_is_passed_on() {
     let json = "application/json";
@@ -73,7 +73,7 @@ fn the_content_type_of_requests_is_passed_on() {
             assert_eq!(client.status(), 200);
         }
         let mut connection = Connection(BufReader::new(listener.accept().unwrap().0));
-        for body in bodies {
+        for &body in &bodies {
             let (head, received) = connection.message().unwrap();
             assert!(
                 head.contains(&format!("content-type: {kind}\r\n")),
@@ -82,7 +82,10 @@ fn the_content_type_of_requests_is_passed_on() {
             assert_eq!(received, body, "{kind}");
             connection.send("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         }
-        drop((client, relay));
+        drop(client);
+        let bytes = bodies.concat().len() as u64;
+        let report = relay.end();
+        assert_eq!((report.bytes_in, report.bytes_out), (bytes, bytes), "{kind}");
     }
 }
 
