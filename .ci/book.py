@@ -59,16 +59,16 @@ def linked(metadata):
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     root = next(identity for identity, package in packages.items() if package["name"] == "stillwell")
-    found, open_ids = set(), [root]
+    visited, open_ids = set(), [root]
     while open_ids:
         identity = open_ids.pop()
-        if identity in found:
+        if identity in visited:
             continue
-        found.add(identity)
+        visited.add(identity)
         for dependency in nodes[identity]["deps"]:
             if any(kind["kind"] is None for kind in dependency["dep_kinds"]):
                 open_ids.append(dependency["pkg"])
-    return {(packages[each]["name"], packages[each]["version"]) for each in found - {root}}
+    return {(packages[each]["name"], packages[each]["version"]) for each in visited - {root}}
 
 
 def sbom(path, metadata):

@@ -1,5 +1,10 @@
-"""What brokers have of what our producers sent: counts and bytes agree exactly, what they
-refuse is an outcome, and what stamped messages a consumer passes on are all accounted for."""
+"""Compares the messages in brokers with those that Stillwell's producers sent: counts and bytes are equal, refused
+messages are an outcome, and every stamped message that a consumer relays is counted.
+
+    brokers.py STILLWELL KAFKA BROKER...       checks the named brokers: nats, amqp, kafka
+    brokers.py serve KAFKA FOLDER TOPIC        runs Kafka with a topic until SIGTERM; prints its address
+    brokers.py bridge READY PORT KIND BROKER_PORT NAME   relays messages from a broker to a TCP sink
+"""
 
 import asyncio
 import contextlib
@@ -18,18 +23,18 @@ import time
 STILLWELL, KAFKA = sys.argv[1:3] if __name__ == "__main__" and len(sys.argv) > 3 else ("", "")
 PHASES = "phases: {warmup: 100ms, measure: 1s, drain: 3s, quiet: 300ms}"
 LONG = 60.0
-# Processes that this script must end.
+# Processes that this script must terminate.
 STARTED = []
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Process:
-    """A server of our own; ended by its number, and with all that it started."""
+    """A server in a session of its own, which is terminated with its children."""
 
     def __init__(self, command, folder, port=None, environment=None):
         self.log = folder / f"{pathlib.Path(command[0]).name}.log"
@@ -42,6 +47,7 @@ class Process:
             self.wait_for(port)
 
     def wait_for(self, port):
+        """Connects until the port accepts: the servers have no common message for that."""
         end = time.monotonic() + LONG
         while time.monotonic() < end:
             if self.child.poll() is not None:
@@ -65,36 +71,36 @@ class Process:
 
 
 class Run:
-    """One run with one generator, and what it wrote down."""
+    """One run with one generator, and its results."""
 
-    def __init__(self, folder, name, generator, during=None, subject="", sinks=""):
+    def __init__(self, folder, name, generator, during=None, target="", sinks=""):
         self.name = name
         path = folder / f"{name}.yaml"
-        path.write_text(f"isolation: {{network: no, cgroup: no}}\n{PHASES}\n{subject}workload:\n"
-                       f"  generators:\n    - {generator}\n      id: own\n{sinks}")
+        path.write_text(f"isolation: {{network: no, cgroup: no}}\n{PHASES}\n{target}workload:\n"
+                       f"  generators:\n    - {generator}\n      id: producer\n{sinks}")
         self.results = folder / f"{name}.results"
         command = [STILLWELL, "observe", str(path), "--quiet", "--results", str(self.results)]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if during:
             during()
-        self.told = child.communicate(timeout=LONG)[0].decode()
-        # On a busy machine 4 says that the run is unreliable.
+        self.output = child.communicate(timeout=LONG)[0].decode()
+        # 4: the run is unreliable, as on a busy machine.
         if child.returncode not in (0, 4):
-            sys.exit(f"{name}: {child.returncode}\n{self.told}")
+            sys.exit(f"{name}: {child.returncode}\n{self.output}")
 
     def total(self, metric, only=""):
         """The last value of a counter, over all its series."""
         command = ["captool", str(self.results / "series.parquet"), "--metric", metric]
-        told = subprocess.run(command, executable=STILLWELL, capture_output=True, text=True)
-        lines = (line for line in told.stdout.splitlines() if line.startswith(metric + "["))
-        found = (re.search(r"max: (\d+)", line) for line in lines if only in line)
-        return sum(int(one[1]) for one in found if one)
+        dump = subprocess.run(command, executable=STILLWELL, capture_output=True, text=True)
+        lines = (line for line in dump.stdout.splitlines() if line.startswith(metric + "["))
+        maxima = (re.search(r"max: (\d+)", line) for line in lines if only in line)
+        return sum(int(maximum[1]) for maximum in maxima if maximum)
 
     def has(self, metric):
-        """Whether anything of this metric was recorded."""
+        """Returns true if the capture has a series of this metric."""
         command = ["captool", str(self.results / "series.parquet"), "--metric", metric]
-        told = subprocess.run(command, executable=STILLWELL, capture_output=True, text=True)
-        return any(line.startswith(metric + "[") for line in told.stdout.splitlines())
+        dump = subprocess.run(command, executable=STILLWELL, capture_output=True, text=True)
+        return any(line.startswith(metric + "[") for line in dump.stdout.splitlines())
 
     @property
     def outcomes(self):
@@ -103,36 +109,35 @@ class Run:
         counts = {name: self.total("outcomes", f"outcome:{name},") for name in names}
         return {name: count for name, count in counts.items() if count}
 
-    def expect(self, what, is_so):
-        if not is_so:
-            sys.exit(f"{self.name}: {what}; outcomes {self.outcomes}\n{self.told}")
+    def expect(self, failure, is_met):
+        if not is_met:
+            sys.exit(f"{self.name}: {failure}; outcomes {self.outcomes}\n{self.output}")
 
-    def agree(self, messages, size, acknowledged=True):
-        """As many messages and bytes arrived as were written, and each was
-        acknowledged where that was asked for."""
+    def agree(self, messages, size, has_acks=True):
+        """As many messages and bytes arrived as were written, and each was acknowledged if acknowledgements were requested."""
         events, written = self.total("events_written"), self.total("bytes_written")
-        known = self.total("events_acknowledged")
+        acknowledged = self.total("events_acknowledged")
         self.expect(f"{events} events of {written} bytes written, {messages} of {size} arrived",
                     events > 0 and (events, written) == (messages, size))
-        if acknowledged:
-            self.expect(f"{known} of {events} acknowledged", known == events)
+        if has_acks:
+            self.expect(f"{acknowledged} of {events} acknowledged", acknowledged == events)
             self.expect("no response time", self.has("response_time"))
-        print(f"  {self.name}: {events} messages, {written} bytes, {known} acknowledged, {self.outcomes}")
+        print(f"  {self.name}: {events} messages, {written} bytes, {acknowledged} acknowledged, {self.outcomes}")
 
     def refused(self, outcome, events=None):
-        """Nothing was taken, and that is said."""
-        found = self.outcomes
-        self.expect(f"no {outcome}", found.get(outcome, 0) > 0 and "ok" not in found)
+        """Every message was refused, with this outcome."""
+        outcomes = self.outcomes
+        self.expect(f"no {outcome}", outcomes.get(outcome, 0) > 0 and "ok" not in outcomes)
         self.expect("something acknowledged", self.total("events_acknowledged") == 0)
         if events:
             self.expect("no event refused", self.total("events_refused") > 0)
-        print(f"  {self.name}: {found}")
+        print(f"  {self.name}: {outcomes}")
 
 
-def wait_until(is_so, longest=LONG):
-    """Calls it until it returns true, or for that many seconds."""
+def wait_until(is_met, longest=LONG):
+    """Calls `is_met` until it returns true, or for `longest` seconds: brokers do not notify of a count."""
     end = time.monotonic() + longest
-    while not is_so() and time.monotonic() < end:
+    while not is_met() and time.monotonic() < end:
         time.sleep(0.05)
 
 
@@ -143,21 +148,20 @@ def generator(to, payload="json", rate="5000/s", **more):
 
 
 def stamped(folder, name, to, bridge):
-    """A consumer of ours reads from the broker and passes on to a sink: every stamped
-    event is accounted for."""
+    """A consumer reads from the broker and sends to a sink: the ledger counts every stamped event."""
     port = free_port()
     ready = folder / f"{name}.ready"
     command = [sys.executable, os.path.abspath(__file__), "bridge", str(ready), str(port), *bridge]
     words = ", ".join(f'"{word}"' for word in command)
-    subject = f"target:\n  command: [{words}]\n  ready: {{file: {ready}}}\n"
+    target = f"target:\n  command: [{words}]\n  ready: {{file: {ready}}}\n"
     sinks = f"  sinks:\n    - tcp: 127.0.0.1:{port}\n"
-    run = Run(folder, name, generator(to, rate="2000/s", stamps="all"), subject=subject, sinks=sinks)
-    sent, missing = run.total("stamped_events_sent"), run.total("stamped_events_received")
-    run.expect(f"{missing} of {sent} stamped events arrived", sent > 1000 and missing == sent)
+    run = Run(folder, name, generator(to, rate="2000/s", stamps="all"), target=target, sinks=sinks)
+    sent, received = run.total("stamped_events_sent"), run.total("stamped_events_received")
+    run.expect(f"{received} of {sent} stamped events arrived", sent > 1000 and received == sent)
     faults = ["events_duplicated", "events_damaged", "stamps_broken", "stamps_foreign"]
-    found = {fault: run.total(fault) for fault in faults}
-    run.expect(f"faults: {found}", not any(found.values()))
-    print(f"  {name}: {sent} stamped events sent, as many arrived")
+    counts = {fault: run.total(fault) for fault in faults}
+    run.expect(f"faults: {counts}", not any(counts.values()))
+    print(f"  {name}: {sent} stamped events sent and received")
 
 
 # NATS
@@ -174,13 +178,13 @@ class Nats:
         self.process = Process(self.words, self.folder, self.port)
 
     def to(self, *words):
-        given = ", ".join([f'address: "127.0.0.1:{self.port}"', *words])
-        return f"nats: {{{given}}}"
+        fields = ", ".join([f'address: "127.0.0.1:{self.port}"', *words])
+        return f"nats: {{{fields}}}"
 
 
 @contextlib.contextmanager
 def nats_subscriber(port, subject):
-    """Counts messages and bytes in a thread of its own."""
+    """Counts messages and bytes in a thread."""
     import nats
     counts, ready, end = [0, 0], threading.Event(), threading.Event()
 
@@ -194,8 +198,7 @@ def nats_subscriber(port, subject):
         await client.subscribe(subject, cb=take, pending_msgs_limit=-1, pending_bytes_limit=-1)
         await client.flush()
         ready.set()
-        while not end.is_set():
-            await asyncio.sleep(0.05)
+        await asyncio.to_thread(end.wait)
         # A server that restarts may be away at this moment.
         with contextlib.suppress(nats.errors.Error):
             await client.drain()
@@ -210,7 +213,7 @@ def nats_subscriber(port, subject):
         thread.join()
 
 
-def settle(counts, wanted):
+def wait_for_messages(counts, wanted):
     wait_until(lambda: counts[0] >= wanted, 10)
     return counts
 
@@ -229,12 +232,12 @@ def check_nats(folder):
         with nats_subscriber(server.port, "logs.>") as counts:
             to = server.to("subject: logs.a", f"acks: {acks}")
             run = Run(folder, f"nats-{acks}", generator(to, connections=3, workers=2))
-            run.agree(*settle(counts, run.total("events_written")), acks == "server")
+            run.agree(*wait_for_messages(counts, run.total("events_written")), acks == "server")
     with nats_subscriber(server.port, "logs.>") as counts:
         to = server.to("subject: logs.a", "message: block", "acks: server")
         run = Run(folder, "nats-blocks", generator(to, "ascii", "20 MB/s", block="16 KiB"))
         blocks = run.total("blocks_written")
-        settle(counts, blocks)
+        wait_for_messages(counts, blocks)
         run.expect(f"{blocks} blocks, {counts} arrived",
                    counts == [blocks, run.total("bytes_written")])
         print(f"  nats-blocks: {blocks} messages, {counts[1]} bytes")
@@ -249,7 +252,7 @@ def check_nats(folder):
     Run(folder, "nats-no-stream", generator(to)).refused("status_5xx", events=True)
     stamped(folder, "nats-stamped", server.to("subject: logs.s"), ["nats", str(server.port), "logs.s"])
 
-    # It goes away in the middle of a run, and comes back.
+    # The server restarts in the middle of a run.
     def restart():
         wait_until(lambda: counts[0] > 100)
         server.process.stop()
@@ -327,18 +330,18 @@ class Rabbit:
         self.start()
 
     def start(self):
-        # As the script beside it does it that needs no other user.
+        # The script of Debian's package beside this program changes the user.
         command = ["/usr/lib/rabbitmq/bin/../lib/../bin/rabbitmq-server"]
-        found = sorted(pathlib.Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))
-        self.process = Process([str(found[-1])] if found else command, self.folder, self.port, self.environment)
+        servers = sorted(pathlib.Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))
+        self.process = Process([str(servers[-1])] if servers else command, self.folder, self.port, self.environment)
 
     def stop(self):
         self.process.stop()
         self.names.stop()
 
     def to(self, *words):
-        given = ", ".join([f'address: "127.0.0.1:{self.port}"', *words])
-        return f"amqp: {{{given}}}"
+        fields = ", ".join([f'address: "127.0.0.1:{self.port}"', *words])
+        return f"amqp: {{{fields}}}"
 
     @contextlib.contextmanager
     def channel(self):
@@ -356,12 +359,12 @@ class Rabbit:
         connection.close()
 
     def length(self, queue):
-        """How many messages are in `queue`."""
+        """Returns the number of messages in `queue`."""
         with self.channel() as channel:
             return channel.queue_declare(queue, passive=True).method.message_count
 
     def take(self, queue):
-        """How many messages, and of how many bytes, are in `queue`, which is empty then."""
+        """Empties `queue`; returns the number of its messages and of their bytes."""
         with self.channel() as channel:
             messages = size = 0
             while True:
@@ -384,7 +387,7 @@ def check_amqp(folder):
     run.agree(*server.take("one"))
     to = server.to("routing_key: logs.a", "exchange: topics", "acks: none", "persistent: true")
     run = Run(folder, "amqp-none", generator(to, rate="3000/s"))
-    run.agree(*server.take("two"), acknowledged=False)
+    run.agree(*server.take("two"), has_acks=False)
     to = server.to("routing_key: one", "message: block")
     run = Run(folder, "amqp-blocks", generator(to, "ascii", "10 MB/s", block="400 KiB"))
     messages, size = server.take("one")
@@ -407,9 +410,9 @@ def check_amqp(folder):
         server.process.stop(9)
 
     run = Run(folder, "amqp-gone", generator(server.to("routing_key: one"), rate="1000/s"), during=stop)
-    found = run.outcomes
-    run.expect("nothing sent, or nothing lost", found.get("ok") and found.get("connect_refused"))
-    print(f"  amqp-gone: {found}")
+    outcomes = run.outcomes
+    run.expect("nothing sent, or nothing lost", outcomes.get("ok") and outcomes.get("connect_refused"))
+    print(f"  amqp-gone: {outcomes}")
     server.stop()
 
 
@@ -417,8 +420,8 @@ def check_amqp(folder):
 
 
 class Kafka:
-    """One node that is broker and controller. It is made known under another name, too, so
-    that producers go to where the topic's leader says that it is."""
+    """One node that is broker and controller. It advertises another host name than producers are given, to test that they
+    connect to the address of the topic's leader."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -446,8 +449,8 @@ log.cleaner.enable=false
         self.process = Process(self.command, folder, self.port)
 
     def to(self, *words):
-        given = ", ".join([f'address: "127.0.0.1:{self.port}"', *words])
-        return f"kafka: {{{given}}}"
+        fields = ", ".join([f'address: "127.0.0.1:{self.port}"', *words])
+        return f"kafka: {{{fields}}}"
 
     def make(self, topic, partitions=1, **config):
         from kafka.admin import KafkaAdminClient, NewTopic
@@ -460,12 +463,12 @@ log.cleaner.enable=false
         wait_until(lambda: len(self.ends(topic)) == partitions)
 
     def ends(self, topic):
-        """Where each partition of `topic` ends that has a leader."""
+        """Returns the end offset of each partition of `topic` that has a leader."""
         from kafka import KafkaConsumer, TopicPartition
         from kafka.errors import KafkaError
         consumer = KafkaConsumer(bootstrap_servers=f"127.0.0.1:{self.port}")
         try:
-            partitions = [TopicPartition(topic, one) for one in consumer.partitions_for_topic(topic) or []]
+            partitions = [TopicPartition(topic, partition) for partition in consumer.partitions_for_topic(topic) or []]
             return consumer.end_offsets(partitions)
         except KafkaError:
             return {}
@@ -473,12 +476,11 @@ log.cleaner.enable=false
             consumer.close()
 
     def take(self, topic):
-        """How many messages, and of how many bytes, are in all partitions; by offsets, and
-        by what is read."""
+        """Reads all partitions up to their end offsets; returns the number of messages, of bytes and of used partitions."""
         from kafka import KafkaConsumer, TopicPartition
         consumer = KafkaConsumer(bootstrap_servers=f"127.0.0.1:{self.port}", auto_offset_reset="earliest",
                                  enable_auto_commit=False, consumer_timeout_ms=10000)
-        partitions = [TopicPartition(topic, one) for one in consumer.partitions_for_topic(topic)]
+        partitions = [TopicPartition(topic, partition) for partition in consumer.partitions_for_topic(topic)]
         consumer.assign(partitions)
         consumer.seek_to_beginning()
         ends = consumer.end_offsets(partitions).values()
@@ -526,9 +528,9 @@ def check_kafka(folder):
 
     server.make("gone")
     run = Run(folder, "kafka-gone", generator(server.to("topic: gone")), during=stop)
-    found = run.outcomes
-    run.expect("nothing sent, or nothing lost", found.get("ok") and found.get("connect_refused"))
-    print(f"  kafka-gone: {found}")
+    outcomes = run.outcomes
+    run.expect("nothing sent, or nothing lost", outcomes.get("ok") and outcomes.get("connect_refused"))
+    print(f"  kafka-gone: {outcomes}")
     server.process.stop()
 
 
@@ -542,7 +544,7 @@ def bridge(ready, port, kind, broker_port, name):
     if kind == "kafka":
         from kafka import KafkaConsumer, TopicPartition
         consumer = KafkaConsumer(bootstrap_servers=f"127.0.0.1:{broker_port}", enable_auto_commit=False)
-        consumer.assign([TopicPartition(name, one) for one in consumer.partitions_for_topic(name)])
+        consumer.assign([TopicPartition(name, partition) for partition in consumer.partitions_for_topic(name)])
         consumer.seek_to_beginning()
         is_ready()
         for message in consumer:
@@ -589,14 +591,13 @@ def main():
 
 
 def serve(folder, topic):
-    """Kafka with a topic until SIGTERM; its address is in the file `broker`."""
+    """Runs Kafka with a topic until SIGTERM. Prints its address when producers can connect."""
     folder = pathlib.Path(folder)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         broker = Kafka(folder)
         broker.make(topic)
-        (folder / "broker.part").write_text(f"127.0.0.1:{broker.port}")
-        (folder / "broker.part").rename(folder / "broker")
+        print(f"127.0.0.1:{broker.port}", flush=True)
         signal.pause()
     finally:
         for process in STARTED:

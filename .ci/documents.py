@@ -47,7 +47,7 @@ class Missing(Exception):
 
 def blocks(text):
     """Yields line number, language, lines and settings of each fenced block."""
-    settings, begin = {}, None
+    settings, begin, language, lines = {}, None, "", []
     for number, line in enumerate(text.splitlines(), 1):
         fence = FENCE.match(line)
         if begin is not None:
