@@ -44,7 +44,7 @@ func serve() error {
 	}
 	fmt.Println(listener.Addr())
 	server := &http.Server{
-		Handler: http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		Handler: http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			fmt.Println(request.TLS.CurveID, request.Proto)
 		}),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}},
@@ -77,11 +77,11 @@ func request(url string) error {
 	client := http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
-	answer, err := client.Get(url)
+	response, err := client.Get(url)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	fmt.Println(answer.TLS.CurveID)
+	defer response.Body.Close()
+	fmt.Println(response.TLS.CurveID)
 	return nil
 }
