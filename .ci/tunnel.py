@@ -1,5 +1,5 @@
 """A proxy made of other people's libraries: CONNECT over HTTP/3 (aioquic), and
-CONNECT-UDP over HTTP/2 (h2). Prints its two ports, and at its end what it was asked.
+CONNECT-UDP over HTTP/2 (h2). Prints its two ports, and at its end the number of tunnels by protocol.
 
     tunnel.py CERTIFICATE KEY
 """
@@ -21,11 +21,11 @@ from h2.events import DataReceived as H2Data
 from h2.events import RequestReceived, StreamEnded
 from h2.settings import SettingCodes, Settings
 
-asked = Counter()
+tunnels = Counter()
 
 
 class Http3(QuicConnectionProtocol):
-    """Each stream is a way over TCP."""
+    """Each stream is a tunnel over TCP."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -36,37 +36,37 @@ class Http3(QuicConnectionProtocol):
         if isinstance(event, ProtocolNegotiated):
             self.http = H3Connection(self._quic)
         if isinstance(event, ConnectionTerminated):
-            for there in self.peers.values():
-                there.put_nowait(b"")
+            for received in self.peers.values():
+                received.put_nowait(b"")
         if self.http is None:
             return
-        for own in self.http.handle_event(event):
-            if isinstance(own, HeadersReceived):
-                headers = dict(own.headers)
-                there = self.peers[own.stream_id] = asyncio.Queue()
-                asyncio.ensure_future(self.carry(own.stream_id, headers, there))
-            elif isinstance(own, DataReceived):
-                self.peers[own.stream_id].put_nowait(own.data)
-                if own.stream_ended:
-                    self.peers[own.stream_id].put_nowait(b"")
+        for http_event in self.http.handle_event(event):
+            if isinstance(http_event, HeadersReceived):
+                headers = dict(http_event.headers)
+                received = self.peers[http_event.stream_id] = asyncio.Queue()
+                asyncio.ensure_future(self.relay(http_event.stream_id, headers, received))
+            elif isinstance(http_event, DataReceived):
+                self.peers[http_event.stream_id].put_nowait(http_event.data)
+                if http_event.stream_ended:
+                    self.peers[http_event.stream_id].put_nowait(b"")
 
-    async def carry(self, stream, headers, there):
+    async def relay(self, stream, headers, received):
         if headers.get(b":method") != b"CONNECT" or b":path" in headers:
             self.http.send_headers(stream, [(b":status", b"405")], end_stream=True)
             return self.transmit()
         host, port = headers[b":authority"].decode().rsplit(":", 1)
-        asked["CONNECT over HTTP/3"] += 1
+        tunnels["CONNECT over HTTP/3"] += 1
         reader, writer = await asyncio.open_connection(host, int(port))
         self.http.send_headers(stream, [(b":status", b"200")])
         self.transmit()
 
-        async def back():
+        async def return_data():
             while data := await reader.read(1 << 16):
                 self.http.send_data(stream, data, end_stream=False)
                 self.transmit()
 
-        returning = asyncio.ensure_future(back())
-        while data := await there.get():
+        returning = asyncio.ensure_future(return_data())
+        while data := await received.get():
             writer.write(data)
             await writer.drain()
         returning.cancel()
@@ -74,7 +74,7 @@ class Http3(QuicConnectionProtocol):
 
 
 def integer(data, at):
-    """One integer of QUIC, and where it ends; None where it is not all there."""
+    """Returns an integer of QUIC and its end, or None if it is incomplete."""
     if at >= len(data):
         return None
     length = 1 << (data[at] >> 6)
@@ -90,17 +90,17 @@ def capsule(payload):
     return b"\0" + head + b"\0" + payload
 
 
-class Back(asyncio.DatagramProtocol):
+class ReturnedDatagrams(asyncio.DatagramProtocol):
     def __init__(self, proxy):
         self.proxy = proxy
 
     def datagram_received(self, data, address):
-        self.proxy.waiting += capsule(data)
+        self.proxy.unsent += capsule(data)
         self.proxy.send()
 
 
 class Http2(asyncio.Protocol):
-    """The one stream is a way for datagrams."""
+    """The only stream is a tunnel for datagrams."""
 
     def connection_made(self, transport):
         self.transport = transport
@@ -108,7 +108,7 @@ class Http2(asyncio.Protocol):
         self.http.local_settings = Settings(client=False, initial_values={SettingCodes.ENABLE_CONNECT_PROTOCOL: 1})
         self.http.initiate_connection()
         self.stream = self.peer = None
-        self.there, self.waiting = b"", b""
+        self.received, self.unsent = b"", b""
         self.send()
 
     def data_received(self, data):
@@ -117,7 +117,7 @@ class Http2(asyncio.Protocol):
                 self.begin(event.stream_id, dict(event.headers))
             elif isinstance(event, H2Data):
                 self.http.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
-                self.there += event.data
+                self.received += event.data
             elif isinstance(event, StreamEnded):
                 self.transport.close()
         self.pass_on()
@@ -128,37 +128,37 @@ class Http2(asyncio.Protocol):
         text = {name: value if isinstance(value, str) else value.decode() for name, value in text.items()}
         assert text[":method"] == "CONNECT" and text[":protocol"] == "connect-udp", text
         assert text["capsule-protocol"] == "?1", text
-        _, known, masque, udp, host, port, rest = text[":path"].split("/")
-        assert (known, masque, udp, rest) == (".well-known", "masque", "udp", ""), text
-        asked["CONNECT-UDP over HTTP/2"] += 1
+        _, well_known, masque, udp, host, port, rest = text[":path"].split("/")
+        assert (well_known, masque, udp, rest) == (".well-known", "masque", "udp", ""), text
+        tunnels["CONNECT-UDP over HTTP/2"] += 1
         asyncio.ensure_future(self.connect(stream, host, int(port)))
 
     async def connect(self, stream, host, port):
         loop = asyncio.get_running_loop()
-        self.peer, _ = await loop.create_datagram_endpoint(lambda: Back(self), remote_addr=(host, port))
+        self.peer, _ = await loop.create_datagram_endpoint(lambda: ReturnedDatagrams(self), remote_addr=(host, port))
         self.stream = stream
         self.http.send_headers(stream, [(":status", "200"), ("capsule-protocol", "?1")])
         self.pass_on()
         self.send()
 
     def pass_on(self):
-        while self.peer is not None and (kind := integer(self.there, 0)):
-            if not (length := integer(self.there, kind[1])):
+        while self.peer is not None and (kind := integer(self.received, 0)):
+            if not (length := integer(self.received, kind[1])):
                 return
             at, end = length[1], length[1] + length[0]
-            if end > len(self.there):
+            if end > len(self.received):
                 return
-            if kind[0] == 0 and self.there[at] == 0:
-                self.peer.sendto(self.there[at + 1 : end])
-            self.there = self.there[end:]
+            if kind[0] == 0 and self.received[at] == 0:
+                self.peer.sendto(self.received[at + 1 : end])
+            self.received = self.received[end:]
 
     def send(self):
-        while self.waiting and self.stream is not None:
+        while self.unsent and self.stream is not None:
             room = min(self.http.local_flow_control_window(self.stream), self.http.max_outbound_frame_size)
             if room <= 0:
                 break
-            self.http.send_data(self.stream, self.waiting[:room])
-            self.waiting = self.waiting[room:]
+            self.http.send_data(self.stream, self.unsent[:room])
+            self.unsent = self.unsent[room:]
         self.transport.write(self.http.data_to_send())
 
     def connection_lost(self, error):
@@ -177,7 +177,7 @@ async def main(certificate, key):
     ended = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, ended.set)
     await ended.wait()
-    print(json.dumps(asked), flush=True)
+    print(json.dumps(tunnels), flush=True)
 
 
 asyncio.run(main(*sys.argv[1:]))
