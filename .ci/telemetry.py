@@ -14,7 +14,7 @@ import urllib.request
 def report(path):
     """Totals of a report: outcomes, requests begun, spans."""
     value = json.loads(pathlib.Path(path).read_text())
-    outcomes = {own["outcome"]: own["count"] for own in value["global"]["outcomes"]}
+    outcomes = {entry["outcome"]: entry["count"] for entry in value["global"]["outcomes"]}
     counters = value["global"]["counters"]
     spans = sum(
         count
@@ -24,14 +24,14 @@ def report(path):
     return outcomes, counters, spans
 
 
-def agree(what, told, found):
-    if told != found:
-        sys.exit(f"{what}: told {told}, reported {found}")
-    print(f"  {what}: {told}")
+def agree(value, exported, reported):
+    if exported != reported:
+        sys.exit(f"{value}: exported {exported}, reported {reported}")
+    print(f"  {value}: {exported}")
 
 
 def complete(path):
-    """Fails if an exporter missed anything."""
+    """Fails if an export failed."""
     value = json.loads(pathlib.Path(path).read_text())
     for warning in value["health"]["warnings"]:
         if warning["code"] == "export_failed":
@@ -83,9 +83,9 @@ def metrics(folder, name):
 
 
 def attribute(point, key):
-    for own in point.get("attributes", []):
-        if own["key"] == key:
-            return own["value"]["stringValue"]
+    for entry in point.get("attributes", []):
+        if entry["key"] == key:
+            return entry["value"]["stringValue"]
     return None
 
 
@@ -98,61 +98,61 @@ def spans(folder, name):
     return len(ids)
 
 
-def collector(folder, of_http, of_grpc):
-    outcomes, _, sent = report(of_http)
+def collector(folder, http_report, grpc_report):
+    outcomes, _, sent = report(http_report)
     ok = outcomes["ok"]
-    for way in ["http", "grpc"]:
+    for transport in ["http", "grpc"]:
         last = {}
-        for metric in metrics(folder, way):
+        for metric in metrics(folder, transport):
             points = (metric.get("sum") or metric.get("histogram"))["dataPoints"]
             for point in points:
                 count = int(point.get("asInt", point.get("count", 0)))
                 last[metric["name"], attribute(point, "outcome")] = count
-        agree(f"OTLP by {way}, answered", last["stillwell.outcomes", "ok"], ok)
+        agree(f"OTLP by {transport}, responses", last["stillwell.outcomes", "ok"], ok)
         times = last["stillwell.response_time", "ok"]
-        agree(f"OTLP by {way}, times", times, ok)
-    grown = collections.Counter()
+        agree(f"OTLP by {transport}, times", times, ok)
+    sums = collections.Counter()
     for metric in metrics(folder, "statsd"):
         for point in metric.get("sum", {}).get("dataPoints", []):
-            grown[metric["name"]] += int(point["asInt"])
-    agree("statsd, answered", grown["stillwell.outcomes.ok"], ok)
-    agree("statsd, times", grown["stillwell.response_time.ok.count"], ok)
+            sums[metric["name"]] += int(point["asInt"])
+    agree("statsd, responses", sums["stillwell.outcomes.ok"], ok)
+    agree("statsd, times", sums["stillwell.response_time.ok.count"], ok)
     agree("spans by http", spans(folder, "http"), sent)
     if not 0.3 * ok < sent < 0.7 * ok:
         sys.exit(f"{sent} spans of {ok} requests are not a half")
-    _, _, sent = report(of_grpc)
+    _, _, sent = report(grpc_report)
     agree("spans by grpc", spans(folder, "grpc"), sent)
 
 
-def prometheus(server, of_load):
-    outcomes, _, _ = report(of_load)
+def prometheus(server, load_report):
+    outcomes, _, _ = report(load_report)
     ok = outcomes["ok"]
 
-    def ask(query):
-        query = urllib.parse.urlencode({"query": query})
-        with urllib.request.urlopen(f"{server}/api/v1/query?{query}") as answer:
-            result = json.load(answer)["data"]["result"]
+    def evaluate(query):
+        parameters = urllib.parse.urlencode({"query": query})
+        with urllib.request.urlopen(f"{server}/api/v1/query?{parameters}") as response:
+            result = json.load(response)["data"]["result"]
         return int(result[0]["value"][1]) if result else None
 
-    for job, way in [("stillwell", "remote write"), ("page", "scraping")]:
-        own = f'{{job="{job}",outcome="ok"}}'
-        told = ask(f"max_over_time(stillwell_outcomes_total{own}[5m])")
-        agree(f"{way}, answered", told, ok)
-        told = ask(f"max_over_time(stillwell_response_time_seconds_count{own}[5m])")
-        agree(f"{way}, times", told, ok)
-        own = f'{{job="{job}",outcome="ok",le="+Inf"}}'
-        told = ask(f"max_over_time(stillwell_response_time_seconds_bucket{own}[5m])")
-        agree(f"{way}, in buckets", told, ok)
+    for job, transport in [("stillwell", "remote write"), ("page", "scraping")]:
+        labels = f'{{job="{job}",outcome="ok"}}'
+        exported = evaluate(f"max_over_time(stillwell_outcomes_total{labels}[5m])")
+        agree(f"{transport}, responses", exported, ok)
+        exported = evaluate(f"max_over_time(stillwell_response_time_seconds_count{labels}[5m])")
+        agree(f"{transport}, times", exported, ok)
+        labels = f'{{job="{job}",outcome="ok",le="+Inf"}}'
+        exported = evaluate(f"max_over_time(stillwell_response_time_seconds_bucket{labels}[5m])")
+        agree(f"{transport}, in buckets", exported, ok)
 
 
 def sent_events(text):
     """Returns the number of sent events, from the text of `captool`."""
-    [most] = re.findall(r"max: (\d+)", pathlib.Path(text).read_text())
-    return int(most)
+    [maximum] = re.findall(r"max: (\d+)", pathlib.Path(text).read_text())
+    return int(maximum)
 
 
 def collected_run(folder, text):
-    """A run as the Collector passed it on."""
+    """Compares the metrics of a run that the Collector has sent with its capture."""
     sent, memory = [], []
     for metric in metrics(folder, "http"):
         if metric["name"] == "stillwell.events_written":
@@ -165,17 +165,17 @@ def collected_run(folder, text):
 
 
 def runs(server, text, dashboard):
-    """A run and a suite in Prometheus, and the queries of the dashboard."""
+    """Compares a run and a suite in Prometheus with their captures, and evaluates the queries of the dashboard."""
 
-    def ask(path, **words):
-        url = f"{server}/api/v1/{path}?{urllib.parse.urlencode(words)}"
-        with urllib.request.urlopen(url) as answer:
-            return json.load(answer)["data"]["result"]
+    def evaluate(path, **parameters):
+        url = f"{server}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url) as response:
+            return json.load(response)["data"]["result"]
 
-    of_run = ask("query", query='max_over_time(stillwell_events_written_total{job="stillwell",experiment=""}[10m])')
-    [series] = of_run
+    run_series = evaluate("query", query='max_over_time(stillwell_events_written_total{job="stillwell",experiment=""}[10m])')
+    [series] = run_series
     agree("remote write, events of a run", int(series["value"][1]), sent_events(text))
-    variants = ask("query", query='count by (variant) (max_over_time(stillwell_target_cpu_seconds_total{variant!=""}[10m]))')
+    variants = evaluate("query", query='count by (variant) (max_over_time(stillwell_target_cpu_seconds_total{variant!=""}[10m]))')
     agree("remote write, variants", sorted(series["metric"]["variant"] for series in variants), ["baseline", "comparison"])
     panels = json.loads(pathlib.Path(dashboard).read_text())["panels"]
     queries = [target["expr"] for panel in panels for target in panel.get("targets", [])]
@@ -184,13 +184,13 @@ def runs(server, text, dashboard):
         for name in ("$job", "$experiment", "$variant"):
             query = query.replace(name, ".*")
         query = query.replace("$__rate_interval", "5s")
-        found = ask("query_range", query=query, start=now - 300, end=now, step=1)
-        variants = {series["metric"].get("variant") for series in found}
+        result = evaluate("query_range", query=query, start=now - 300, end=now, step=1)
+        variants = {series["metric"].get("variant") for series in result}
         # The relay answers no requests, and nothing fails.
         is_of_requests = re.search("requests_sent|response_time|generator_lateness|outcomes", query)
         if not is_of_requests and not {"baseline", "comparison"} <= variants:
             sys.exit(f"{query}: only of {variants}")
-        filled += bool(found)
+        filled += bool(result)
     print(f"  the dashboard: {len(queries)} queries, {filled} with lines")
 
 
