@@ -1,15 +1,17 @@
-"""Drives `stillwell service` with a client that protoc made.
+"""Calls `stillwell service` with a client that protoc has generated.
 
     service.py STILLWELL DESCRIPTORS
 """
 
 import contextlib
 import os
+import queue
 import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import grpc
@@ -32,69 +34,73 @@ WAIT_S = 60
 
 @contextlib.contextmanager
 def started(*words):
-    """A process of ours, and what it has said when it listens."""
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen([STILLWELL, *words], stderr=said, stdout=subprocess.DEVNULL)
+    """A process of Stillwell, and the address in the message that it prints when it listens."""
+    process = subprocess.Popen([STILLWELL, *words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    lines, address = [], queue.Queue()
+
+    def read_messages():
+        for line in process.stderr:
+            lines.append(line)
+            if match := re.search(r"listening on (?:\w+://)?([\d.]+:\d+)", line):
+                address.put(match[1])
+        address.put(None)
+
+    threading.Thread(target=read_messages, daemon=True).start()
+    try:
         try:
-            until = time.monotonic() + WAIT_S
-            while True:
-                said.seek(0)
-                found = re.search(r"listening on (?:\w+://)?([\d.]+:\d+)", said.read())
-                if found:
-                    break
-                assert process.poll() is None and time.monotonic() < until, said.read()
-                time.sleep(0.02)
-            yield found[1], process
-        finally:
-            process.kill()
-            process.wait()
+            listening = address.get(timeout=WAIT_S)
+        except queue.Empty:
+            listening = None
+        assert listening, (words, lines)
+        yield listening, process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def start(url, **options):
-    """A request for a load."""
+    """Returns a request for a load."""
     request = service_pb2.ExecutionRequest()
-    own = request.start_request.options
-    own.uri.value = url
-    own.requests_per_second.value = options.pop("rps", 100)
-    own.connections.value = 2
-    own.sequencer_idle_strategy.value = 3
+    load_options = request.start_request.options
+    load_options.uri.value = url
+    load_options.requests_per_second.value = options.pop("rps", 100)
+    load_options.connections.value = 2
+    load_options.sequencer_idle_strategy.value = 3
     if options.pop("endless", False):
-        own.no_duration.value = True
+        load_options.no_duration.value = True
     else:
-        own.duration.seconds = options.pop("seconds", 1)
+        load_options.duration.seconds = options.pop("seconds", 1)
     for name, value in options.pop("failure_predicates", {}).items():
-        own.failure_predicates[name] = value
+        load_options.failure_predicates[name] = value
     if execution := options.pop("execution_id", None):
-        own.execution_id.value = execution
+        load_options.execution_id.value = execution
     assert not options, options
     return request
 
 
-class Talk:
-    """A stream on which requests are made as responses arrive."""
+class Stream:
+    """A bidirectional stream: requests are sent as responses arrive."""
 
     def __init__(self, method, **kwargs):
-        import queue
-
         self.requests = queue.Queue()
-        self.answers = method(iter(self.requests.get, None), timeout=WAIT_S, **kwargs)
+        self.responses = method(iter(self.requests.get, None), timeout=WAIT_S, **kwargs)
 
-    def ask(self, request):
+    def send(self, request):
         self.requests.put(request)
 
-    def answer(self):
-        return next(self.answers)
+    def receive(self):
+        return next(self.responses)
 
     def end(self):
         self.requests.put(None)
-        left = list(self.answers)
+        left = list(self.responses)
         assert not left, left
-        return self.answers.code()
+        return self.responses.code()
 
     def refusal(self):
-        """How the stream ends that should have been answered."""
+        """Returns the status and message of a stream that ends without a response."""
         try:
-            return "answered: " + str(next(self.answers))
+            return "response: " + str(next(self.responses))
         except grpc.RpcError as error:
             self.requests.put(None)
             return error.code(), error.details()
@@ -105,101 +111,101 @@ def counters(result):
 
 
 def only_result(response, name="global"):
-    found = [result for result in response.output.results if result.name == name]
-    assert len(found) == 1, response
-    return found[0]
+    results = [result for result in response.output.results if result.name == name]
+    assert len(results) == 1, response
+    return results[0]
 
 
 def check_run(stub, url):
-    talk = Talk(stub.ExecutionStream)
+    stream = Stream(stub.ExecutionStream)
     for _ in range(2):
-        talk.ask(start(url))
-        response = talk.answer()
+        stream.send(start(url))
+        response = stream.receive()
         assert not response.HasField("error_detail"), response.error_detail
         result = only_result(response)
         assert 90 <= counters(result)["benchmark.http_2xx"] <= 110, counters(result)
         assert response.output.options.requests_per_second.value == 100
         assert response.output.options.uri.value == url
         assert 1.0 <= result.execution_duration.ToNanoseconds() / 1e9 < 3.0
-        times = {own.id: own for own in result.statistics}
-        own = times["benchmark_http_client.request_to_response"]
-        assert own.count == counters(result)["benchmark.http_2xx"]
-        assert own.percentiles[-1].percentile == 1
-        assert own.percentiles[-1].duration == own.max
-    assert talk.end() == grpc.StatusCode.OK
+        times = {statistic.id: statistic for statistic in result.statistics}
+        latency = times["benchmark_http_client.request_to_response"]
+        assert latency.count == counters(result)["benchmark.http_2xx"]
+        assert latency.percentiles[-1].percentile == 1
+        assert latency.percentiles[-1].duration == latency.max
+    assert stream.end() == grpc.StatusCode.OK
 
 
 def check_course(stub, url):
-    """Progress, a second load refused, and the end half-way."""
-    talk = Talk(stub.ExecutionStream)
-    talk.ask(start(url, endless=True))
+    """Progress, a refused second load, and cancellation."""
+    stream = Stream(stub.ExecutionStream)
+    stream.send(start(url, endless=True))
     seen = 0
     while seen == 0:
-        talk.ask(service_pb2.ExecutionRequest(update_request={}))
-        result = only_result(talk.answer(), "progress")
+        stream.send(service_pb2.ExecutionRequest(update_request={}))
+        result = only_result(stream.receive(), "progress")
         seen = counters(result).get("benchmark.http_2xx", 0)
         time.sleep(0.05)
-    other = Talk(stub.ExecutionStream)
-    other.ask(start(url))
+    second = Stream(stub.ExecutionStream)
+    second.send(start(url))
     busy = (grpc.StatusCode.INTERNAL, "Only a single benchmark session is allowed at a time.")
-    assert other.refusal() == busy
-    talk.ask(service_pb2.ExecutionRequest(cancellation_request={}))
-    response = talk.answer()
+    assert second.refusal() == busy
+    stream.send(service_pb2.ExecutionRequest(cancellation_request={}))
+    response = stream.receive()
     assert not response.HasField("error_detail"), response.error_detail
-    found = counters(only_result(response))
-    assert found["benchmark.http_2xx"] >= seen and found["graceful_stop_requested"] == 1, found
-    assert talk.end() == grpc.StatusCode.OK
+    counts = counters(only_result(response))
+    assert counts["benchmark.http_2xx"] >= seen and counts["graceful_stop_requested"] == 1, counts
+    assert stream.end() == grpc.StatusCode.OK
 
 
-def check_given_up(stub, url):
-    """A client that goes takes its load with it."""
-    talk = Talk(stub.ExecutionStream)
-    talk.ask(start(url, endless=True))
-    talk.ask(service_pb2.ExecutionRequest(update_request={}))
-    talk.answer()
-    talk.answers.cancel()
+def check_disconnect(stub, url):
+    """The load of a client that disconnects ends, and another one is accepted then."""
+    stream = Stream(stub.ExecutionStream)
+    stream.send(start(url, endless=True))
+    stream.send(service_pb2.ExecutionRequest(update_request={}))
+    stream.receive()
+    stream.responses.cancel()
     until = time.monotonic() + WAIT_S
     while True:
-        next_talk = Talk(stub.ExecutionStream)
-        next_talk.ask(start(url))
+        next_stream = Stream(stub.ExecutionStream)
+        next_stream.send(start(url))
         try:
-            next_talk.answer()
+            next_stream.receive()
             break
         except grpc.RpcError as error:
             assert error.code() == grpc.StatusCode.INTERNAL and time.monotonic() < until, error
             time.sleep(0.02)
-    assert next_talk.end() == grpc.StatusCode.OK
+    assert next_stream.end() == grpc.StatusCode.OK
 
 
 def check_refusals(stub, url, failing):
-    talk = Talk(stub.ExecutionStream)
-    talk.ask(start(url, rps=0))
-    response = talk.answer()
+    stream = Stream(stub.ExecutionStream)
+    stream.send(start(url, rps=0))
+    response = stream.receive()
     assert response.error_detail.code == 13 and not response.HasField("output"), response
     assert "value must be inside range" in response.error_detail.message, response
-    talk.ask(start(failing, failure_predicates={"benchmark.http_5xx": 3}))
-    response = talk.answer()
+    stream.send(start(failing, failure_predicates={"benchmark.http_5xx": 3}))
+    response = stream.receive()
     assert response.error_detail.code == 13, response
     detail = response.error_detail.message
     assert "failing termination predicate: benchmark.http_5xx went above 3" in detail, detail
     assert counters(only_result(response))["benchmark.http_5xx"] >= 4
     request = start(url)
     request.start_request.options.transport_socket.name = "raw"
-    talk.ask(request)
-    detail = talk.answer().error_detail
+    stream.send(request)
+    detail = stream.receive().error_detail
     assert detail.code == 13 and "typed_config" in detail.message, detail
-    assert talk.end() == grpc.StatusCode.OK
+    assert stream.end() == grpc.StatusCode.OK
     for request in ({"update_request": {}}, {"cancellation_request": {}}):
-        alone = Talk(stub.ExecutionStream)
-        alone.ask(service_pb2.ExecutionRequest(**request))
+        alone = Stream(stub.ExecutionStream)
+        alone.send(service_pb2.ExecutionRequest(**request))
         assert alone.refusal() == (grpc.StatusCode.INTERNAL, "Request is not supported yet.")
 
 
 def check_health_and_reflection(channel, service):
     health = health_pb2_grpc.HealthStub(channel)
     for name in ("", service):
-        answer = health.Check(health_pb2.HealthCheckRequest(service=name), timeout=WAIT_S)
-        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        response = health.Check(health_pb2.HealthCheckRequest(service=name), timeout=WAIT_S)
+        assert response.status == health_pb2.HealthCheckResponse.SERVING
     try:
         health.Check(health_pb2.HealthCheckRequest(service="other"), timeout=WAIT_S)
         raise AssertionError("there is no such service")
@@ -209,44 +215,44 @@ def check_health_and_reflection(channel, service):
     assert service in database.get_services()
     pool = descriptor_pool.DescriptorPool(database)
     pool.FindServiceByName(service)
-    # Reflection returns what protoc makes of the files.
+    # Reflection returns the descriptors that protoc compiles.
     compiled = descriptor_pb2.FileDescriptorSet()
     with open(DESCRIPTORS, "rb") as file:
         compiled.ParseFromString(file.read())
-    looked_at = 0
-    for own in compiled.file:
-        if own.name.startswith("google/protobuf/"):
+    compared = 0
+    for expected in compiled.file:
+        if expected.name.startswith("google/protobuf/"):
             continue
-        told = database.FindFileByName(own.name)
-        assert told == own, f"{own.name}:\n{told}\n{own}"
-        looked_at += 1
-    assert looked_at > 10
+        reflected = database.FindFileByName(expected.name)
+        assert reflected == expected, f"{expected.name}:\n{reflected}\n{expected}"
+        compared += 1
+    assert compared > 10
 
 
 def check_distributor(url):
     words = ("service", "--listen", "127.0.0.1:0")
     with (
-        started(*words) as (one, _),
-        started(*words) as (other, _),
+        started(*words) as (first, _),
+        started(*words) as (second, _),
         started(*words, "--service", "distributor") as (distributor, _),
         grpc.insecure_channel(distributor) as channel,
     ):
         check_health_and_reflection(channel, "nighthawk.NighthawkDistributor")
-        talk = Talk(
+        stream = Stream(
             distributor_pb2_grpc.NighthawkDistributorStub(channel).DistributedRequestStream,
             metadata=(("stillwell-samples", "1"),),
         )
         request = distributor_pb2.DistributedRequest(
             execution_request=start(url, execution_id="one")
         )
-        for address in (one, other):
+        for address in (first, second):
             host, port = address.split(":")
             socket = request.services.add().socket_address
             socket.address, socket.port_value = host, int(port)
-        talk.ask(request)
-        parts = [own.execution_response for own in talk.answer().service_response]
+        stream.send(request)
+        parts = [response.execution_response for response in stream.receive().service_response]
         assert [part.error_detail.code for part in parts] == [0, 0], parts
-        assert talk.end() == grpc.StatusCode.OK
+        assert stream.end() == grpc.StatusCode.OK
         sink = sink_pb2_grpc.NighthawkSinkStub(channel)
         merged = next(sink.SinkRequestStream(iter([sink_pb2.SinkRequest(execution_id="one")])))
         whole = only_result(merged.execution_response)
@@ -259,31 +265,31 @@ def check_distributor(url):
 
 
 def check_merged(whole, parts):
-    """Quantiles of the whole from the samples of its parts, counted again here."""
+    """Compares the quantiles of the whole with those of the samples of its parts."""
     import json
 
     recorded = []
     for part in parts:
-        (own,) = [own for own in part.user_defined_outputs if own.plugin_name == "stillwell.samples"]
+        (output,) = [output for output in part.user_defined_outputs if output.plugin_name == "stillwell.samples"]
         samples = samples_pb2.Samples()
-        assert own.typed_output.Unpack(samples)
+        assert output.typed_output.Unpack(samples)
         recorded.append(json.loads(samples.result))
     name = "benchmark_http_client.request_to_response"
     values = {}
     for result in recorded:
-        (own,) = [own for own in result["statistics"] if own["id"] == name]
-        for bucket, count in decoded(own["histogram"]["v2"]).items():
+        (statistic,) = [statistic for statistic in result["statistics"] if statistic["id"] == name]
+        for bucket, count in decoded(statistic["histogram"]["v2"]).items():
             values[bucket] = values.get(bucket, 0) + count
-    (own,) = [own for own in whole.statistics if own.id == name]
+    (latency,) = [statistic for statistic in whole.statistics if statistic.id == name]
     total = sum(values.values())
-    assert own.count == total
-    for entry in own.percentiles:
+    assert latency.count == total
+    for entry in latency.percentiles:
         rank = max(1, -(-int(round(entry.percentile * total * 1e9)) // 10**9))
         seen, highest = 0, None
         for bucket in sorted(values):
             seen += values[bucket]
             if seen >= rank:
-                highest = min(bucket[1], own.max.ToNanoseconds())
+                highest = min(bucket[1], latency.max.ToNanoseconds())
                 break
         assert entry.duration.ToNanoseconds() == highest, (entry, highest)
         assert entry.count == seen, (entry, seen)
@@ -337,11 +343,12 @@ def check_request_source():
         words = ("--listen", "127.0.0.1:0", "--service", "request-source", "--requests", list_.name)
         with started("service", *words) as (address, _), grpc.insecure_channel(address) as channel:
             stub = source_pb2_grpc.NighthawkRequestSourceServiceStub(channel)
-            asked = iter([source_pb2.RequestStreamRequest(quantity=3)])
-            told = [own.request_specifier for own in stub.RequestStream(asked, timeout=WAIT_S)]
-            said = [(own.method.value, own.path.value, own.authority.value) for own in told]
-            assert said == [("PUT", "/a", "h:1"), ("GET", "/b", "h"), ("PUT", "/a", "h:1")], said
-            assert told[0].content_length.value == 4
+            messages = iter([source_pb2.RequestStreamRequest(quantity=3)])
+            responses = stub.RequestStream(messages, timeout=WAIT_S)
+            requests = [response.request_specifier for response in responses]
+            lines = [(request.method.value, request.path.value, request.authority.value) for request in requests]
+            assert lines == [("PUT", "/a", "h:1"), ("GET", "/b", "h"), ("PUT", "/a", "h:1")], lines
+            assert requests[0].content_length.value == 4
 
 
 def check_tls(url):
@@ -357,15 +364,15 @@ def check_tls(url):
 
 
 def check_end(url):
-    """SIGTERM ends the load that is on, which is answered."""
+    """SIGTERM ends the current load, whose result is sent."""
     with started("service", "--listen", "127.0.0.1:0") as (address, process):
         with grpc.insecure_channel(address) as channel:
-            talk = Talk(service_pb2_grpc.NighthawkServiceStub(channel).ExecutionStream)
-            talk.ask(start(url, endless=True))
-            talk.ask(service_pb2.ExecutionRequest(update_request={}))
-            talk.answer()
+            stream = Stream(service_pb2_grpc.NighthawkServiceStub(channel).ExecutionStream)
+            stream.send(start(url, endless=True))
+            stream.send(service_pb2.ExecutionRequest(update_request={}))
+            stream.receive()
             process.send_signal(signal.SIGTERM)
-            response = talk.answer()
+            response = stream.receive()
             assert counters(only_result(response))["graceful_stop_requested"] == 1
         assert process.wait(WAIT_S) == 0
 
@@ -381,7 +388,7 @@ def main():
             stub = service_pb2_grpc.NighthawkServiceStub(channel)
             check_run(stub, url)
             check_course(stub, url)
-            check_given_up(stub, url)
+            check_disconnect(stub, url)
             check_refusals(stub, url, failing)
             check_health_and_reflection(channel, "nighthawk.client.NighthawkService")
         check_tls(url)
