@@ -113,7 +113,7 @@ async function widen(page, about) {
   await page.keyboard.press("Escape");
 }
 
-/** Checks the page as it is, and fails for serious findings. */
+/** Checks the page in its current state, and fails for serious findings. */
 async function audit(page, about) {
   await page.evaluate(() => document.querySelectorAll("details").forEach((part) => (part.open = true)));
   await page.addScriptTag({ content: axe });

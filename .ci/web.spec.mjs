@@ -54,14 +54,14 @@ for (const colorScheme of ["light", "dark"]) {
 
       for (const [name, open] of Object.entries(pages)) {
         test(name, async ({ page }) => {
-          const said = await enter(page);
+          const messages = await enter(page);
           await open(page);
           expect(await page.locator("nav a, nav strong").count(), "parts of the navigation").toBeGreaterThan(3);
           await expectNarrow(page);
           await shoot(page, name);
           if (javaScriptEnabled) await audit(page);
           const isExpected = (text) => errors.includes(name) && /status of 4/.test(text);
-          expect(said.filter((text) => !isExpected(text)), "messages of the console").toEqual([]);
+          expect(messages.filter((text) => !isExpected(text)), "messages of the console").toEqual([]);
         });
       }
 
@@ -147,8 +147,8 @@ test("requests are refused without the token, from another origin and to another
   await page.screenshot({ path: path.join(folder, "refused-light-script.png") });
   await page.goto(url);
   // A page of another origin in the same browser sends a form.
-  const other = `http://localhost:${new URL(base).port}`;
-  const foreign = await context.request.post(`${base}/start/load`, { headers: { origin: other }, form: { url: target } });
+  const otherOrigin = `http://localhost:${new URL(base).port}`;
+  const foreign = await context.request.post(`${base}/start/load`, { headers: { origin: otherOrigin }, form: { url: target } });
   expect(foreign.status(), "from another origin").toBe(403);
   const rebound = await context.request.get(`${base}/`, { headers: { host: "rebound.example" } });
   expect(rebound.status(), "with another host").toBe(403);
@@ -156,14 +156,14 @@ test("requests are refused without the token, from another origin and to another
 
 /** Gives the token to a browser. Returns the list to which messages of the console are added. */
 async function enter(page) {
-  const said = [];
-  page.on("console", (message) => said.push(message.text()));
-  page.on("pageerror", (error) => said.push(String(error)));
+  const messages = [];
+  page.on("console", (message) => messages.push(message.text()));
+  page.on("pageerror", (error) => messages.push(String(error)));
   page.on("dialog", (dialog) => dialog.accept());
   await page.goto(url);
   expect(page.url(), "the token leaves the address").toBe(`${base}/`);
-  said.length = 0;
-  return said;
+  messages.length = 0;
+  return messages;
 }
 
 async function expectNarrow(page) {
@@ -240,7 +240,7 @@ async function tabTo(page, kind, most) {
   throw new Error(`no ${kind} within ${most} stops`);
 }
 
-/** Checks the page as it is, and fails for serious findings. */
+/** Checks the page in its current state, and fails for serious findings. */
 async function audit(page) {
   await page.evaluate(() => document.querySelectorAll("details").forEach((part) => (part.open = true)));
   // The policy of a page forbids foreign scripts in it, but not those of the debugger.
@@ -248,6 +248,6 @@ async function audit(page) {
   const { violations } = await page.evaluate(() => globalThis.axe.run());
   const text = ({ id, impact, help, nodes }) => `${impact}: ${id}: ${help} (${nodes.length}): ${nodes[0].html.slice(0, 160)}`;
   const isSerious = ({ impact }) => impact === "serious" || impact === "critical";
-  for (const violation of violations.filter((found) => !isSerious(found))) console.log(`axe, ${text(violation)}`);
+  for (const violation of violations.filter((violation) => !isSerious(violation))) console.log(`axe, ${text(violation)}`);
   expect(violations.filter(isSerious).map(text), "serious findings of axe").toEqual([]);
 }

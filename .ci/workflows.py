@@ -77,9 +77,9 @@ class Host(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def expect(what, is_so, more=""):
-    if not is_so:
-        sys.exit(f"{what}\n{more}")
+def expect(failure, is_met, log=""):
+    if not is_met:
+        sys.exit(f"{failure}\n{log}")
 
 
 def make_release(folder):
@@ -128,12 +128,12 @@ def base_environment(home):
 
 
 def run_action(name, repository, api, **inputs):
-    """Returns exit code, the summary and the outputs."""
+    """Returns exit code, the summary, the outputs and the log of the steps."""
     defaults, steps = read_action()
     home = WORK / name
     (home / "temp").mkdir(parents=True)
-    given = {**defaults, **inputs}
-    context = {f"inputs.{key.replace('_', '-')}": value for key, value in given.items()}
+    values = {**defaults, **inputs}
+    context = {f"inputs.{key.replace('_', '-')}": value for key, value in values.items()}
     context["inputs.version || github.action_ref"] = "v0"
     context["github.action_repository"] = ""
     files = {key: home / key for key in ["GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"]}
@@ -141,22 +141,22 @@ def run_action(name, repository, api, **inputs):
                    "RUNNER_TEMP": str(home / "temp"), "GITHUB_ACTIONS": "true", "GITHUB_API_URL": api,
                    "GITHUB_SERVER_URL": f"file://{WORK}", "GITHUB_REPOSITORY": "owner/name",
                    "GITHUB_REF": "refs/pull/7/merge"}
-    said = ""
+    log = ""
     for variables, script in steps:
-        own = {key: context[expression] for key, expression in variables}
+        step_environment = {key: context[expression] for key, expression in variables}
         if files["GITHUB_PATH"].exists():
             environment["PATH"] = f"{files['GITHUB_PATH'].read_text().strip()}:{environment['PATH']}"
-        ended = subprocess.run(["bash", "-c", script], cwd=repository, env={**environment, **own}, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        said += ended.stdout
-        if ended.returncode:
+        completed = subprocess.run(["bash", "-c", script], cwd=repository, env={**environment, **step_environment}, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        log += completed.stdout
+        if completed.returncode:
             break
     texts = [file.read_text() if file.exists() else "" for file in files.values()]
-    return ended.returncode, texts[2], texts[1], said
+    return completed.returncode, texts[2], texts[1], log
 
 
 def run_gitlab(name, repository, api, base):
-    """Returns the exit code of the job's script."""
+    """Returns the exit code of the job's script, and its output."""
     home = WORK / name
     home.mkdir()
     subprocess.run([STILLWELL, "init", "--ci", "gitlab", "--build", "cp service.py server && chmod +x server",
@@ -169,9 +169,9 @@ def run_gitlab(name, repository, api, base):
     text = re.sub(r"release=\S*/releases/download/\S*", f"release=file://{WORK}/stillwell-rs/stillwell/releases/download/v0", text)
     environment = {**base_environment(home), "GITLAB_CI": "true", "CI_API_V4_URL": f"{api}/api/v4", "CI_PROJECT_ID": "42",
                    "CI_MERGE_REQUEST_IID": "7", "CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "STILLWELL_GITLAB_TOKEN": "secret"}
-    ended = subprocess.run(["bash", "-c", f"set -eo pipefail\n{text}"], cwd=repository, env=environment, text=True,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return ended.returncode, ended.stdout
+    completed = subprocess.run(["bash", "-c", f"set -eo pipefail\n{text}"], cwd=repository, env=environment, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return completed.returncode, completed.stdout
 
 
 def main():
@@ -185,28 +185,28 @@ def main():
               "build": "cp service.py server && chmod +x server", "build_output": "server"}
 
     # A busy machine may make pairs unreliable; 0 is then possible, too.
-    code, summary, output, said = run_action("action", repository, api, **inputs)
-    expect(f"exit code {code}", code in (0, 1, 4) and f"exit-code={code}" in output, said)
-    expect("no comment", len(Host.comments) == 1 and Host.comments[0].startswith(MARKER), said)
+    code, summary, output, log = run_action("action", repository, api, **inputs)
+    expect(f"exit code {code}", code in (0, 1, 4) and f"exit-code={code}" in output, log)
+    expect("no comment", len(Host.comments) == 1 and Host.comments[0].startswith(MARKER), log)
     expect("no summary", summary.startswith(MARKER) and "CPU per" in summary, summary)
     print(f"action: exit code {code}: {Host.comments[0].splitlines()[1]}")
 
-    code, summary, _, said = run_action("broken", repository, api, **{**inputs, "build": "echo no compiler; false"})
-    expect(f"exit code {code}", code == 3, said)
-    expect("the comment was not replaced", len(Host.comments) == 1, said)
+    code, summary, _, log = run_action("broken", repository, api, **{**inputs, "build": "echo no compiler; false"})
+    expect(f"exit code {code}", code == 3, log)
+    expect("the comment was not replaced", len(Host.comments) == 1, log)
     for text in [summary, Host.comments[0]]:
         expect("no reason", "could not run" in text and "no compiler" in text and "stillwell run" in text, text)
     print(f"broken build: exit code {code}: {Host.comments[0].splitlines()[1]}")
 
     Host.comments.clear()
-    code, summary, _, said = run_action("fork", repository, api, **{**inputs, "token": ""})
-    expect(f"exit code {code}", code in (0, 1, 4), said)
-    expect("a fork has no comment but a summary", not Host.comments and MARKER in summary, said)
+    code, summary, _, log = run_action("fork", repository, api, **{**inputs, "token": ""})
+    expect(f"exit code {code}", code in (0, 1, 4), log)
+    expect("a fork has no comment but a summary", not Host.comments and MARKER in summary, log)
     print(f"fork: exit code {code}, a summary and no comment")
 
-    code, said = run_gitlab("gitlab", repository, api, base)
-    expect(f"exit code {code}", code in (0, 1, 4), said)
-    expect("no comment", len(Host.comments) == 1 and Host.comments[0].startswith(MARKER), said)
+    code, log = run_gitlab("gitlab", repository, api, base)
+    expect(f"exit code {code}", code in (0, 1, 4), log)
+    expect("no comment", len(Host.comments) == 1 and Host.comments[0].startswith(MARKER), log)
     print(f"gitlab: exit code {code}: {Host.comments[0].splitlines()[1]}")
 
 
