@@ -9,11 +9,12 @@ STILLWELL_BIN is the program; unset, it is built. MUTATIONS_SEED is the seed of 
 import os
 import random
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,7 +23,7 @@ KIB_MAX = 64 * 1024
 # A check that takes this long is ended, and counts as killed.
 SECONDS_UNTIL_KILLED = 10
 PLACE = re.compile(rb":\d+:\d+")
-# A change may take a whole file or name another one, of which there is no place in a text.
+# A change may remove a whole file or name another one, and such errors have no place in a text.
 WITHOUT_PLACE = re.compile(rb"no experiment|there is no|cannot read|cannot look|is empty|holds nothing|no `experiment.yaml`")
 WORDS = ["-1", "0", "18446744073709551616", "1e999", "nan", "0x1F", "null", "~", "true", "[]", "{}", "[[[[", "{a: {b: [", "&a [*a]", "*b",
          "!static", "!x y", "'", '"', "max", "1 TiB", "10 Mb", "5k/s", "\t", "---", "...", "? :", "<<: *a", "seed: 1", "🦀", "\u0000", "|", ">-",
@@ -39,19 +40,16 @@ def program():
 def check(stillwell, path):
     """Returns the exit code, the messages, the seconds and the KiB of memory of one check."""
     with tempfile.TemporaryFile() as messages:
-        begin = time.monotonic()
         child = subprocess.Popen([stillwell, "--color", "never", "check", path], stdin=subprocess.DEVNULL,
                                  stdout=messages, stderr=messages)
-        deadline = begin + SECONDS_UNTIL_KILLED
-        while True:
-            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
-            if pid:
-                break
-            if time.monotonic() > deadline:
-                child.kill()
-            time.sleep(0.001)
+        # This file descriptor is readable when the process has ended.
+        process = os.pidfd_open(child.pid)
+        if not select.select([process], [], [], SECONDS_UNTIL_KILLED)[0]:
+            os.kill(child.pid, signal.SIGKILL)
+        os.close(process)
+        _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
-        # Time of CPUs: the machine may do other work.
+        # CPU time, which other work of the machine does not change.
         seconds = usage.ru_utime + usage.ru_stime
         messages.seek(0)
         return child.returncode, messages.read(), seconds, usage.ru_maxrss
@@ -60,14 +58,14 @@ def check(stillwell, path):
 def changed(text, random_source):
     lines = text.split("\n")
     at = random_source.randrange(len(lines))
-    other = random_source.randrange(len(lines))
+    destination = random_source.randrange(len(lines))
     kind = random_source.randrange(10)
     if kind == 0:
         del lines[at]
     elif kind == 1:
-        lines.insert(other, lines[at])
+        lines.insert(destination, lines[at])
     elif kind == 2:
-        lines[at], lines[other] = lines[other], lines[at]
+        lines[at], lines[destination] = lines[destination], lines[at]
     elif kind == 3:
         lines[at] = " " * random_source.randrange(6) + lines[at]
     elif kind == 4:
@@ -90,7 +88,7 @@ def changed(text, random_source):
 
 
 def copied(path, work):
-    """Copies the folder of a case, which holds what its files name; returns the copy of the file."""
+    """Copies the folder of a case, which has the files that others name; returns the copy of the file."""
     top = path.parent.parent if path.parent.name in ("lading", "vector") else path.parent
     copy = Path(work) / "case"
     shutil.rmtree(copy, ignore_errors=True)
