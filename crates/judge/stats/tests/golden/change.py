@@ -77,8 +77,8 @@ def text(value):
 
 
 def figures(point):
-    found = [text(getattr(point.stats, name)()) for name in FIGURES]
-    return ";".join([str(int(point.index)), *found, text(point.stats.pvalue)])
+    values = [text(getattr(point.stats, name)()) for name in FIGURES]
+    return ";".join([str(int(point.index)), *values, text(point.stats.pvalue)])
 
 
 rows = []
@@ -90,9 +90,9 @@ for name, values in SERIES.items():
             points, _ = compute_change_points(
                 list(values), window_len=window, max_pvalue=p_value, min_magnitude=magnitude
             )
-        found = "|".join(figures(point) for point in points)
+        changes = "|".join(figures(point) for point in points)
         series = ";".join(map(text, values))
-        rows.append([name, window, p_value, magnitude, series, found])
+        rows.append([name, window, p_value, magnitude, series, changes])
 
 with open(HERE / "otava.csv", "w", newline="") as file:
     file.write(f"# apache-otava 0.8.0, numpy {np.__version__}, by change.py\n")

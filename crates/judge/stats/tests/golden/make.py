@@ -121,12 +121,12 @@ def power():
             for level in (0.9, 0.95, 0.99):
                 critical = stats.t.isf((1 - level) / 2, pairs - 1)
                 centre = np.sqrt(pairs) * change / noise
-                found = stats.nct.sf(critical, pairs - 1, centre)
-                other_side = stats.nct.sf(critical, pairs - 1, -centre)
-                if np.isnan(other_side):  # SciPy has it only where it counts
-                    assert stats.norm.sf(centre) < 1e-10 * found
-                    other_side = 0.0
-                yield [pairs, noise, change, level, found + other_side]
+                upper_side = stats.nct.sf(critical, pairs - 1, centre)
+                lower_side = stats.nct.sf(critical, pairs - 1, -centre)
+                if np.isnan(lower_side):  # SciPy has it only where it counts
+                    assert stats.norm.sf(centre) < 1e-10 * upper_side
+                    lower_side = 0.0
+                yield [pairs, noise, change, level, upper_side + lower_side]
 
 
 def columns(*counts):
@@ -142,10 +142,10 @@ def columns(*counts):
 
 def two_samples():
     """Two columns: level, values, equal variances, t, degrees, p, difference and interval."""
-    for one, other, level in ((2, 2, 0.95), (3, 3, 0.95), (4, 9, 0.9), (12, 5, 0.99), (40, 60, 0.95), (150, 140, 0.9)):
+    for baselines, comparisons, level in ((2, 2, 0.95), (3, 3, 0.95), (4, 9, 0.9), (12, 5, 0.99), (40, 60, 0.95), (150, 140, 0.9)):
         for shift, spread in ((0.0, 1.0), (0.5, 3.0), (-2.0, 0.2)):
-            baseline = 20 + RANDOM.normal(0, 1.0, one)
-            comparison = 20 + shift + RANDOM.normal(0, spread, other)
+            baseline = 20 + RANDOM.normal(0, 1.0, baselines)
+            comparison = 20 + shift + RANDOM.normal(0, spread, comparisons)
             for equal in (False, True):
                 test = stats.ttest_ind(comparison, baseline, equal_var=equal)
                 interval = test.confidence_interval(level)
@@ -178,15 +178,15 @@ def signed_ranks():
     for (values,) in columns((1,), (2,), (4,), (5,), (6,), (7,), (10,), (13,), (14,), (20,), (30,), (49,), (50,), (51,), (120,)):
         if not np.any(values):
             continue
-        found = stats.wilcoxon(values)
-        yield [joined(values), found.statistic, found.pvalue]
+        test = stats.wilcoxon(values)
+        yield [joined(values), test.statistic, test.pvalue]
 
 
 def mann_whitney():
     """Mann and Whitney's test by its default method: values, u, p."""
-    for one, other in columns((1, 1), (1, 5), (3, 3), (4, 6), (8, 8), (8, 30), (25, 7), (9, 9), (10, 40), (100, 80)):
-        found = stats.mannwhitneyu(one, other)
-        yield [joined(one), joined(other), found.statistic, found.pvalue]
+    for baseline, comparison in columns((1, 1), (1, 5), (3, 3), (4, 6), (8, 8), (8, 30), (25, 7), (9, 9), (10, 40), (100, 80)):
+        test = stats.mannwhitneyu(baseline, comparison)
+        yield [joined(baseline), joined(comparison), test.statistic, test.pvalue]
 
 
 def hodges_lehmann():
@@ -194,7 +194,7 @@ def hodges_lehmann():
     for count in (1, 2, 3, 6, 7, 10, 15):
         for level in (0.9, 0.95, 0.99):
             values = RANDOM.normal(3, 1, count)
-            means = np.sort([(one + other) / 2 for one, other in itertools.combinations_with_replacement(values, 2)])
+            means = np.sort([sum(pair) / 2 for pair in itertools.combinations_with_replacement(values, 2)])
             # Just beside each mean, on either side, a centre is refused or not.
             step = 1e-9
             kept = [
@@ -227,9 +227,9 @@ def equivalence():
     """Two one-sided tests: values, low, high, p."""
     for count in (2, 4, 10, 30):
         for low, high in ((-0.02, 0.02), (-0.01, 0.05), (0.0, 0.001)):
-            one, other = RANDOM.normal(0.005, 0.01, count), RANDOM.normal(0, 0.01, count)
-            p = ttost_paired(one, other, low, high)[0]
-            yield [joined(one - other), low, high, p]
+            baseline, comparison = RANDOM.normal(0.005, 0.01, count), RANDOM.normal(0, 0.01, count)
+            p = ttost_paired(baseline, comparison, low, high)[0]
+            yield [joined(baseline - comparison), low, high, p]
 
 
 def bca():
@@ -242,7 +242,7 @@ def bca():
                 seed = int(RANDOM.integers(1 << 30))
                 # The very indices that SciPy draws from the same generator.
                 indices = np.random.default_rng(seed).integers(0, count, (rows, count))
-                found = stats.bootstrap(
+                result = stats.bootstrap(
                     (values,),
                     statistic,
                     n_resamples=rows,
@@ -250,8 +250,8 @@ def bca():
                     method="BCa",
                     rng=np.random.default_rng(seed),
                 )
-                assert np.array_equal(found.bootstrap_distribution, statistic(values[indices], axis=-1))
-                low, high = found.confidence_interval
+                assert np.array_equal(result.bootstrap_distribution, statistic(values[indices], axis=-1))
+                low, high = result.confidence_interval
                 if np.isnan(low):
                     continue
                 text_rows = "/".join(";".join(str(index) for index in row) for row in indices)

@@ -99,17 +99,17 @@ def soaks():
     for count, seconds, noise, between, change, uneven, stalls, cpus, warmup in cases:
         base = list(runs(count, seconds, 8.2e6, noise, between, uneven, stalls))
         comp = list(runs(count, seconds, 8.2e6 * (1 + change), noise, between, uneven, False))
-        one, other = kept(base, cpus, warmup), kept(comp, cpus, warmup)
+        baseline, comparison = kept(base, cpus, warmup), kept(comp, cpus, warmup)
         test = stats.ttest_ind_from_stats(
-            one.throughput.mean(), one.throughput.std(), len(one),
-            other.throughput.mean(), other.throughput.std(), len(other), equal_var=False,
+            baseline.throughput.mean(), baseline.throughput.std(), len(baseline),
+            comparison.throughput.mean(), comparison.throughput.std(), len(comparison), equal_var=False,
         )
-        difference = other.throughput.mean() - one.throughput.mean()
+        difference = comparison.throughput.mean() - baseline.throughput.mean()
         yield [
             written(base), written(comp), cpus, warmup,
-            difference, round(difference / one.throughput.mean() * 100, 2),
+            difference, round(difference / baseline.throughput.mean() * 100, 2),
             test.statistic, test.pvalue, (1 - test.pvalue) * 100,
-            *described(one), *described(other), *described(one[one.run_id == 0]),
+            *described(baseline), *described(comparison), *described(baseline[baseline.run_id == 0]),
         ]
 
 
@@ -133,15 +133,15 @@ def smps():
                     rates = frame.value.diff() / frame.fetch_index.diff()
                 parts.append(rates[frame.fetch_index > 45])
             pooled.append(pd.concat(parts))
-        one, other = pooled
-        test = stats.ttest_ind(other, one, equal_var=False)
+        baseline, comparison = pooled
+        test = stats.ttest_ind(comparison, baseline, equal_var=False)
         interval = test.confidence_interval(0.9)
         yield [
             "gauge" if gauge else "counter", written(base), written(comp),
-            len(one), len(other), one.mean(), other.mean(),
-            (other.mean() - one.mean()) / one.mean() * 100,
-            interval.low / one.mean() * 100, interval.high / one.mean() * 100, test.pvalue,
-            max(stats.variation(one), stats.variation(other)),
+            len(baseline), len(comparison), baseline.mean(), comparison.mean(),
+            (comparison.mean() - baseline.mean()) / baseline.mean() * 100,
+            interval.low / baseline.mean() * 100, interval.high / baseline.mean() * 100, test.pvalue,
+            max(stats.variation(baseline), stats.variation(comparison)),
         ]
 
 

@@ -28,17 +28,17 @@ def scaled(n, x):
     for fixed in ((), (2,), (1,), (1, 2)):
         free = [index for index in range(3) if index not in fixed]
 
-        def told(loads, *values):
+        def scaled_law(loads, *values):
             full = np.zeros(3)
             full[free] = np.array(values) * guess[free]
             return law(loads, *full)
 
         try:
-            found, covariance = curve_fit(told, n, x, p0=np.ones(len(free)), method="trf", x_scale="jac", **TIGHT)
+            factors, covariance = curve_fit(scaled_law, n, x, p0=np.ones(len(free)), method="trf", x_scale="jac", **TIGHT)
         except RuntimeError:
             continue
         values, errors = np.zeros(3), np.zeros(3)
-        values[free] = found * guess[free]
+        values[free] = factors * guess[free]
         errors[free] = np.sqrt(np.diag(covariance)) * guess[free]
         if (values[1:] < 0).any():
             continue
