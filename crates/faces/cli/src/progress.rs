@@ -15,12 +15,12 @@ use stillwell_experiment::{PairsWanted, Problem, SuiteProgress, TimeLeft};
 use stillwell_plan::stopping::DesignPlan;
 use stillwell_run::{Interrupt, Progress};
 use stillwell_scope::clock;
-use stillwell_verdict::{NextStep, RunStage};
+use stillwell_verdict::{ExperimentVerdict, NextStep, RunStage};
 
 pub(crate) use self::capacity::SearchDisplay;
 use self::live::Live;
 pub(crate) use self::load::LoadDisplay;
-use self::look::{described, folded, so_far, span, waiting};
+use self::look::{described, folded, light_load, so_far, span, waiting};
 use self::record::ProgressRecords;
 use self::suite::SuiteView;
 use crate::paint::Paint;
@@ -37,6 +37,8 @@ pub(crate) struct ProgressDisplay<'a> {
     records: Option<ProgressRecords>,
     /// True where the terminal has refused a view.
     is_plain: bool,
+    /// True where this experiment's light load has been mentioned.
+    light_load_noted: bool,
 }
 
 impl<'a> ProgressDisplay<'a> {
@@ -50,6 +52,7 @@ impl<'a> ProgressDisplay<'a> {
             live: None,
             records: ProgressRecords::requested("run"),
             is_plain: false,
+            light_load_noted: false,
         }
     }
 
@@ -159,8 +162,16 @@ impl<'a> ProgressDisplay<'a> {
         });
     }
 
+    /// Mentions a light load once, not after each pair.
+    fn note_light_load(&mut self, verdict: &ExperimentVerdict) {
+        if let Some(note) = light_load(verdict).filter(|_| !self.light_load_noted) {
+            self.light_load_noted = true;
+            self.line(&format!("  note: {note}"));
+        }
+    }
+
     /// Prints the lines of progress.
-    fn print(&self, progress: SuiteProgress<'_>) {
+    fn print(&mut self, progress: SuiteProgress<'_>) {
         match progress {
             SuiteProgress::Run(run) | SuiteProgress::RunAtOnce { progress: run, .. } => {
                 self.note(&run);
@@ -179,7 +190,10 @@ impl<'a> ProgressDisplay<'a> {
                 experiment,
                 number,
                 of,
-            } => self.experiment(experiment, number, of),
+            } => {
+                self.light_load_noted = false;
+                self.experiment(experiment, number, of);
+            }
             SuiteProgress::TakenOver { stage, pairs, .. } => self.taken_over(stage, pairs),
             SuiteProgress::Probing { length, .. } => {
                 self.line(&format!("  probe: at full speed for {length}"));
@@ -208,6 +222,7 @@ impl<'a> ProgressDisplay<'a> {
                 let text = so_far(&standing.verdict, left);
                 text.into_iter()
                     .for_each(|text| self.line(&format!("  {text}")));
+                self.note_light_load(&standing.verdict);
             }
             SuiteProgress::WarmupFound { result, .. } => {
                 let (measured, stated) = (result.measured, result.stated);

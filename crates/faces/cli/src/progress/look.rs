@@ -73,15 +73,11 @@ pub(super) fn so_far(verdict: &ExperimentVerdict, left: TimeLeft) -> Option<Stri
     } else {
         format!("{pairs} pairs")
     };
-    let light = light_load(verdict).map_or_else(String::new, |note| format!("; {note}"));
-    Some(format!(
-        "so far, after {pairs}{changes}; {}{light}",
-        outlook(left)
-    ))
+    Some(format!("so far, after {pairs}{changes}; {}", outlook(left)))
 }
 
 /// Returns the note about a load under which CPU per event can hide a change.
-fn light_load(verdict: &ExperimentVerdict) -> Option<&RunNote> {
+pub(super) fn light_load(verdict: &ExperimentVerdict) -> Option<&RunNote> {
     let is_cpu = |goal: &GoalVerdict| goal.primary && goal.metric == GoalMetric::CpuPerEvent;
     let is_judged = verdict.goals.iter().any(is_cpu);
     let notes = verdict.notes.iter().map(|seen| &seen.note);

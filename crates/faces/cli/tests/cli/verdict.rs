@@ -129,3 +129,19 @@ fn a_check_of_a_run_that_fails_exits_with_1() {
 fn read(suite: &Suite, name: &str) -> String {
     fs::read_to_string(suite.path(name)).unwrap()
 }
+
+/// A light load was mentioned after each pair.
+#[test]
+fn progress_mentions_a_light_load_once() {
+    let suite = Suite::new()
+        .with("rate", "500/s")
+        .with("goals", "[cpu_per_event]")
+        .with("validity", "off")
+        .with("phases", SHORT);
+    let ended = suite.run(&["--exit-zero"]).finish(LONG);
+    assert_code(&ended, 0);
+    let count = |text: &str| ended.stderr.matches(text).count();
+    assert!(count("so far, after ") > 1, "{}", ended.stderr);
+    assert_eq!(count("light load"), 1, "{}", ended.stderr);
+    suite.assert_nothing_left();
+}
