@@ -275,7 +275,7 @@ fn verdict(
         checks,
         moved,
         moved_of,
-        notes: aggregate::notes(table),
+        notes: aggregate::notes(plan, table),
         advice: primary.map_or_else(Vec::new, |goal| {
             advice::advice(plan, goal, primaries(), table)
         }),

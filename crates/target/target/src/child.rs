@@ -15,6 +15,7 @@ use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_scope::{NetworkNamespace, clock};
 
 use crate::kernel::{self, Birth, BirthStep};
+use crate::local_service::process_at;
 use crate::mounts::{self, MountError};
 use crate::open_files::limit_before;
 use crate::program::{self, ProgramError};
@@ -106,13 +107,19 @@ pub fn start(plan: &TargetPlan, options: &StartOptions) -> Result<TargetProcess,
     }
 }
 
-/// Attaches to the process of `plan`, if it names one; there is nothing to start.
+/// Attaches to the process of `plan`, if it names one or a URL at which a process of this host listens; there is nothing
+/// to start.
 ///
 /// # Errors
 /// [`StartError::Attach`] if the process does not exist, or the plan is of a program to be started.
 pub fn attach(plan: &TargetPlan) -> Result<TargetProcess, StartError> {
     match &plan.kind {
-        TargetKind::Url(_) | TargetKind::None => Ok(TargetProcess::none()),
+        TargetKind::Url(url) => {
+            // A service that cannot be watched is tested all the same.
+            let process = process_at(url).and_then(|pid| TargetProcess::attached(pid).ok());
+            Ok(process.unwrap_or_else(TargetProcess::none))
+        }
+        TargetKind::None => Ok(TargetProcess::none()),
         TargetKind::Pid(pid) => {
             TargetProcess::attached(*pid).map_err(|source| StartError::Attach { pid: *pid, source })
         }

@@ -38,6 +38,7 @@ mod kernel;
 mod leftover;
 mod links;
 mod listeners;
+mod local_service;
 mod logs;
 mod mounts;
 mod namespace;

@@ -48,9 +48,9 @@ impl Listener {
 
 /// One line of a table of sockets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct SocketEntry {
-    address: SocketAddr,
-    inode: u64,
+pub(crate) struct SocketEntry {
+    pub(crate) address: SocketAddr,
+    pub(crate) inode: u64,
 }
 
 impl TargetProcess {
@@ -76,32 +76,44 @@ impl TargetProcess {
 
 /// Returns the listeners among the open files of one process. A process that has ended has none.
 fn of_process(pid: u32) -> Vec<Listener> {
-    let files = fs::read_dir(format!("/proc/{pid}/fd"));
-    let files = files.into_iter().flatten().flatten();
-    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
-    let inodes: BTreeSet<u64> = links
-        .filter_map(|link| socket_inode(link.to_str()?))
-        .collect();
+    let inodes = sockets_of(pid);
     if inodes.is_empty() {
         return Vec::new();
     }
+    let entries = open_sockets(pid).into_iter();
+    let entries = entries.filter(|(_, entry)| inodes.contains(&entry.inode));
+    let listeners = entries.map(|(protocol, entry)| Listener {
+        protocol,
+        address: entry.address,
+    });
+    listeners.collect()
+}
+
+/// Returns the sockets that accept traffic in the network namespace of a process.
+pub(crate) fn open_sockets(pid: u32) -> Vec<(ListenerProtocol, SocketEntry)> {
     let tables = [
         ("tcp", ListenerProtocol::Tcp, TCP_LISTEN),
         ("tcp6", ListenerProtocol::Tcp, TCP_LISTEN),
         ("udp", ListenerProtocol::Udp, UDP_UNCONNECTED),
         ("udp6", ListenerProtocol::Udp, UDP_UNCONNECTED),
     ];
-    let mut listeners = Vec::new();
+    let mut sockets = Vec::new();
     for (name, protocol, state) in tables {
         let table = read_table(&format!("/proc/{pid}/net/{name}"));
         let entries = table.lines().filter_map(|line| parse_entry(line, state));
-        let entries = entries.filter(|entry| inodes.contains(&entry.inode));
-        listeners.extend(entries.map(|entry| Listener {
-            protocol,
-            address: entry.address,
-        }));
+        sockets.extend(entries.map(|entry| (protocol, entry)));
     }
-    listeners
+    sockets
+}
+
+/// Returns the inodes of the sockets among the open files of a process; none if it has ended or is another user's.
+pub(crate) fn sockets_of(pid: u32) -> BTreeSet<u64> {
+    let files = fs::read_dir(format!("/proc/{pid}/fd"));
+    let files = files.into_iter().flatten().flatten();
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    links
+        .filter_map(|link| socket_inode(link.to_str()?))
+        .collect()
 }
 
 fn read_table(path: &str) -> String {

@@ -40,8 +40,8 @@ pub enum TargetKind {
     Pid(u32),
     /// A container of an engine.
     Container(Box<ContainerTarget>),
-    /// A service that runs already, here or on another host. Requests go to this URL; no process
-    /// is watched.
+    /// A service that runs already, here or on another host. Requests go to this URL. The process that
+    /// listens there is watched if the URL is on loopback, and never signalled.
     Url(String),
     /// Nothing: load goes from generators directly to the listeners.
     None,

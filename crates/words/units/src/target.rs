@@ -1,7 +1,7 @@
 //! Addresses of requests.
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 const ACCEPTED: &str = "write `http://HOST[:PORT][/PATH]`, such as `http://127.0.0.1:8080/in` or \
@@ -166,6 +166,16 @@ impl Target {
     #[must_use]
     pub fn dial_address(&self) -> String {
         format!("{}:{}", self.bracketed_host(), self.port)
+    }
+
+    /// Returns the loopback address that it names, `localhost` included; `None` for other hosts.
+    #[must_use]
+    pub fn loopback(&self) -> Option<SocketAddr> {
+        let ip = match self.host.as_str() {
+            "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            host => host.parse().ok().filter(IpAddr::is_loopback)?,
+        };
+        Some(SocketAddr::new(ip, self.port))
     }
 
     /// An IPv6 address in the brackets that it needs before a port.

@@ -83,7 +83,8 @@ fn an_experiment_of_urls_starts_no_process_and_says_what_it_cannot_measure() {
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(verdict(&report, "error_share"), "regressed", "{report}");
-    suite.file("cpu.yaml", &text.replace("error_share", "cpu"));
+    let elsewhere = text.replace(&old, "http://example.org/");
+    suite.file("cpu.yaml", &elsewhere.replace("error_share", "cpu"));
     let ended = finish(&suite, &["check", "cpu.yaml"]);
     assert_eq!(ended.code, 2);
     assert!(
@@ -91,6 +92,26 @@ fn an_experiment_of_urls_starts_no_process_and_says_what_it_cannot_measure() {
         "{}",
         ended.stderr
     );
+}
+
+/// A server on this host counted among the other programs of the host.
+#[test]
+fn the_process_behind_a_local_url_is_watched() {
+    let suite = Suite::alone();
+    let (_old, old) = server(&suite, &[]);
+    let (_new, new) = server(&suite, &[]);
+    let mut words = vec!["ab", &old, &new, "--goal", "cpu_per_event", "-r", "500/s"];
+    words.extend(["-d", "300ms", "--max-pairs", "4", "--no-confirm", "--quiet"]);
+    words.extend(["--validity", "off", "--format", "json", "--exit-zero"]);
+    let ended = finish(&suite, &words);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let goal = &report["experiments"][0]["goals"][0];
+    assert_eq!(goal["metric"], "cpu_per_event", "{report}");
+    for side in ["baseline", "comparison"] {
+        let mean = goal[format!("{side}_mean_cpu_ns_per_event")].as_f64();
+        assert!(mean.is_some_and(|mean| mean > 0.0), "{side}: {goal}");
+    }
 }
 
 #[test]

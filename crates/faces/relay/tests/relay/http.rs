@@ -85,7 +85,11 @@ fn the_content_type_of_requests_is_passed_on() {
         drop(client);
         let bytes = bodies.concat().len() as u64;
         let report = relay.end();
-        assert_eq!((report.bytes_in, report.bytes_out), (bytes, bytes), "{kind}");
+        assert_eq!(
+            (report.bytes_in, report.bytes_out),
+            (bytes, bytes),
+            "{kind}"
+        );
     }
 }
 

@@ -12,7 +12,7 @@ use stillwell_plan::{
     TargetKind, TargetPlan, TransportPlan, VariantPlan,
 };
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
-use stillwell_units::{Nanos, Seed};
+use stillwell_units::{Nanos, Seed, Target};
 
 use super::generator::{self, GeneratorSpec};
 use super::target::{self, STOP_DEFAULT, TargetSpec};
@@ -472,19 +472,24 @@ fn read_goals(
         stamps: generators.iter().any(|item| item.entry("stamps").is_some()),
         numbers: generators.iter().any(stamp::has_numbers),
         scrapes: !pages.is_empty(),
-        is_process: context.target_url.is_none(),
+        is_process: context.target_url.is_none_or(is_on_loopback),
         are_all_known: specs.len() == generators.len(),
         routes: specs.iter().flat_map(routes_of).collect(),
     };
     let Some(node) = map.take("goals") else {
-        return match workload.is_process {
-            true => goal::default_goals(workload.generators),
-            false => goal::default_goals_of_url(),
+        return match context.target_url {
+            None => goal::default_goals(workload.generators),
+            Some(_) => goal::default_goals_of_url(),
         };
     };
     let goals = goal::read_goals(context, node);
     goal::check_goals(context.reader, &goals, &workload);
     goals.into_iter().map(|goal| goal.plan).collect()
+}
+
+/// Returns true if a process of this host may listen at `url`, which is then watched.
+fn is_on_loopback(url: &str) -> bool {
+    Target::from_url(url).is_ok_and(|target| target.loopback().is_some())
 }
 
 /// Names of the routes of a generator that have figures of their own.

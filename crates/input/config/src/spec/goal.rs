@@ -307,7 +307,7 @@ pub(super) struct Workload {
     pub(super) numbers: bool,
     /// Pages of the target's own metrics.
     pub(super) scrapes: bool,
-    /// False if the target is a URL.
+    /// False if the target is a URL of another host.
     pub(super) is_process: bool,
     /// True if no generator has a mistake.
     pub(super) are_all_known: bool,
@@ -359,7 +359,7 @@ fn missing(metric: &GoalMetric, workload: &Workload) -> Option<&'static str> {
         | GoalMetric::MemorySlope
             if !workload.is_process =>
         {
-            Some("the target is a URL, so no process is watched")
+            Some("the target is a URL of another host, so no process is watched")
         }
         GoalMetric::Cpu | GoalMetric::Memory | GoalMetric::MemoryPeak | GoalMetric::MemorySlope => {
             None

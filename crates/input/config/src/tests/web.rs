@@ -302,7 +302,7 @@ fn mistakes_around_a_url_are_reported() {
             "has no URL",
         ),
         (
-            format!("{AT_URL}goals: [cpu_per_event]\n"),
+            format!("{AT_URL}goals: [cpu_per_event]\n").replace("127.0.0.1:1", "example.org"),
             "no process is watched",
         ),
         (

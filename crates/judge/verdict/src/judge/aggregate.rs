@@ -1,7 +1,7 @@
 //! Common facts of the runs of an experiment.
 
 use stillwell_capture::RunStage;
-use stillwell_plan::ExperimentPlan;
+use stillwell_plan::{ExperimentPlan, GoalMetric};
 use stillwell_stats::Sample;
 use stillwell_units::count;
 
@@ -12,6 +12,7 @@ use crate::experiment_verdict::{
     ArmDiscards, CheckVerdict, PlacedCpus, RateFigure, RunNotUsed, RunNoteCount,
 };
 use crate::limits;
+use crate::run_note::RunNote;
 use crate::run_warning::RunWarning;
 use crate::summary::RunSummary;
 
@@ -163,14 +164,18 @@ fn beyond(result: &CheckResult) -> f64 {
     both.fold(f64::NEG_INFINITY, f64::max)
 }
 
-pub(super) fn notes(table: &RunTable<'_>) -> Vec<RunNoteCount> {
+/// Returns the notes about runs. A light load matters only to the CPU time of an event.
+pub(super) fn notes(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<RunNoteCount> {
     let of = count(table.iter().count());
+    let mut goals = plan.goals.iter();
+    let needs_load = goals.any(|goal| goal.metric == GoalMetric::CpuPerEvent);
+    let matters = |note: &RunNote| needs_load || !matches!(note, RunNote::LightLoad { .. });
     let mut seen: Vec<RunNoteCount> = Vec::new();
     for (_, _, _, row) in table.iter() {
         let run = row.run;
         for (index, note) in run.notes.iter().enumerate() {
-            let reported = |earlier: &crate::RunNote| earlier.is_same_kind(note);
-            if run.notes[..index].iter().any(reported) {
+            let reported = |earlier: &RunNote| earlier.is_same_kind(note);
+            if !matters(note) || run.notes[..index].iter().any(reported) {
                 continue;
             }
             match seen.iter_mut().find(|item| reported(&item.note)) {

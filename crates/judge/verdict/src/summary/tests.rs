@@ -324,6 +324,23 @@ fn delayed(waited: f64, foreign: f64) -> RunSummary {
     story.summary()
 }
 
+/// `ab` had no answer where other programs used the CPUs of a service that nobody gave a priority.
+#[test]
+fn the_delay_of_a_service_at_a_url_is_noted() {
+    let mut story = Story::healthy()
+        .with(catalogue::TARGET_RUN_DELAY, Labels::none(), 1e8)
+        .with(catalogue::TARGET_CPUS_FOREIGN, Labels::none(), 4e8);
+    assert_ne!(story.summary().warnings, []);
+    story.manifest.plan.target.kind = TargetKind::Url("http://127.0.0.1:1/".to_owned());
+    let run = story.summary();
+    assert_eq!(run.warnings, []);
+    assert!(
+        run.figures
+            .target_delayed_share
+            .is_some_and(|share| share > 0.1)
+    );
+}
+
 #[test]
 fn a_target_that_others_delay_spoils_goals_that_wait_and_no_others() {
     assert_eq!(delayed(0.02, 0.9).warnings, []);

@@ -172,8 +172,13 @@ impl<'f> Answers<'f> {
 fn has_target(capture: &Capture) -> Result<(), &'static str> {
     match capture.manifest.plan.target.kind {
         TargetKind::None => Err("the experiment has no target"),
-        TargetKind::Url(_) => Err("the target is a URL, so no process is watched"),
-        TargetKind::Child(_) | TargetKind::Container(_) | TargetKind::Pid(_) => Ok(()),
+        TargetKind::Url(_) if capture.series.of(catalogue::TARGET_CPU).next().is_none() => Err(
+            "the target is a URL, and no process that listens there can be watched from this host",
+        ),
+        TargetKind::Child(_)
+        | TargetKind::Container(_)
+        | TargetKind::Pid(_)
+        | TargetKind::Url(_) => Ok(()),
     }
 }
 

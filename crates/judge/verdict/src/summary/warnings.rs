@@ -3,7 +3,7 @@
 use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::{Value, catalogue};
 use stillwell_plan::step::{StepAction, StepPlan, TargetChange, TargetSignal};
-use stillwell_plan::{GeneratorPlan, Phase, RateUnit};
+use stillwell_plan::{GeneratorPlan, Phase, RateUnit, TargetKind};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::figures::is_of;
@@ -39,7 +39,7 @@ pub(super) fn warnings(
     warnings.extend(of_pause(capture, window));
     warnings.extend(of_recording(capture, window));
     let factor = manifest.plan.observer.validity.limit_factor();
-    warnings.extend(of_host(figures, factor));
+    warnings.extend(of_host(&manifest.plan.target.kind, figures, factor));
     for (plan, generator) in manifest.plan.generators.iter().zip(&figures.generators) {
         let lateness = window.quantiles_where(catalogue::LATENESS, is_of(&plan.id));
         warnings.extend(of_generator(
@@ -164,8 +164,9 @@ fn clock_step(capture: &Capture) -> Nanos {
     steps.max().unwrap_or(Nanos::ZERO)
 }
 
-/// Harm by the host, by limits times `factor`.
-fn of_host(figures: &RunFigures, factor: f64) -> Vec<RunWarning> {
+/// Harm by the host, by limits times `factor`. A service at a URL has no priority above other programs, which delay it in the
+/// runs of all variants: that is noted and no reason to discard a run.
+fn of_host(target: &TargetKind, figures: &RunFigures, factor: f64) -> Vec<RunWarning> {
     let mut warnings = Vec::new();
     let limit = limits::STEAL_SHARE * factor;
     if let Some(share) = figures.steal_share
@@ -176,6 +177,7 @@ fn of_host(figures: &RunFigures, factor: f64) -> Vec<RunWarning> {
     let limit = limits::TARGET_DELAYED_SHARE * factor;
     if let Some(share) = figures.target_delayed_share
         && share > limit
+        && !matches!(target, TargetKind::Url(_))
     {
         warnings.push(RunWarning::TargetDelayed { share, limit });
     }
