@@ -94,6 +94,6 @@ mod tests {
         for url in [&*here, "http://example.org/", "http://192.0.2.1/", "no URL"] {
             assert_eq!(process_at(url), None, "{url}");
         }
-        assert_eq!(name_of(std::process::id()).is_empty(), false);
+        assert!(!name_of(std::process::id()).is_empty());
     }
 }

@@ -324,7 +324,7 @@ fn delayed(waited: f64, foreign: f64) -> RunSummary {
     story.summary()
 }
 
-/// `ab` had no answer where other programs used the CPUs of a service that nobody gave a priority.
+/// `ab` had no answer where other programs used the CPUs of a service without a priority.
 #[test]
 fn the_delay_of_a_service_at_a_url_is_noted() {
     let mut story = Story::healthy()
