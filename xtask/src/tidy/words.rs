@@ -4,6 +4,7 @@
 mod list;
 mod names;
 mod prose;
+mod scripts;
 #[cfg(test)]
 mod tests;
 
@@ -113,6 +114,7 @@ pub(super) fn find<'a>(sources: impl IntoIterator<Item = &'a SourceFile>) -> Vec
         } else if has_hash_comments(&source.path) {
             let prose = Prose::of_hash_comments(source.text.lines());
             file.check_prose(&prose, &[PHRASES], Kind::Comment);
+            file.check_script();
         }
         findings.append(&mut file.findings);
     }
@@ -140,7 +142,19 @@ fn has_hash_comments(path: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     match extension {
         Some(extension) => ["py", "sh", "toml", "yaml", "yml"].contains(&extension),
-        None => name == "justfile" || path.starts_with(".ci/"),
+        None => name == "justfile" || is_script(path),
+    }
+}
+
+/// Folders whose files without an extension are scripts.
+const SCRIPT_FOLDERS: [&str; 3] = [".ci/", "harness/", "packaging/"];
+
+/// Returns true for scripts in bash and Python.
+fn is_script(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rsplit_once('.') {
+        Some((_, extension)) => ["py", "sh"].contains(&extension),
+        None => SCRIPT_FOLDERS.iter().any(|folder| path.starts_with(folder)),
     }
 }
 
@@ -186,18 +200,40 @@ impl<'a> File<'a> {
     fn check_names(&mut self, line: usize, code: &str) {
         let identifiers: BTreeSet<&str> = words(code).collect();
         for identifier in identifiers {
-            let parts = names::parts(identifier);
-            let ban = NAME_PARTS
-                .iter()
-                .find(|(word, _)| parts.iter().any(|part| part == word));
-            if let Some((word, instead)) = ban {
-                self.add(line, Kind::Name, word, identifier, instead);
-            }
+            self.check_parts(line, identifier);
         }
         for name in names::bindings(code) {
-            if let Some((word, instead)) = BINDINGS.iter().find(|(word, _)| *word == name) {
-                self.add(line, Kind::Name, word, name, instead);
+            self.check_binding(line, name);
+        }
+    }
+
+    /// Checks the names that a script in bash or Python defines.
+    fn check_script(&mut self) {
+        let source = self.source;
+        if !is_script(&source.path) {
+            return;
+        }
+        for (line, code) in scripts::code_lines(&source.text) {
+            for name in scripts::script_bindings(code) {
+                self.check_parts(line, &name);
+                self.check_binding(line, &name);
             }
+        }
+    }
+
+    fn check_parts(&mut self, line: usize, identifier: &str) {
+        let parts = names::parts(identifier);
+        let ban = NAME_PARTS
+            .iter()
+            .find(|(word, _)| parts.iter().any(|part| part == word));
+        if let Some((word, instead)) = ban {
+            self.add(line, Kind::Name, word, identifier, instead);
+        }
+    }
+
+    fn check_binding(&mut self, line: usize, name: &str) {
+        if let Some((word, instead)) = BINDINGS.iter().find(|(word, _)| *word == name) {
+            self.add(line, Kind::Name, word, name, instead);
         }
     }
 

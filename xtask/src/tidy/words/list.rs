@@ -241,6 +241,11 @@ pub(super) const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "NATS calls its topics subjects",
     ),
     (
+        ".ci/brokers.py",
+        "subject",
+        "NATS calls its topics subjects",
+    ),
+    (
         "docs/brokers.md",
         "subject",
         "NATS calls its topics subjects",

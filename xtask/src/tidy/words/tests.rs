@@ -1,6 +1,7 @@
 use super::super::files::SourceFile;
 use super::find;
 use super::names::{bindings, defined_type, parts};
+use super::scripts::script_bindings;
 
 /// The findings of one file of crate `http`, as `line kind word`.
 fn findings_of(text: &str) -> Vec<String> {
@@ -173,4 +174,44 @@ fn comments_of_scripts_and_manifests_are_prose() {
         ["1 comment told"]
     );
     assert_eq!(found_in("docs/a.txt", "# told\n"), [""; 0]);
+}
+
+#[test]
+fn bindings_of_scripts_are_the_names_that_a_line_defines() {
+    let cases: [(&str, &[&str]); 22] = [
+        ("own=1 one= run \"$other\"", &["one", "own"]),
+        ("    local own one=$(run) other", &["one", "other", "own"]),
+        ("export own=$1", &["own"]),
+        ("[ -z \"$own\" ] || run own=1", &[]),
+        ("for own in $(seq 3); do", &["own"]),
+        ("while read -r own one; do", &["one", "own"]),
+        ("own() {", &["own"]),
+        ("# own=1", &[]),
+        ("run # own=1", &[]),
+        ("run -addext own=1", &[]),
+        ("own, self.one = 1, other", &["one", "own"]),
+        ("if own == 1:", &[]),
+        ("call(own=1, one=other)", &[]),
+        ("[own.a for own, (one, it) in other]", &["it", "one", "own"]),
+        ("def own(self, *one, it=2):", &["it", "one", "own", "self"]),
+        ("key = lambda own, one: 1", &["key", "one", "own"]),
+        ("with open(it) as own:", &["own"]),
+        ("if (own := it):", &["own"]),
+        ("print(f\"own = {one}\")", &[]),
+        ("own[one] = it", &[]),
+        ("class Own:", &["Own"]),
+        ("a sentence for one and it", &[]),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(script_bindings(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn names_of_scripts_are_checked() {
+    let text = "#!/usr/bin/env bash\ntold=1\npython3 - <<'END'\ntext = \"\"\"\nown = 1\n\"\"\"\none = told\nEND\n";
+    assert_eq!(found_in(".ci/a", text), ["2 name told", "7 name one"]);
+    assert_eq!(found_in("docs/a.py", "told = 1\n"), ["1 name told"]);
+    assert_eq!(found_in("docs/a.yaml", "a: told = 1\n"), [""; 0]);
+    assert_eq!(found_in(".ci/brokers.py", "def count(subject):\n"), [""; 0]);
 }
