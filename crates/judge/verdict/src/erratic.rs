@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use stillwell_units::human::percent;
+use stillwell_units::Nanos;
+use stillwell_units::human::{nanos, percent};
 
 /// A sign, in the primary goal's numbers, that an experiment cannot be measured
 /// steadily. It gates nothing: the verdict follows from its interval.
@@ -15,6 +16,8 @@ pub enum ErraticSign {
         half_width: f64,
         /// Its expected value.
         tolerance: f64,
+        /// The same as a time, for goals that are times.
+        tolerance_time: Option<Nanos>,
         /// The last look.
         pairs: u32,
     },
@@ -45,15 +48,20 @@ impl fmt::Display for ErraticSign {
             Self::TooNoisy {
                 half_width,
                 tolerance,
+                tolerance_time,
                 pairs,
-            } => write!(
-                f,
-                "noisy: after {pairs} pairs, the interval is likely ±{} wide, and the tolerance is {}; use longer runs \
-                 or more pairs, or stop other programs; CPU time and memory vary less than throughput and \
-                 latency",
-                percent(*half_width),
-                percent(*tolerance)
-            ),
+            } => {
+                let time = tolerance_time.map(|time| format!(" ({})", nanos(time)));
+                write!(
+                    f,
+                    "noisy: after {pairs} pairs, the interval is likely ±{} wide, and the tolerance is {}{}; \
+                     use longer runs, more pairs or a larger tolerance, or stop other programs; CPU time and \
+                     memory vary less than throughput and latency",
+                    percent(*half_width),
+                    percent(*tolerance),
+                    time.unwrap_or_default()
+                )
+            }
             Self::OneSided { pairs, skewness } => write!(
                 f,
                 "one-sided: some of {pairs} pairs lie far to one side of the others (skewness \
@@ -72,5 +80,25 @@ impl fmt::Display for ErraticSign {
                 percent(*apart)
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2 % of a latency of 127 µs are less than what runs differ by, which the share alone does not show.
+    #[test]
+    fn a_tolerance_of_a_latency_is_also_a_time() {
+        let noisy = |tolerance_time| ErraticSign::TooNoisy {
+            half_width: 0.15,
+            tolerance: 0.02,
+            tolerance_time,
+            pairs: 10,
+        };
+        let text = noisy(Some(Nanos::new(2540))).to_string();
+        let expected = "the tolerance is 2.0 % (2.54 µs); use longer runs, more pairs or a larger tolerance";
+        assert!(text.contains(expected), "{text}");
+        assert!(noisy(None).to_string().contains("the tolerance is 2.0 %; use"));
     }
 }

@@ -73,8 +73,15 @@ fn too_noisy(goal: &GoalPlan, looks: &LookPlan, searched: &Searched<'_>) -> Opti
     (half_width > tolerance).then_some(ErraticSign::TooNoisy {
         half_width,
         tolerance,
+        tolerance_time: tolerance_time(goal, searched),
         pairs: looks.last(),
     })
+}
+
+/// Returns the tolerance of a goal that is a time as such, by the mean of the baseline.
+fn tolerance_time(goal: &GoalPlan, searched: &Searched<'_>) -> Option<Nanos> {
+    let mean = searched.goal.baseline_mean.filter(|_| goal.metric.is_time())?;
+    Some(Nanos::from_secs_f64(mean * goal.tolerance.share() / 1e9))
 }
 
 /// Pairs whose skewness chance alone explains in fewer than one of a hundred experiments.
