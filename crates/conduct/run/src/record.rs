@@ -39,7 +39,7 @@ impl Record {
             host: serde_json::to_value(&facts).unwrap_or_default(),
             host_after: serde_json::Value::Null,
             target_cpus: None,
-            own_cpus: None,
+            load_cpus: None,
             notes: Vec::new(),
             warnings: Vec::new(),
             started_wall_millis: wall_millis(),
@@ -122,7 +122,7 @@ impl Record {
     /// Notes whose CPUs are whose, and what of the host makes that worse.
     pub(crate) fn placed(&mut self, target: Option<&[u16]>, ours: Option<&[u16]>) {
         self.manifest.target_cpus = target.map(<[u16]>::to_vec);
-        self.manifest.own_cpus = ours.map(<[u16]>::to_vec);
+        self.manifest.load_cpus = ours.map(<[u16]>::to_vec);
         let warnings = stillwell_observer::warnings(&self.facts, ours, target);
         self.manifest.warnings.extend(warnings);
     }

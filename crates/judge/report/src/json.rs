@@ -83,7 +83,7 @@ fn experiment(verdict: &ExperimentVerdict, report: &SuiteReport) -> Value {
         "warnings": verdict.not_used.iter().map(warnings).collect::<Vec<_>>(),
         "notes": verdict.notes.iter().map(note).collect::<Vec<_>>(),
         "target_cpus": verdict.cpus.target,
-        "own_cpus": verdict.cpus.workers,
+        "load_cpus": verdict.cpus.workers,
         "rates": verdict.rate.iter().map(rate).collect::<Vec<_>>(),
         "warmup_ns": verdict.warmup.as_u64(),
         "measure_ns": verdict.measure.as_u64(),

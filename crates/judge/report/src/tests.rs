@@ -246,7 +246,7 @@ fn run_figures(times: TimeQuantiles) -> RunFigures {
         foreign_cpu_share: Some(0.034),
         steal_share: Some(0.0),
         target_cpus: Some(vec![1]),
-        own_cpus: Some(vec![0]),
+        load_cpus: Some(vec![0]),
         ..RunFigures::default()
     }
 }

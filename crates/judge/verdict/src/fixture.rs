@@ -195,7 +195,7 @@ fn manifest() -> Manifest {
         host: serde_json::json!({ "cpus": 2 }),
         host_after: serde_json::Value::Null,
         target_cpus: Some(vec![1]),
-        own_cpus: Some(vec![0]),
+        load_cpus: Some(vec![0]),
         notes: Vec::new(),
         warnings: Vec::new(),
         started_wall_millis: 1_700_000_000_000,

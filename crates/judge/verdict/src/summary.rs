@@ -212,7 +212,7 @@ pub struct RunFigures {
     /// CPUs of the target; `None` for any.
     pub target_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.
-    pub own_cpus: Option<Vec<u16>>,
+    pub load_cpus: Option<Vec<u16>>,
     /// The steady part of the run.
     #[serde(default)]
     pub warmup: Option<WarmupFigures>,

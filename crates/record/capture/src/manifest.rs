@@ -35,7 +35,7 @@ pub struct Manifest {
     /// CPUs of the target; `None` for any.
     pub target_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.
-    pub own_cpus: Option<Vec<u16>>,
+    pub load_cpus: Option<Vec<u16>>,
     /// Missing isolation and other limits.
     pub notes: Vec<Note>,
     /// Warnings for readers, one sentence each.

@@ -53,7 +53,7 @@ fn manifest() -> Manifest {
         host: serde_json::json!({"kernel": "6"}),
         host_after: serde_json::Value::Null,
         target_cpus: None,
-        own_cpus: Some(vec![0]),
+        load_cpus: Some(vec![0]),
         notes: Vec::new(),
         warnings: Vec::new(),
         started_wall_millis: 5,

@@ -33,7 +33,7 @@ pub struct HostFacts {
     /// Every CPU that is online.
     pub cpus: Vec<CpuFacts>,
     /// CPUs that this process may use.
-    pub own_cpus: Vec<u16>,
+    pub allowed_cpus: Vec<u16>,
     /// Simultaneous multithreading: `on`, `off`, `notsupported`.
     pub smt: Option<String>,
     /// CPUs may exceed their nominal frequency.
@@ -127,7 +127,7 @@ pub fn describe_host() -> HostFacts {
 fn describe(root: &Path) -> HostFacts {
     let mut facts = HostFacts {
         architecture: std::env::consts::ARCH.to_owned(),
-        own_cpus: own_cpus(),
+        allowed_cpus: allowed_cpus(),
         open_files_max: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
         ..HostFacts::default()
     };
@@ -136,7 +136,7 @@ fn describe(root: &Path) -> HostFacts {
     facts
 }
 
-fn own_cpus() -> Vec<u16> {
+fn allowed_cpus() -> Vec<u16> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
         return Vec::new();
     };

@@ -28,11 +28,11 @@ pub(crate) fn sample(
         samples.push(Sample::int(metric::WORKER_RUN_DELAY, &labels, delay));
     }
     let cpu = clock::process_cpu().as_u64();
-    samples.push(Sample::int(metric::OWN_CPU, &Labels::none(), cpu));
+    samples.push(Sample::int(metric::PROCESS_CPU, &Labels::none(), cpu));
     let status = text::read(&proc.join("self/status"), buffer);
     if let Some(kib) = status.and_then(|status| text::value(status, b"VmRSS:")) {
         let bytes = text::scaled(kib, 1024);
-        samples.push(Sample::int(metric::OWN_RSS, &Labels::none(), bytes));
+        samples.push(Sample::int(metric::PROCESS_RSS, &Labels::none(), bytes));
     }
     cpu
 }
@@ -53,7 +53,7 @@ mod tests {
         sample(Path::new("/proc"), &[], &mut Vec::new(), &mut samples);
         let rss = samples
             .iter()
-            .find(|sample| sample.name == metric::OWN_RSS.into());
+            .find(|sample| sample.name == metric::PROCESS_RSS.into());
         let Some(stillwell_metric::Value::Int(bytes)) = rss.map(|sample| sample.value.clone())
         else {
             panic!("{samples:?}");

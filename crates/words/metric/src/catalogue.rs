@@ -239,8 +239,8 @@ catalogue! {
     HOST_CPU_BUSY = "host_cpu_busy", Nanoseconds, Counter, "CPU time that the host spent on anything, over all CPUs.";
     HOST_CPU_STEAL = "host_cpu_steal", Nanoseconds, Counter, "CPU time that the hypervisor gave to others, over all CPUs.";
     HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host CPU time minus that of Stillwell and of all measured targets.";
-    OWN_CPU = "own_cpu", Nanoseconds, Counter, "CPU time of this process.";
-    OWN_RSS = "own_rss_bytes", Bytes, Gauge, "Memory that this process holds.";
+    PROCESS_CPU = "process_cpu", Nanoseconds, Counter, "CPU time of Stillwell's process.";
+    PROCESS_RSS = "process_rss_bytes", Bytes, Gauge, "Memory of Stillwell's process.";
     HOST_LOAD = "host_load1", Count, Gauge, "Load average over one minute.";
     HOST_MEMORY_AVAILABLE = "host_memory_available_bytes", Bytes, Gauge, "Memory that is available on the host.";
     HOST_PRESSURE_CPU = "host_pressure_cpu", Nanoseconds, Counter, "Time in which some task of the host waited for a CPU.";

@@ -222,7 +222,7 @@ mod tests {
             ("memory_bytes", "25276063744", "23.5 GiB"),
             ("governors", "null null", ""),
             ("governors", "performance null", "performance"),
-            ("own_cpus", "[0,1]", "0, 1"),
+            ("allowed_cpus", "[0,1]", "0, 1"),
             ("cpus", "0 1", "0 1"),
             ("kernel", "6.18.44", "6.18.44"),
             (

@@ -145,7 +145,7 @@ mod tests {
                 "worker_cpu{worker=gen-web-0}:rate",
                 "worker_cpu{worker=gen-web-0}:rate",
             ),
-            ("own_cpu:rate", "own_cpu:rate"),
+            ("process_cpu:rate", "process_cpu:rate"),
         ] {
             assert_eq!(short(series), name);
         }

@@ -25,7 +25,7 @@ pub struct ProbeEvidence<'a> {
     /// The share of requests that it sent late by itself, by
     /// [`PROBE_BUNCHED`](crate::limits::PROBE_BUNCHED) and more:
     /// they left in a bunch, which a limiter may refuse.
-    pub own_late_share: f64,
+    pub late_share: f64,
     /// Growth of latency within the probe, if a queue filled.
     pub growth: Option<LatencyGrowth>,
     /// Strictness of the limits of the lateness of the generator.
@@ -81,7 +81,7 @@ pub fn judge_probe(
     let is_certain = |bound: &CapacityBound| match bound.figure {
         _ if evidence.validity.is_off() => true,
         CapacityFigure::Loss => true,
-        CapacityFigure::Errors => value(bound.figure).unwrap_or(1.0) > evidence.own_late_share,
+        CapacityFigure::Errors => value(bound.figure).unwrap_or(1.0) > evidence.late_share,
         _ => false,
     };
     let reported = value(first.figure).map_or_else(
@@ -150,7 +150,7 @@ mod tests {
                 has_rate,
                 generator_limit: limit.map(str::to_owned),
                 generator_lateness: Nanos::from_millis(late),
-                own_late_share: 0.0,
+                late_share: 0.0,
                 growth,
                 validity,
             };
@@ -199,7 +199,7 @@ mod tests {
                 has_rate,
                 generator_limit: Some("it was busy".to_owned()),
                 generator_lateness: Nanos::ZERO,
-                own_late_share: 0.0,
+                late_share: 0.0,
                 growth: None,
                 validity: Validity::Normal,
             };
@@ -219,7 +219,7 @@ mod tests {
         generator_lateness: Nanos,
     ) -> (Observed, String) {
         // In a twentieth of all cases, where it was late at all.
-        let own_late_share = if generator_lateness > crate::limits::PROBE_BUNCHED {
+        let late_share = if generator_lateness > crate::limits::PROBE_BUNCHED {
             0.05
         } else {
             0.0
@@ -234,7 +234,7 @@ mod tests {
             has_rate: true,
             generator_limit: limit.map(str::to_owned),
             generator_lateness,
-            own_late_share,
+            late_share,
             growth: None,
             validity: Validity::Normal,
         };

@@ -62,7 +62,7 @@ pub fn judge_load_probe(
         has_rate: counts.has_rate,
         generator_limit: limit.map(ToString::to_string),
         generator_lateness: counts.lateness_p99,
-        own_late_share: float_from_u64(counts.bunched) / float_from_u64(counts.requested.max(1)),
+        late_share: float_from_u64(counts.bunched) / float_from_u64(counts.requested.max(1)),
         growth: counts.growth,
         validity,
     };

@@ -116,7 +116,7 @@ fn judge_completed(
         generator_limit: own_limit(summary, varied, is_sent),
         // What a lateness of the generator did is in its warnings.
         generator_lateness: Nanos::ZERO,
-        own_late_share: 0.0,
+        late_share: 0.0,
         // A pipeline that falls behind needs longer until the last of it has arrived.
         growth: None,
         // The summary has left out what validity lets pass.

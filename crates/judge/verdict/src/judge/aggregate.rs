@@ -195,7 +195,7 @@ pub(super) fn cpus(table: &RunTable<'_>) -> PlacedCpus {
     let first = table.iter().next();
     first.map_or_else(PlacedCpus::default, |(_, _, _, row)| PlacedCpus {
         target: row.run.figures.target_cpus.clone(),
-        workers: row.run.figures.own_cpus.clone(),
+        workers: row.run.figures.load_cpus.clone(),
     })
 }
 

@@ -9,6 +9,7 @@ use stillwell_capture::Manifest;
 /// by itself, such as frequencies, load and free memory, is not among them.
 const FACTS: [&str; 18] = [
     "address_randomisation",
+    "allowed_cpus",
     "architecture",
     "boost",
     "cgroup_limits",
@@ -21,7 +22,6 @@ const FACTS: [&str; 18] = [
     "memory_bytes",
     "microcode",
     "open_files_max",
-    "own_cpus",
     "priority",
     "smt",
     "swappiness",
@@ -47,7 +47,7 @@ pub(super) fn environment(manifest: &Manifest) -> BTreeMap<String, String> {
     }
     let placed = [
         (TARGET_CPUS, &manifest.target_cpus),
-        ("Stillwell's CPUs", &manifest.own_cpus),
+        ("CPUs of load generators and sinks", &manifest.load_cpus),
     ];
     for (name, cpus) in placed {
         let cpus = cpus.as_ref().map(|cpus| {

@@ -19,7 +19,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         whole: whole(&capture.series),
         rss_peak_bytes: window::last(&capture.series, catalogue::TARGET_RSS_PEAK),
         target_cpus: manifest.target_cpus.clone(),
-        own_cpus: manifest.own_cpus.clone(),
+        load_cpus: manifest.load_cpus.clone(),
         ledger: manifest.ledger.clone(),
         machines: manifest.machines.clone(),
         prefixes: prefixes(&capture.series),
@@ -305,7 +305,7 @@ pub(super) fn host_cpus(manifest: &Manifest) -> Option<f64> {
             .or_else(|| fact.as_array().map(|list| count(list.len())))
     });
     let handed_out = || {
-        let (target, item) = (manifest.target_cpus.as_ref()?, manifest.own_cpus.as_ref()?);
+        let (target, item) = (manifest.target_cpus.as_ref()?, manifest.load_cpus.as_ref()?);
         let all: BTreeSet<u16> = target.iter().chain(item).copied().collect();
         Some(count(all.len()))
     };

@@ -432,7 +432,7 @@ fn unknown_cpus_are_said_and_not_guessed() {
     let mut story = Story::healthy();
     story.manifest.host = serde_json::Value::Null;
     assert!(story.summary().figures.foreign_cpu_share.is_some());
-    story.manifest.own_cpus = None;
+    story.manifest.load_cpus = None;
     let run = story.summary();
     assert_eq!(run.figures.foreign_cpu_share, None);
     assert_eq!(run.notes, [RunNote::HostCpusUnknown]);

@@ -93,7 +93,7 @@ fn a_host_is_described_from_its_files() {
 fn this_host_is_described() {
     let facts = describe_host();
     assert!(facts.kernel.is_some() && facts.memory_bytes.is_some());
-    assert!(!facts.own_cpus.is_empty());
+    assert!(!facts.allowed_cpus.is_empty());
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_load_is_warned_of_a_slow_governor_deep_idle_states_and_workers_on_one_core(
     };
     let facts = HostFacts {
         cpus: vec![cpu(0, &[0, 1]), cpu(1, &[0, 1]), cpu(2, &[2])],
-        own_cpus: vec![0, 1],
+        allowed_cpus: vec![0, 1],
         idle_states: vec![IdleState {
             name: "C6".to_owned(),
             exit_latency_micros: 170,

@@ -31,7 +31,7 @@ pub fn warnings(
 /// Returns a warning for each host setting that makes a load of this many workers less accurate.
 #[must_use]
 pub fn load_host_warnings(facts: &HostFacts, workers: usize) -> Vec<String> {
-    let is_own = |cpu: &&CpuFacts| facts.own_cpus.contains(&cpu.number);
+    let is_own = |cpu: &&CpuFacts| facts.allowed_cpus.contains(&cpu.number);
     let used: Vec<&CpuFacts> = facts.cpus.iter().filter(is_own).collect();
     let warnings = [
         governor(&used),

@@ -66,7 +66,7 @@ fn beats_come_by_themselves_when_marked_and_at_the_end() {
     let total = find(&first.samples, metric::TOTAL_BYTES_RECEIVED.name).unwrap();
     assert_eq!(total.value, Value::Int(12));
     for name in [
-        "own_cpu",
+        "process_cpu",
         "host_cpu_busy",
         "host_cpu_foreign",
         "sampler_delay",
