@@ -236,11 +236,12 @@ impl FleetLoad<'_> {
                 return Ok(Err(self.failed(task)?.unwrap_or(why)));
             }
             if clock::now() >= until {
-                let why = format!("only {ready} of {tasks} generators were ready in {READY_MAX}");
+                let why =
+                    format!("only {ready} of {tasks} generators were ready within {READY_MAX}");
                 return Ok(Err(why + &reason.after()));
             }
             if let Some(why) = reason.look(self.engine, handle) {
-                (self.say)(&format!("a generator waits: {why}"));
+                (self.say)(&format!("a generator is waiting to start: {why}"));
             }
             pause(self.interrupt, LOOK_EVERY);
         }
@@ -363,7 +364,7 @@ impl FleetLoad<'_> {
                 (task, why)
             }));
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
-                let why = "it had no result in time";
+                let why = "it delivered no result in time";
                 losses.extend(open.iter().map(|task| (*task, why.to_owned())));
             }
             let interrupted = self.interrupt.signal();

@@ -293,7 +293,7 @@ impl Generator<'_> {
         match capture {
             Err(LoadError::NoStart) => Err(GenerateError::Job {
                 job: self.store.job().to_owned(),
-                why: "this generator was not ready at the agreed time of the start, or its clock \
+                why: "this generator was not ready at the agreed start time, or its clock \
                       is wrong by seconds"
                     .to_owned(),
             }),

@@ -174,11 +174,11 @@ impl FleetSuite<'_> {
                 break;
             }
             if let Some(why) = reason.look(self.engine, &handle) {
-                (self.say)(&format!("a task waits: {why}"));
+                (self.say)(&format!("a task is waiting to start: {why}"));
             }
             pause(&quiet, LOOK_EVERY);
         }
-        let missing = || Err("it had no result in time".to_owned());
+        let missing = || Err("it delivered no result in time".to_owned());
         Ok(ends
             .into_iter()
             .map(|end| end.unwrap_or_else(missing))

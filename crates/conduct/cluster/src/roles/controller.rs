@@ -184,11 +184,11 @@ impl FleetRun<'_> {
                 return Ok(Err((Some(name_of(job, task)), why)));
             }
             if clock::now() >= until {
-                let why = format!("only {ready} of {tasks} tasks were ready in {READY_MAX}");
+                let why = format!("only {ready} of {tasks} tasks were ready within {READY_MAX}");
                 return Ok(Err((None, why + &reason.after())));
             }
             if let Some(why) = reason.look(self.engine, handle) {
-                (self.say)(&format!("a task waits: {why}"));
+                (self.say)(&format!("a task is waiting to start: {why}"));
             }
             pause(self.interrupt, LOOK_EVERY);
         }
@@ -244,7 +244,9 @@ impl FleetRun<'_> {
         let clocks = self.clocks(ClockStage::BeforeStart, &attempts)?;
         if let Some(task) = clocks.iter().position(Option::is_none) {
             let name = name_of(job, task);
-            return Ok(Err(format!("the clock of {name} could not be compared")));
+            return Ok(Err(format!(
+                "the clock of {name} could not be compared: it did not answer in time"
+            )));
         }
         let start = Start {
             at: clock::wall() + START_LEAD,
@@ -256,10 +258,10 @@ impl FleetRun<'_> {
         let error = self.clock_error(job, members, &start, None);
         (self.say)(&match error {
             Some(error) => format!(
-                "latencies between machines are known to ± {}",
+                "latencies between machines are accurate to ± {}",
                 human::nanos(error)
             ),
-            None => "all tasks have the clock of one machine".to_owned(),
+            None => "all tasks run on one machine and share its clock".to_owned(),
         });
         if self.store.create_json(self.interrupt, START, &start)? == Created::Now {
             return Ok(Ok(start));
@@ -335,7 +337,7 @@ impl FleetRun<'_> {
             let mut lost = engine.ended_before(RESULT_DELAY_MAX)?;
             let mut why = "its process ended without a result";
             if clock::now() >= deadline {
-                why = "it had no result in time";
+                why = "it delivered no result in time";
                 lost = (0..of).collect();
             }
             for task in lost {
@@ -427,7 +429,10 @@ impl FleetRun<'_> {
             && let Err(error) = self.engine.cancel(handle)
         {
             let job = &job.run;
-            (self.say)(&format!("tasks of run {job} may still run: {error}"));
+            (self.say)(&format!(
+                "tasks of run {job} may still be running; end them with `stillwell cluster \
+                 cancel`: {error}"
+            ));
         }
     }
 
@@ -475,7 +480,7 @@ impl FleetRun<'_> {
             let Some(role) = job.roles.role(index) else {
                 continue;
             };
-            let result = end.unwrap_or_else(|| Err("it had no result".to_owned()));
+            let result = end.unwrap_or_else(|| Err("it delivered no result".to_owned()));
             let clock = |clocks: &[Option<ClockOffsets>]| clocks.get(task).copied().flatten();
             let clock = clock(&start.clocks).map(|before| (before, clock(&after)));
             let run_task = task_of(role, result, clock, elapsed);

@@ -184,8 +184,8 @@ impl Exchange {
         let now = self.attempt.shift.apply(ClockReading::now()).wall;
         let rest = start.at_of(task).saturating_sub(now);
         if rest == Nanos::ZERO {
-            let why = "it was not ready at the agreed time of the start".to_owned();
-            return self.fleet.fail_elsewhere("this part".to_owned(), why);
+            let why = "it was not ready at the agreed start time".to_owned();
+            return self.fleet.fail_elsewhere("this task".to_owned(), why);
         }
         let roles = self.job.roles;
         let generators = (0..roles.tasks()).filter(|task| {

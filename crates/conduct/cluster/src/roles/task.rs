@@ -160,7 +160,7 @@ impl RunTaskContext<'_> {
                 return Ok(Some(members));
             }
             if clock::now() >= until {
-                let why = format!("not all tasks were there within {MEMBERS_MAX}");
+                let why = format!("not all tasks joined the run within {MEMBERS_MAX}");
                 return Err(FleetError::NoStart(why));
             }
             pause(self.interrupt, LOOK_EVERY);
@@ -229,7 +229,7 @@ fn address(attempt: &Attempt) -> Result<IpAddr, FleetError> {
         .or_else(|| resolve(&host))
         .ok_or_else(|| {
             FleetError::NoStart(format!(
-                "the name of node {} has no address; set {ADDRESS} on it",
+                "the host name of node {} does not resolve to an address; set {ADDRESS} on it",
                 attempt.node
             ))
         })
