@@ -157,7 +157,7 @@ impl Generator<'_> {
         if job.version != version {
             let known = &job.version;
             return Err(failure(format!(
-                "its controller is Stillwell {known} and this is {version}: use the same version"
+                "the job was made by Stillwell {known}, and this is {version}: use the same version"
             )));
         }
         if self.attempt.task >= job.generators {

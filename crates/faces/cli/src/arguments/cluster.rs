@@ -104,11 +104,11 @@ pub(crate) struct ClusterArguments {
 /// Commands about a job.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Print the state of each generator
+    /// Print the state of each generator or task
     Status(ClusterStatusArguments),
-    /// Print the logs of all generators
+    /// Print the logs of all generators and tasks
     Logs(ClusterJobArguments),
-    /// End all generators of a job early
+    /// End all generators and tasks of a job early
     Cancel(ClusterJobArguments),
     /// Print what `load` with the same options would give to the engine, such as a Job of
     /// Kubernetes in YAML
@@ -133,17 +133,17 @@ pub(crate) struct GenerateArguments {
 pub(crate) struct ClusterStatusArguments {
     #[command(flatten)]
     pub(crate) job: ClusterJobArguments,
-    /// Form of the state
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = StatusForm::Text)]
+    /// Format of the output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = StatusForm::Text)]
     pub(crate) format: StatusForm,
 }
 
 /// Form of the state of a job.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum StatusForm {
-    /// A line for each generator or task
+    /// One line for each generator or task
     Text,
-    /// One object
+    /// One JSON object
     Json,
 }
 

@@ -19,7 +19,8 @@ or with one that may not comment (pull requests of forks), everything else is do
 
 Exit codes are those of the verdict, also if the comment could not be posted: 0 every
   gate held, 1 a regression or a failed check, 4 invalid. If nothing could run, the comment
-  has the reason, and the code is that of the command that failed: 2 configuration, 3 the rest";
+  has the reason, and the code is that of the command that failed: 2 configuration,
+  3 any other failure";
 
 /// `stillwell comment`.
 #[derive(Args, Debug)]

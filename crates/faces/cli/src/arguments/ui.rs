@@ -28,8 +28,8 @@ pub(crate) struct UiArguments {
     /// reads the token on the network can run commands on this host
     #[arg(long)]
     pub(crate) allow_remote: bool,
-    /// Folder in which controller and tasks of a cluster meet; its jobs are on a page
-    /// [default: those in DIR]
+    /// Store of a cluster: the folder that its controller and tasks share. The page Cluster
+    /// shows its jobs; repeatable [default: the stores in DIR]
     #[arg(long = "store", value_name = "DIR")]
     pub(crate) stores: Vec<PathBuf>,
     /// Open the page in a browser

@@ -127,7 +127,7 @@ fn be_generator(arguments: &GenerateArguments) -> Result<Exit, CommandError> {
     signals.close(Nanos::SECOND);
     Paint::say(match end.map_err(could_not)? {
         GeneratorEnd::Committed => "the result is in the store",
-        GeneratorEnd::NotNeeded => "another attempt of this task counts",
+        GeneratorEnd::NotNeeded => "another attempt of this task is used instead",
         GeneratorEnd::GivenUp => "the load was cancelled before its start",
     });
     Ok(Exit::Held)

@@ -103,9 +103,9 @@ pub(crate) fn shared_line() -> Result<(PathBuf, Vec<String>), CommandError> {
         .collect();
     if secrets::handling().words(&words) != words {
         return Err(usage(
-            "a secret in the command line would be in the store: put it into a file",
+            "a secret on the command line would be saved in the store: put it into a file",
         )
-        .hint("--keep-secrets keeps it in the store, and in results"));
+        .hint("--keep-secrets saves it in the store and in the results"));
     }
     Ok((std::env::current_dir().map_err(could_not)?, words))
 }
@@ -122,13 +122,15 @@ pub(crate) fn typed_line(
     let ours = env!("CARGO_PKG_VERSION");
     if version != ours {
         return Err(could_not(anyhow::anyhow!(
-            "its controller is Stillwell {version} and this is {ours}: use the same version"
+            "the job was made by Stillwell {version}, and this is {ours}: use the same version"
         )));
     }
     std::env::set_current_dir(folder).map_err(could_not)?;
     let words = words.iter().map(std::ffi::OsString::from).collect();
     let typed = crate::read_words(words).map_err(could_not)?;
-    let seed = seed.parse().map_err(|_| usage("the job has no seed"))?;
+    let seed = seed.parse().map_err(|_| {
+        usage("the seed of the job is not valid: start it again under another --job")
+    })?;
     Ok((typed.command, seed))
 }
 

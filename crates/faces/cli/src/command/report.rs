@@ -139,7 +139,7 @@ fn saved_file(path: &Path) -> Result<FullReport, CommandError> {
     }
     let refused = |error: String| {
         CommandError::new(Exit::Usage, anyhow::anyhow!("{}: {error}", path.display()))
-            .hint("give a saved load, JSON of `find-capacity`, or a folder of results")
+            .hint("give a saved load, the JSON of `find-capacity`, or a folder of results")
     };
     match read_capacity_json(&text) {
         Ok(report) => return Ok(FullReport::from(&report)),

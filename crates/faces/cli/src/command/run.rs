@@ -237,7 +237,7 @@ fn store_of(arguments: &RunArguments) -> Result<Option<ObjectStore>, CommandErro
     if store.is_some() && arguments.resume {
         let error = anyhow::anyhow!("results in an object store cannot be resumed");
         return Err(CommandError::new(Exit::Usage, error)
-            .hint("the captures are in .stillwell/results on the host that made them"));
+            .hint("resume on the host that made them, with --results .stillwell/results/NAME"));
     }
     Ok(store)
 }

@@ -13,7 +13,7 @@ pub(crate) fn cluster(stores: &[StoreJobs], chrome: Chrome<'_>) -> String {
     let body = html! {
         h1 { "Cluster" }
         @if stores.is_empty() {
-            p { "No folder here is the store of a cluster. Name one: " code { "stillwell ui --store DIR" } }
+            p { "No cluster store was found. Give its folder: " code { "stillwell ui --store DIR" } }
         }
         @for (place, jobs) in stores {
             h2 { "Store " code { (place) } }

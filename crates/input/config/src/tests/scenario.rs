@@ -108,7 +108,7 @@ fn mistakes_of_a_scenario_are_reported_where_they_are() {
         (
             "scenario: {file: shop.yaml, protocol: http3}",
             SCENARIO,
-            "users of a scenario do not send requests over HTTP/3",
+            "scenarios do not support HTTP/3",
         ),
         (
             "scenario: {file: shop.yaml, protocol: h2}",

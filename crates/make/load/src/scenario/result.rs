@@ -13,7 +13,7 @@ pub enum ScenarioError {
     #[error("prepare TLS")]
     Tls(#[from] TlsError),
     /// A protocol that users do not speak.
-    #[error("send requests of users over HTTP/3: use HTTP/1.1 or HTTP/2")]
+    #[error("scenarios do not support HTTP/3: use HTTP/1.1 or HTTP/2")]
     Http3,
     /// A regular expression that is none.
     #[error("read a regular expression of step {step}")]

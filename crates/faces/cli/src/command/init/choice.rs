@@ -88,7 +88,7 @@ pub(super) fn choose_port(
                     let (path, status) = (answer.path, answer.status);
                     let advice = match answer.is_success() {
                         true => "",
-                        false => "; give `mix` paths that it serves",
+                        false => "; list paths that it serves under `mix`",
                     };
                     format!("{address} answers GET {path} with status {status}{advice}")
                 }

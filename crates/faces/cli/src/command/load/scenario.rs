@@ -49,7 +49,7 @@ pub(super) fn run(
     }
     let protocol = LoadProtocol::from(arguments.over.protocol);
     if protocol == LoadProtocol::Http3 {
-        let error = anyhow::anyhow!("users of a scenario do not send requests over HTTP/3");
+        let error = anyhow::anyhow!("scenarios do not support HTTP/3");
         let error = CommandError::new(Exit::Usage, error);
         return Err(error.hint("use --protocol http1 or http2"));
     }

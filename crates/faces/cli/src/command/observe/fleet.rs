@@ -146,7 +146,7 @@ pub(crate) fn be_task(
     signals.close(Nanos::SECOND);
     Paint::say(match end? {
         RunTaskEnd::Committed => "the result is in the store",
-        RunTaskEnd::NotNeeded => "another attempt of this task counts",
+        RunTaskEnd::NotNeeded => "another attempt of this task is used instead",
         RunTaskEnd::GivenUp => "the run was cancelled before its start",
     });
     Ok(Exit::Held)
@@ -175,7 +175,9 @@ fn typed(job: &RunJob) -> Result<(RunPlan, PathBuf), CommandError> {
     let line = (job.folder.as_path(), job.words.as_slice());
     let (command, seed) = typed_line(&job.version, line, &job.seed)?;
     let Command::Observe(mut observe) = command else {
-        return Err(usage("the job is not a run"));
+        return Err(usage(
+            "the job in the store was not made by `stillwell observe`",
+        ));
     };
     observe.seed = Some(seed);
     let paint = Paint::new(crate::arguments::ColorWhen::Never);

@@ -167,7 +167,9 @@ fn judge(
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
     if plan.seed.to_string() != job.seed {
-        let seed = job.seed.parse().map_err(|_| usage("the job has no seed"))?;
+        let seed = job.seed.parse().map_err(|_| {
+            usage("the seed of the job is not valid: start it again under another --job")
+        })?;
         let mut overrides = select::overrides(&arguments.select);
         overrides.seed = Some(seed);
         plan = load(arguments, &overrides, paint)?;
@@ -231,7 +233,7 @@ pub(crate) fn be_task(
     }
     Paint::say(match committed? {
         Created::Now => "the result is in the store",
-        Created::Before => "another attempt of this task counts, or this one failed",
+        Created::Before => "another attempt of this task is used instead, or this one failed",
     });
     exit
 }
@@ -246,7 +248,9 @@ fn run_experiment(
     let line = (job.folder.as_path(), job.words.as_slice());
     let (command, seed) = typed_line(&job.version, line, &job.seed)?;
     let Command::Run(mut run) = command else {
-        return Err(usage("the job is not a suite"));
+        return Err(usage(
+            "the job in the store was not made by `stillwell run`",
+        ));
     };
     run.fleet.on = None;
     run.results = Some(results.to_path_buf());

@@ -49,7 +49,7 @@ const FIELDS: [Field; OWN_FIELDS.len() + SCENARIO_FIELDS.len()] =
     concat(&OWN_FIELDS, &SCENARIO_FIELDS);
 
 /// Answer to a protocol that users do not speak.
-const NO_HTTP3: &str = "users of a scenario do not send requests over HTTP/3";
+const NO_HTTP3: &str = "scenarios do not support HTTP/3";
 
 /// Keys that a scenario file has, so they are not beside `file`.
 const IN_FILE: [&str; 6] = [
