@@ -313,7 +313,7 @@ impl RunNote {
         match self {
             Self::Pressure { resource, share } => write!(
                 f,
-                "{resource} shortage: programs waited for it for {} of the time",
+                "{resource} shortage: programs waited for it {} of the time",
                 percent(*share)
             ),
             Self::ForeignCpu {

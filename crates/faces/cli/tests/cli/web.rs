@@ -125,7 +125,7 @@ fn a_call_that_the_target_does_not_describe_ends_the_run_before_its_load() {
         (
             "service, --listen",
             "grpc: {method: grpc.health.v1.Health/Check, messages: 2}",
-            "`messages` is for methods to which the client streams",
+            "`messages` needs a method with client streaming",
         ),
         // It waits for the end of a request that has none, as web servers do.
         (

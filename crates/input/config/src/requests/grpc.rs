@@ -46,7 +46,7 @@ const FLAGS: CallNames = CallNames {
     messages: "--grpc-messages",
     message_rate: "--grpc-message-rate",
     no_reflection: "give --grpc-descriptors FILE, which `protoc --include_imports -o FILE` \
-                    writes; or the message in binary by --body, with --grpc-streaming",
+                    writes; or give the message in binary with --body and --grpc-streaming",
 };
 
 const KEYS: CallNames = CallNames {
@@ -56,7 +56,7 @@ const KEYS: CallNames = CallNames {
     messages: "`messages`",
     message_rate: "`message_rate`",
     no_reflection: "give `descriptors`, a file that `protoc --include_imports -o FILE` writes; \
-                    or the message in binary as `body`, with `streaming`",
+                    or give the message in binary as `body`, with `streaming`",
 };
 
 /// Endpoints and calls.
@@ -139,8 +139,8 @@ fn undescribed_call(
 ) -> Result<GrpcPlan, LoadSpecError> {
     if body.is_some() {
         return Err(LoadSpecError::text(
-            "`body` is a message in binary, and nothing describes the method: give `descriptors` or \
-             `streaming`; or the message as `json`",
+            "`body` is a message in binary, whose method is not described: give `descriptors` or `streaming`, or \
+             give the message as `json`",
         ));
     }
     let json = grpc.json.as_ref().map(|typed| text_of(typed, files));
@@ -149,7 +149,9 @@ fn undescribed_call(
         let values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
         let values: Result<Vec<_>, _> = values.collect();
         if values.reading(|| "read `json`")?.is_empty() {
-            return Err(LoadSpecError::text("`json` has no message"));
+            return Err(LoadSpecError::text(
+                "`json` is empty: write at least one message, such as `{}`",
+            ));
         }
     }
     Ok(GrpcPlan {
@@ -341,7 +343,7 @@ impl TypedCall<'_> {
         ] {
             if is_given && !client_streams {
                 return Err(LoadSpecError::text(format!(
-                    "{name} is for methods to which the client streams, and this one takes one message"
+                    "{name} needs a method with client streaming, and this method takes one message"
                 )));
             }
         }

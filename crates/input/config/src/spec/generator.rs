@@ -600,7 +600,7 @@ fn read_threads(
         (connections, workers, map.take("workers"))
         && workers > connections
     {
-        let message = format!("`workers` is {workers}, and `connections` is {connections}");
+        let message = format!("`workers` ({workers}) is more than `connections` ({connections})");
         let error = reader.error(code::OUT_OF_RANGE, node.span, message);
         reader.report(error.label("at most as many as `connections`"));
     }

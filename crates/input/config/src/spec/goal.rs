@@ -61,7 +61,7 @@ const GOAL: Element = Element {
         optional(
             "tolerance",
             Shape::Like("3%"),
-            "Smallest change that matters: a share such as `3%`, or of a goal that is a time also a time such as \
+            "Smallest change that matters: a share such as `3%`, or for a goal measured in time also a time such as \
              `50us`. By default 0.5% for cpu_per_event; 2% for \
              ingress_throughput, egress_throughput, request_throughput, cpu, latency_p50, \
              service_time_p50, first_byte_p50 and event_latency_p50; 3% for latency_p90, \

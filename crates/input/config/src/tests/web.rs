@@ -79,7 +79,7 @@ fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
         ),
         (
             "{url: 'http://a:1/', body: abc, grpc: {method: a.B/C}}",
-            "nothing describes the method",
+            "give `descriptors` or `streaming`",
         ),
         (
             "{url: 'http://a:1/', grpc: {method: a.B/C, json: '{'}}",
@@ -87,11 +87,11 @@ fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
         ),
         (
             "{url: 'http://a:1/', grpc: {method: a.B/C, streaming: server, messages: 2}}",
-            "`messages` is for methods to which the client streams",
+            "`messages` needs a method with client streaming",
         ),
         (
             "{url: 'http://a:1/', grpc: {method: a.B/C, streaming: none, message_rate: 5/s}}",
-            "`message_rate` is for methods to which the client streams",
+            "`message_rate` needs a method with client streaming",
         ),
         (
             "{url: 'http://a:1/', grpc: {method: a.B/C, message_rate: often}}",

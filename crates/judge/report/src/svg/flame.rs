@@ -47,7 +47,7 @@ pub(crate) fn flame(chart: &FlameChart) -> Option<Drawing> {
         let amounts = profile_change(chart.quantity, chart.root.amounts);
         format!(
             "All stacks: {amounts}. Widths show both variants together. Frames that grew are \
-             marked worse, those that shrank better."
+             marked as worse, frames that shrank as better."
         )
     } else {
         let amount = profile_amount(chart.quantity, chart.root.amounts[0]);

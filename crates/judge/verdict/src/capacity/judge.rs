@@ -116,7 +116,7 @@ fn judge_growth(growth: LatencyGrowth, evidence: &ProbeEvidence<'_>) -> (Observe
         return (Observed::Held, None);
     }
     let (from, to) = (nanos(growth.from), nanos(growth.to));
-    let grew = format!("latency grew from {from} to {to} within the probe: a queue fills");
+    let grew = format!("latency grew from {from} to {to} within the probe: a queue is filling");
     let late = evidence.generator_lateness.as_secs_f64();
     let lateness_max = PROBE_LATENESS_OF_BOUND * evidence.validity.limit_factor();
     let is_own = late > lateness_max * growth.size().as_secs_f64();
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(observed, Observed::Failed);
         assert_eq!(
             why.unwrap(),
-            "latency grew from 2.00 ms to 12.0 ms within the probe: a queue fills"
+            "latency grew from 2.00 ms to 12.0 ms within the probe: a queue is filling"
         );
         for (growth, has_rate, limit, late, validity, expected) in [
             (None, true, None, 0, normal, Observed::Held),

@@ -322,7 +322,7 @@ pub(super) fn malformed(text: String) -> StepError {
 pub(super) fn add_body(body: &mut Vec<u8>, part: &[u8]) -> Result<(), StepError> {
     if body.len() + part.len() > BODY_BYTES_MAX {
         return Err(malformed(format!(
-            "a body of more than {BODY_BYTES_MAX} bytes"
+            "the response body has more than {BODY_BYTES_MAX} bytes"
         )));
     }
     body.extend_from_slice(part);

@@ -33,8 +33,8 @@ struct ConcurrencyParts {
 /// Numbers of connections and workers that do not go together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "`workers` {workers} does not fit `connections` {connections}: each worker has at least one \
-     connection, and there is at least one worker"
+    "`workers` is {workers} and `connections` is {connections}: use at least one worker, and at \
+     least one connection for each worker"
 )]
 pub struct ConcurrencyError {
     connections: u16,

@@ -93,7 +93,7 @@ const CALL: Element = Element {
         optional(
             "messages",
             Shape::Whole,
-            "Messages of each call with client streaming; all messages once by default.",
+            "Number of messages in each call with client streaming; by default, each call sends all messages once.",
         ),
         optional(
             "message_rate",
