@@ -211,12 +211,12 @@ impl<'a> SideReader<'a> {
         };
         if reported.confirmations > 0 {
             self.remarks.push(format!(
-                "{}: {} not part of it",
+                "{}: {} not included",
                 path.display(),
                 counted(
                     reported.confirmations,
-                    "run that confirmed what a search had found is",
-                    "runs that confirmed what a search had found are"
+                    "confirmation run is",
+                    "confirmation runs are"
                 )
             ));
         }

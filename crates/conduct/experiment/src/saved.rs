@@ -88,11 +88,11 @@ impl SavedReader {
     pub fn into_remarks(self) -> Option<String> {
         (self.confirmations > 0).then(|| {
             format!(
-                "{} not part of it; `stillwell report` shows {}",
+                "{} not included; `stillwell report` shows {}",
                 counted(
                     self.confirmations,
-                    "run that confirmed what a search had found is",
-                    "runs that confirmed what a search had found are"
+                    "confirmation run is",
+                    "confirmation runs are"
                 ),
                 if self.confirmations == 1 {
                     "it"

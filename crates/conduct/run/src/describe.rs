@@ -44,8 +44,9 @@ impl CallDescriber {
                 continue;
             }
             let source = self.0.as_ref();
-            let source =
-                source.ok_or_else(|| "nothing here reads descriptions of calls".to_owned());
+            let source = source.ok_or_else(|| {
+                "descriptions of gRPC calls cannot be requested here: give `descriptors`".to_owned()
+            });
             let described = source?.described(requests);
             let described = described.map_err(|error| explain(error.as_ref()))?;
             let plan = GeneratorPlan {

@@ -243,8 +243,8 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) select: SelectArguments,
     /// Results folder [default: .stillwell/results/TIME-NAME]. s3://BUCKET/PREFIX
-    /// uploads the table of results; AWS_ENDPOINT_URL and the keys are environment
-    /// variables
+    /// uploads the table of results; AWS_ENDPOINT_URL and the access keys are read from
+    /// the environment
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
     /// Continue an interrupted suite: the one in --results DIR, or the newest in

@@ -200,8 +200,8 @@ fn functions(profiles: &TargetProfiles, max: usize) -> Vec<Block> {
 
 /// Returns flame graphs of the first quantities.
 fn flames(profiles: &TargetProfiles, frames_max: usize) -> Vec<Block> {
-    let legend = "Callers are above the functions that they call. A frame is as wide as its amount; a pointer shows \
-                  the amounts.";
+    let legend = "Callers are above the functions that they call. A frame is as wide as its amount; point at a \
+                  frame to see its amounts.";
     let shown = profiles.summaries.iter().take(FLAMES).map(|entry| {
         Block::Chart(Chart::Flame(FlameChart {
             title: format!(

@@ -222,7 +222,10 @@ fn between(figures: &RunFigures, latency: Option<TimeQuantiles>) -> Option<Strin
     let latency = times(latency?);
     let ledger = figures.ledger.as_ref();
     Some(match ledger.and_then(|ledger| ledger.clock_error) {
-        Some(error) => format!("{latency} (± {}, clocks of machines)", words::nanos(error)),
+        Some(error) => format!(
+            "{latency} (± {}, clock error between machines)",
+            words::nanos(error)
+        ),
         None => latency,
     })
 }

@@ -159,7 +159,7 @@ fn rank(experiment: &ExperimentVerdict) -> (bool, u8) {
 fn headline(report: &SuiteReport) -> String {
     let title = &report.title;
     if report.experiments.is_empty() {
-        return format!("{title}: nothing was finished, so there is no verdict");
+        return format!("{title}: no experiment finished, so there is no verdict");
     }
     let number = words::counted(count(report.experiments.len()), "experiment", "experiments");
     let (baseline, comparison) = (&report.baseline, &report.comparison);
@@ -171,7 +171,7 @@ fn headline(report: &SuiteReport) -> String {
 fn finding(report: &SuiteReport) -> Text {
     if report.experiments.is_empty() {
         let finding = match report.problems.is_empty() {
-            true => "stillwell: nothing was finished, so there is no verdict",
+            true => "stillwell: no experiment finished, so there is no verdict",
             false => "stillwell could not run the experiments",
         };
         return Text::answer(Sign::Invalid, finding);
@@ -192,7 +192,7 @@ fn finding(report: &SuiteReport) -> Text {
         let finding = format!("stillwell could not judge {invalid} of {all}");
         (Sign::Invalid, finding)
     } else if !report.problems.is_empty() {
-        let finding = format!("stillwell: not everything ran; no regression in {all}");
+        let finding = format!("stillwell: the suite is incomplete; no regression in {all}");
         (Sign::Invalid, finding)
     } else if unsure > 0 {
         let finding = format!("no conclusion in {unsure} of {all}");

@@ -117,7 +117,7 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     (
         "light_load",
         "The target used less than 25 % of a core, and spent most of its CPU time on going to sleep and \
-         waking up. A change that is found is one at this rate; others may be hidden. Raise the rate.",
+         waking up. A reported change holds at this rate; other changes may be hidden. Raise the rate.",
     ),
     (
         "no_success",
@@ -135,8 +135,8 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ),
     (
         "late_wakeups",
-        "A generator often sent late, each time by little, because the kernel resumed its thread late. Nothing \
-         to do, unless latency matters: free a CPU.",
+        "A generator often sent late, each time by little, because the kernel resumed its thread late. If \
+         latency matters, free a CPU; otherwise do nothing.",
     ),
     (
         "coarse_blocks",

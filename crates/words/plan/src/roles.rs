@@ -107,13 +107,21 @@ impl RunPlan {
             generator.concurrency = all.map_err(|error| error.to_string())?;
         }
         if plan.generators.is_empty() {
-            return Err("the file has no generators".to_owned());
+            return Err(
+                "the file has no generators: a run on several machines needs at least one"
+                    .to_owned(),
+            );
         }
         if !matches!(plan.target.kind, TargetKind::Child(_) | TargetKind::None) {
-            return Err("the target must be a program that the run starts".to_owned());
+            return Err(
+                "a run on several machines must start its target: give `target` a command"
+                    .to_owned(),
+            );
         }
         if !plan.timeline.is_empty() {
-            return Err("a run on several machines has no timeline".to_owned());
+            return Err(
+                "a run on several machines does not support `timeline`: remove it".to_owned(),
+            );
         }
         let unmovable = plan.sinks.iter_mut().find_map(|sink| {
             let is_movable = sink.protocol.address_mut().is_some();
@@ -129,7 +137,11 @@ impl RunPlan {
             return Err("the file has no sinks: leave out --sinks".to_owned());
         }
         if plan.isolation.network == Wanted::Required || plan.isolation.links.is_some() {
-            return Err("a run on several machines has no network of its own".to_owned());
+            return Err(
+                "a run on several machines cannot have a separate network namespace: remove \
+                 `network`, and set `network` of `isolation` to `auto`"
+                    .to_owned(),
+            );
         }
         plan.isolation.network = Wanted::No;
         Ok(plan)
@@ -233,7 +245,7 @@ fn check_generator(generator: &GeneratorPlan) -> Result<(), String> {
     let id = &generator.id;
     if !is_relocatable(&generator.transport) {
         return Err(format!(
-            "generator `{id}` sends over {}, which cannot be on another machine than the target: use \
+            "generator `{id}` sends over {}, which cannot reach a target on another machine: use \
              tcp, tls, udp, http, grpc, tcp_rr, requests or a trace agent",
             generator.transport.name()
         ));
@@ -242,21 +254,21 @@ fn check_generator(generator: &GeneratorPlan) -> Result<(), String> {
         && requests.undescribed_call().is_some()
     {
         return Err(format!(
-            "generator `{id}` has calls that the server describes, which a run on several machines \
-             cannot wait for: give `descriptors`"
+            "generator `{id}` needs the server's reflection, which a run on several machines does \
+             not support: give `descriptors`"
         ));
     }
     let stamps = generator.stamps;
     if stamps.is_some_and(|stamps| stamps.form.prefix().is_some()) {
         return Err(format!(
-            "generator `{id}` writes times before events, which clocks of several machines cannot \
-             compare: use another form of stamps"
+            "generator `{id}` writes a time before each event, which the clocks of several machines \
+             make useless: use another `form` of stamps"
         ));
     }
     match &generator.payload.format {
         PayloadFormat::Replay(replay) if replay.rounds.is_some() => Err(format!(
-            "generator `{id}` ends after some rounds, and several machines end at a time: leave out \
-             its rounds"
+            "generator `{id}` replays a fixed number of rounds, which a run on several machines does \
+             not support: give a duration instead"
         )),
         _ => Ok(()),
     }

@@ -235,7 +235,7 @@ fn flames(comparisons: &[ProfileComparison], work: WorkUnit, frames_max: usize) 
         return Vec::new();
     }
     let legend = "Callers are above the functions that they call. A frame is as wide as its amounts in both variants \
-                  together. Red frames grew, green frames shrank; a pointer shows the amounts.";
+                  together. Red frames grew, green frames shrank; point at a frame to see its amounts.";
     let shown = comparisons.iter().take(2).map(|entry| {
         Block::Chart(Chart::Flame(FlameChart {
             title: format!("{} by call stack", title(entry.quantity, work)),

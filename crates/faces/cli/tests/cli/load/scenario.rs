@@ -221,7 +221,7 @@ fn a_server_without_http2_is_named() {
     let (_server, url, _folder, file) = echo(&[], "short");
     let (ended, _) = run(&file, &[&url, "--protocol=http3"]);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("over HTTP/3"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("HTTP/3"), "{}", ended.stderr);
 }
 
 /// Observes the shop at `url` under the users of `generator`. Returns the summary.
