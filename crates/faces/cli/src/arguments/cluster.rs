@@ -10,15 +10,15 @@ use super::LoadArguments;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Several machines, see docs/cluster.md")]
 pub(crate) struct JobArguments {
-    /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
+    /// Store of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "PLACE", requires = "on")]
     pub(crate) store: Option<PathBuf>,
     /// Name of the job in the store; the same command with the same name resumes it
     /// [default: a random name]
     #[arg(long, value_name = "NAME", requires = "on")]
     pub(crate) job: Option<String>,
-    /// Option of the engine: --partition=bench and others of sbatch, or --image=NAME and
-    /// others of docs/kubernetes-load.md; repeatable
+    /// Option for the engine, such as --partition=bench for sbatch or --image=NAME for
+    /// Kubernetes (see docs/kubernetes-load.md); repeatable
     #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
     pub(crate) engine_option: Vec<String>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct LoadFleetArguments {
     )]
     pub(crate) on: Option<EngineName>,
     /// Number of generators; each has --threads threads, and rate, requests and
-    /// connections are those of all together
+    /// connections are totals over all of them
     #[arg(long, value_name = "N", default_value_t = 2, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) generators: u16,
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub(crate) struct SuiteFleetArguments {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Several machines, see docs/cluster.md")]
 pub(crate) struct RunFleetArguments {
-    /// Run target, sinks and generators as tasks, which this engine starts
+    /// Run the target, sinks and generators as tasks that this engine starts
     #[arg(
         long,
         value_enum,
@@ -73,10 +73,10 @@ pub(crate) struct RunFleetArguments {
         ]
     )]
     pub(crate) on: Option<EngineName>,
-    /// Number of machines with generators; rates and connections are those of all together
+    /// Number of machines with generators; rates and connections are totals over all of them
     #[arg(long, value_name = "N", default_value_t = 1, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) generators: u16,
-    /// Number of machines with sinks: 0 for sinks beside the target, or 1
+    /// Number of machines with sinks: 1, or 0 to run the sinks on the machine of the target
     #[arg(long, value_name = "N", default_value_t = 0, requires = "on", value_parser = clap::value_parser!(u16).range(0..=1))]
     pub(crate) sinks: u16,
     #[command(flatten)]
