@@ -268,7 +268,7 @@ fn check_generator(generator: &GeneratorPlan) -> Result<(), String> {
     match &generator.payload.format {
         PayloadFormat::Replay(replay) if replay.rounds.is_some() => Err(format!(
             "generator `{id}` replays a fixed number of rounds, which a run on several machines does \
-             not support: give a duration instead"
+             not support: remove `rounds`"
         )),
         _ => Ok(()),
     }
