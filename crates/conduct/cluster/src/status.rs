@@ -26,6 +26,8 @@ pub struct JobStatus {
     pub generators: Vec<GeneratorProgress>,
     /// Roles of the tasks of a run.
     pub roles: Option<RunRoles>,
+    /// Names of the experiments of a suite, one for each task.
+    pub experiments: Option<Vec<String>>,
 }
 
 /// State of a generator.
@@ -50,11 +52,12 @@ pub fn job_status(
     interrupt: &Interrupt,
 ) -> Result<Option<JobStatus>, StoreError> {
     let roles = RunJob::read(store, interrupt)?.map(|job| job.roles);
-    let (tasks, is_suite) = match (SuiteJob::read(store, interrupt)?, roles) {
-        (Some(suite), _) => (suite.experiments.len(), true),
-        (_, Some(roles)) => (roles.tasks().into(), false),
+    let experiments = SuiteJob::read(store, interrupt)?.map(|suite| suite.experiments);
+    let tasks = match (&experiments, roles) {
+        (Some(experiments), _) => experiments.len(),
+        (_, Some(roles)) => roles.tasks().into(),
         _ => match store.get_json::<ClusterJob>(interrupt, JOB)? {
-            Some(job) => (job.generators.into(), false),
+            Some(job) => job.generators.into(),
             None => return Ok(None),
         },
     };
@@ -62,12 +65,14 @@ pub fn job_status(
     Ok(Some(JobStatus {
         handle: store.get_json(interrupt, ENGINE)?,
         // Experiments of a suite do not wait for each other.
-        is_started: is_suite || store.get_json::<Start>(interrupt, START)?.is_some(),
+        is_started: experiments.is_some()
+            || store.get_json::<Start>(interrupt, START)?.is_some(),
         abort: store
             .get_json::<Abort>(interrupt, ABORT)?
             .map(|abort| abort.why),
         generators: generators.collect::<Result<_, _>>()?,
         roles,
+        experiments,
     }))
 }
 

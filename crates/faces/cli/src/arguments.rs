@@ -529,7 +529,7 @@ pub(crate) struct CheckArguments {
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
     /// A results folder of `run`, `ab` or `find-capacity`, a capture of `observe` or
-    /// `load`, or JSON of `load` or `find-capacity`
+    /// `load`, a saved load (JSON, CSV, HTML), or JSON of `find-capacity`
     #[arg(value_name = "PATH")]
     pub(crate) results: PathBuf,
     #[command(flatten)]

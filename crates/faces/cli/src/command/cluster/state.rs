@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use stillwell_cluster::{GeneratorProgress, JobStatus};
-use stillwell_plan::TaskRole;
 
 /// Names the shape of [`JobState`]; keys are added within a version and never removed.
 const SCHEMA: &str = "stillwell/cluster-status/v1";
@@ -81,16 +80,22 @@ impl TaskStateRow {
 fn task(index: usize, progress: &GeneratorProgress, status: &JobStatus) -> TaskStateRow {
     let role = u16::try_from(index).ok();
     let role = role.and_then(|task| status.roles?.role(task));
+    let experiment = status.experiments.as_ref().and_then(|names| names.get(index));
+    let is_load = status.roles.is_none() && status.experiments.is_none();
     let state = match progress {
         GeneratorProgress::Waiting => "waiting",
-        GeneratorProgress::Ready(_) if status.is_started && status.roles.is_some() => "running",
+        GeneratorProgress::Ready(_) if status.is_started && !is_load => "running",
         GeneratorProgress::Ready(_) if status.is_started => "sending",
         GeneratorProgress::Ready(_) => "ready",
         GeneratorProgress::Complete => "complete",
         GeneratorProgress::Failed(_) => "failed",
     };
     TaskStateRow {
-        name: role.map_or_else(|| format!("generator {index}"), TaskRole::name),
+        name: match (role, experiment) {
+            (Some(role), _) => role.name(),
+            (_, Some(experiment)) => format!("experiment {experiment}"),
+            _ => format!("generator {index}"),
+        },
         state,
         node: match progress {
             GeneratorProgress::Ready(node) => Some(node.clone()),
