@@ -65,8 +65,7 @@ pub fn job_status(
     Ok(Some(JobStatus {
         handle: store.get_json(interrupt, ENGINE)?,
         // Experiments of a suite do not wait for each other.
-        is_started: experiments.is_some()
-            || store.get_json::<Start>(interrupt, START)?.is_some(),
+        is_started: experiments.is_some() || store.get_json::<Start>(interrupt, START)?.is_some(),
         abort: store
             .get_json::<Abort>(interrupt, ABORT)?
             .map(|abort| abort.why),
