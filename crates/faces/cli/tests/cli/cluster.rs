@@ -337,6 +337,9 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
     }
     let plan = &read(&suite.results().join("suite.json"))["plan"];
     assert_eq!(plan["experiments"].as_array().unwrap().len(), 2);
+    let mut status = suite.stillwell(&["cluster", "status", "--store=store", "--job=s"]);
+    let status = String::from_utf8(status.output().unwrap().stdout).unwrap();
+    assert!(status.contains("experiment other: complete"), "{status}");
     // The same command again judges the same results.
     let again = run("again");
     assert_eq!(again.code, ended.code, "{}", again.stderr);
