@@ -6,8 +6,8 @@ use std::str::FromStr;
 use stillwell_report::load::hgrm::{self, PercentileRow, PercentileTable};
 use stillwell_report::load::percentile::is_tick;
 use stillwell_report::load::{
-    HistogramLog, LoadJsonError, LoadReport, NativeLoadFormat, NoDistribution, distribution, human,
-    id, read_load_json,
+    GLOBAL, HistogramLog, LoadJsonError, LoadReport, NativeLoadFormat, NoDistribution,
+    distribution, human, id, read_load_json,
 };
 use stillwell_units::float_from_u64;
 
@@ -154,7 +154,12 @@ pub enum LoadRenderError {
 #[must_use]
 pub fn render_as(report: &LoadReport, format: NighthawkFormat) -> String {
     let output = || nighthawk_output(report);
-    let global = || nighthawk_result(&report.global);
+    // With what Nighthawk adds to its results.
+    let global = || {
+        let mut results = output().results.into_iter();
+        let global = results.find(|result| result.name == GLOBAL);
+        global.unwrap_or_else(|| nighthawk_result(&report.global))
+    };
     match format {
         NighthawkFormat::Human => layout::human(&global()),
         NighthawkFormat::Json => write_json(&output()),

@@ -682,6 +682,25 @@ mod tests {
     }
 
     #[test]
+    fn counts_of_a_load_have_factors() {
+        let load = |words: &str| {
+            let line = ["stillwell", "load", "http://a/"].into_iter();
+            let line = line.chain(words.split_whitespace());
+            match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
+                Ok(Command::Load(load)) => Ok((load.requests, load.over.connections)),
+                Ok(command) => panic!("{command:?}"),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        assert_eq!(load("-n 1.5k -c 0x10").unwrap(), (Some(1500), 16));
+        assert_eq!(load("-n 20").unwrap(), (Some(20), 50));
+        for wrong in ["-n 0", "-c 5G", "-c many"] {
+            let error = load(wrong).unwrap_err();
+            assert!(error.contains("such as 2000 or 2k"), "{error}");
+        }
+    }
+
+    #[test]
     fn pairs_is_another_word_for_fixed_pairs() {
         assert_eq!(course("--pairs 8").unwrap().fixed_pairs, Some(8));
         assert_eq!(course("--fixed-pairs 8").unwrap().fixed_pairs, Some(8));

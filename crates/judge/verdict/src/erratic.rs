@@ -97,8 +97,13 @@ mod tests {
             pairs: 10,
         };
         let text = noisy(Some(Nanos::new(2540))).to_string();
-        let expected = "the tolerance is 2.0 % (2.54 µs); use longer runs, more pairs or a larger tolerance";
+        let expected =
+            "the tolerance is 2.0 % (2.54 µs); use longer runs, more pairs or a larger tolerance";
         assert!(text.contains(expected), "{text}");
-        assert!(noisy(None).to_string().contains("the tolerance is 2.0 %; use"));
+        assert!(
+            noisy(None)
+                .to_string()
+                .contains("the tolerance is 2.0 %; use")
+        );
     }
 }

@@ -210,6 +210,15 @@ fn options_as_given_in_nighthawks_words_are_printed_as_given() {
     };
     report.options.original = Some(serde_json::to_value(&given).unwrap());
     assert_eq!(nighthawk_output(&report).options, given);
+    // The text layouts lacked the counters that a process of Nighthawk always has.
+    for format in [
+        NighthawkFormat::Human,
+        NighthawkFormat::Csv,
+        NighthawkFormat::Json,
+    ] {
+        let text = render_as(&report, format);
+        assert!(text.contains("runtime.load_success"), "{text}");
+    }
     let again = read_load_json(&write_load_json(&report));
     assert_eq!(again, Ok(report));
 }

@@ -10,6 +10,7 @@ use stillwell_units::{Nanos, Seed};
 
 use super::load::{
     Header, LoadOverArguments, LoadShapeArguments, LoadTlsArguments, ReuseName, duration, rate,
+    whole,
 };
 use super::{Gate, OutputArguments, ValidityArgument};
 
@@ -126,7 +127,7 @@ pub(crate) struct AbConnectingArguments {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = above_zero)]
     pub(crate) connect_timeout: Nanos,
     /// Maximum number of requests on each connection
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub(crate) max_requests_per_connection: Option<u64>,
     /// Order of reuse of idle connections [default: mru]
     #[arg(long, value_enum, value_name = "ORDER")]

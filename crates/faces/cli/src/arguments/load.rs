@@ -11,7 +11,7 @@ use stillwell_plan::RateShape;
 use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::load::{IdleStrategy, LoadProtocol, Reuse};
 use stillwell_run::AddressFamily;
-use stillwell_units::{Nanos, Seed};
+use stillwell_units::{Nanos, Seed, whole_number};
 
 pub(crate) use stillwell_config::requests::{Concurrency, Header};
 
@@ -112,7 +112,7 @@ pub(crate) struct LoadArguments {
     #[arg(short, visible_short_alias = 'z', long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Nanos>,
     /// Maximum number of requests
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>)]
     pub(crate) requests: Option<u64>,
     /// Length of the warm-up, which is not measured; part of the duration
     #[arg(long, value_name = "TIME", default_value = "0s")]
@@ -214,6 +214,14 @@ pub(super) fn duration(text: &str) -> Result<Nanos, String> {
     above_zero(text)
 }
 
+/// Parses a whole number above zero: `2000`, `2k`, `0x7d0`.
+pub(super) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let number = whole_number(text).or_else(|| text.parse().ok());
+    let number = number.filter(|number| *number > 0);
+    let number = number.and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| "write a whole number from 1, such as 2000 or 2k".to_owned())
+}
+
 /// Names the flags of which one was meant.
 fn no_concurrency(text: &str) -> Result<Concurrency, String> {
     Err(format!(
@@ -225,7 +233,7 @@ fn no_concurrency(text: &str) -> Result<Concurrency, String> {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LoadOverArguments {
     /// Number of connections, over all threads
-    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = whole::<u32>)]
     pub(crate) connections: u32,
     /// Number of load-generator threads, or auto for one on each CPU
     #[arg(short = 't', long = "threads", value_name = "N", default_value = "1")]
@@ -240,7 +248,7 @@ pub(crate) struct LoadOverArguments {
     #[arg(short, long, value_enum, default_value_t = ProtocolName::Http1)]
     pub(crate) protocol: ProtocolName,
     /// Concurrent requests on each connection, with --protocol http2 or http3
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>)]
     pub(crate) streams: u32,
 }
 
@@ -249,7 +257,7 @@ pub(crate) struct LoadOverArguments {
 #[command(next_help_heading = "Shape of a rate")]
 pub(crate) struct LoadShapeArguments {
     /// Send requests in bursts of N, at the same mean rate
-    #[arg(long, value_name = "N", group = "spacing", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", group = "spacing", value_parser = whole::<u32>)]
     pub(crate) burst_size: Option<u32>,
     /// Delay each request by a random time up to TIME
     #[arg(long, value_name = "TIME", group = "spacing")]
@@ -319,7 +327,7 @@ pub(crate) struct LoadConnectingArguments {
     #[arg(long, value_name = "TIME", value_parser = above_zero, conflicts_with_all = ["connect_late", "prefetch_connections"])]
     pub(crate) connect_over: Option<Nanos>,
     /// Maximum number of requests on each connection
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub(crate) max_requests_per_connection: Option<u64>,
     /// Order of reuse of idle connections [default: mru]
     #[arg(long, value_enum, value_name = "ORDER")]

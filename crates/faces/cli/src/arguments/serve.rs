@@ -10,6 +10,7 @@ use clap::{Args, Parser, ValueEnum};
 use stillwell_plan::serve::{DelayExpression, FaultExpression, LimitAnswer};
 use stillwell_units::{ByteSize, EventRate, Seed};
 
+use super::load::whole;
 use super::parse_share;
 
 const EXPRESSIONS: &str = "\
@@ -89,7 +90,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "N", default_value_t = NonZeroU16::MIN, value_parser = threads())]
     pub(crate) workers: NonZeroU16,
     /// Maximum number of connections per thread and address; others wait
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole::<u32>)]
     pub(crate) connections_max: u32,
     /// Address of an admin interface like Envoy's, with counters [default: none]
     #[arg(long, value_name = "ADDR")]
@@ -123,7 +124,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_limit: Option<EventRate>,
     /// Burst size of the rate limit [default: one second's worth, at least 1]
-    #[arg(long, value_name = "N", requires = "rate_limit", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", requires = "rate_limit", value_parser = whole::<u32>)]
     pub(crate) rate_limit_burst: Option<u32>,
     /// Response to requests above the rate limit: a status, queue or close
     #[arg(long, value_name = "ANSWER", default_value = "429", requires = "rate_limit", value_parser = limit_answer)]

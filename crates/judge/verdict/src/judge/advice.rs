@@ -80,7 +80,10 @@ fn too_noisy(goal: &GoalPlan, looks: &LookPlan, searched: &Searched<'_>) -> Opti
 
 /// Returns the tolerance of a goal that is a time as such, by the mean of the baseline.
 fn tolerance_time(goal: &GoalPlan, searched: &Searched<'_>) -> Option<Nanos> {
-    let mean = searched.goal.baseline_mean.filter(|_| goal.metric.is_time())?;
+    let mean = searched
+        .goal
+        .baseline_mean
+        .filter(|_| goal.metric.is_time())?;
     Some(Nanos::from_secs_f64(mean * goal.tolerance.share() / 1e9))
 }
 

@@ -7,6 +7,8 @@ use stillwell_config::MethodName;
 use stillwell_config::requests::{MessageRate, Streaming, above_zero};
 use stillwell_units::Nanos;
 
+use super::whole;
+
 /// gRPC options.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "gRPC, over HTTP/2")]
@@ -45,7 +47,7 @@ pub(crate) struct LoadGrpcArguments {
     #[arg(long, value_name = "TIME", requires = "grpc_method", value_parser = above_zero)]
     pub(crate) grpc_deadline: Option<Nanos>,
     /// Messages in each call with client streaming [default: all messages once]
-    #[arg(long, value_name = "N", requires = "grpc_method", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "grpc_method", value_parser = whole::<u64>)]
     pub(crate) grpc_messages: Option<u64>,
     /// Rate of the messages in each call, such as 10/s [default: as fast as the server
     /// accepts]

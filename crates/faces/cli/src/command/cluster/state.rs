@@ -80,7 +80,10 @@ impl TaskStateRow {
 fn task(index: usize, progress: &GeneratorProgress, status: &JobStatus) -> TaskStateRow {
     let role = u16::try_from(index).ok();
     let role = role.and_then(|task| status.roles?.role(task));
-    let experiment = status.experiments.as_ref().and_then(|names| names.get(index));
+    let experiment = status
+        .experiments
+        .as_ref()
+        .and_then(|names| names.get(index));
     let is_load = status.roles.is_none() && status.experiments.is_none();
     let state = match progress {
         GeneratorProgress::Waiting => "waiting",
