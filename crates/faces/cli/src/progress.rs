@@ -182,9 +182,9 @@ impl<'a> ProgressDisplay<'a> {
                 seed,
                 cached,
             } => {
-                let (verb, seed) = (building(cached), seed.map(|seed| format!(", seed {seed}")));
-                let seed = seed.unwrap_or_default();
-                self.line(&format!("{verb} {} ({revision}{seed})", source.revision));
+                let seed = seed.map(|seed| format!("seed {seed}"));
+                let facts = build_facts(&source.revision, revision, seed);
+                self.line(&format!("{} {}{facts}", building(cached), source.revision));
             }
             SuiteProgress::ExperimentStarted {
                 experiment,
@@ -386,6 +386,16 @@ const fn building(cached: bool) -> &'static str {
     }
 }
 
+/// What is known of a build besides the revision as it was typed: its commit, unless that was typed, and its seed.
+fn build_facts(typed: &str, commit: &str, seed: Option<String>) -> String {
+    let commit = (typed != commit).then(|| commit.to_owned());
+    let facts: Vec<String> = [commit, seed].into_iter().flatten().collect();
+    match facts.as_slice() {
+        [] => String::new(),
+        facts => format!(" ({})", facts.join(", ")),
+    }
+}
+
 /// The name of a pair of a stage.
 const fn noun(stage: RunStage) -> &'static str {
     match stage {
@@ -419,5 +429,24 @@ fn joined(order: &[&str], design: DesignPlan) -> String {
         DesignPlan::Paired => order.join(", then "),
         DesignPlan::Duet => format!("{} at once", order.join(" and ")),
         DesignPlan::Sliced { .. } => format!("{} in turns", order.join(" and ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::build_facts;
+
+    /// `bisect` names commits, and each was printed twice.
+    #[test]
+    fn a_build_names_its_commit_once() {
+        let seed = || Some("seed 3".to_owned());
+        for (typed, seed, expected) in [
+            ("v1", None, " (0a1b)"),
+            ("0a1b", None, ""),
+            ("v1", seed(), " (0a1b, seed 3)"),
+            ("0a1b", seed(), " (seed 3)"),
+        ] {
+            assert_eq!(build_facts(typed, "0a1b", seed), expected, "{typed}");
+        }
     }
 }
