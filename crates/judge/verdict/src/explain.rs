@@ -26,7 +26,7 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
     (
         "generator_late",
         "A generator worker had something to send, nothing blocked it, and it did not run for \
-         more than 5 % of the time, or 1 % of the sends were more than 10 ms late. Throughput, \
+         more than 5 % of the time, and 1 % of the sends were more than 10 ms late. Throughput, \
          latency, loss and duplicates are unreliable. Free a CPU for it, use more `workers`, or \
          lower the rate.",
     ),
