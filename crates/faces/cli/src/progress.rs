@@ -386,7 +386,7 @@ const fn building(cached: bool) -> &'static str {
     }
 }
 
-/// What is known of a build besides the revision as it was typed: its commit, unless that was typed, and its seed.
+/// Facts about a build besides the typed revision: its commit, unless that was typed, and its seed.
 fn build_facts(typed: &str, commit: &str, seed: Option<String>) -> String {
     let commit = (typed != commit).then(|| commit.to_owned());
     let facts: Vec<String> = [commit, seed].into_iter().flatten().collect();

@@ -331,7 +331,8 @@ fn value_text(statistic: &LoadStatistic, value: f64) -> String {
 }
 
 /// Heads of the table of latencies.
-const TIMES_EXPLAINED: &str = "intended time: when the schedule requested the send; sent time: when the request was sent, after any wait for a connection";
+const TIMES_EXPLAINED: &str = "intended time: when the schedule requested the send; sent time: when the \
+                               request was sent, after any wait for a connection";
 
 /// Times of answers in columns, as far as there are any.
 fn latency(report: &LoadReport) -> Block {
