@@ -508,8 +508,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("http://a/ --duration=5", "write `5s`"),
     ("http://a/ --timeout=0s", "a time above zero"),
     ("http://a/ --connect-timeout=0s", "a time above zero"),
-    ("http://a/ --requests=0", "not in 1.."),
-    ("http://a/ --connections=0", "not in 1.."),
+    ("http://a/ --requests=0", "a whole number from 1"),
+    ("http://a/ --connections=0", "a whole number from 1"),
     (
         "http://a/ --warmup=10s",
         "the warm-up is as long as the whole load",

@@ -145,7 +145,7 @@ fn what_cannot_be_called_says_what_to_do() {
             CHECK,
             vec!["--grpc-messages=2"],
             2,
-            "this one takes one message",
+            "this method takes one message",
         ),
         (
             &url,
