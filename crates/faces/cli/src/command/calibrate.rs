@@ -159,9 +159,7 @@ fn forecast(experiments: &[TimeEstimate], comparisons_max: u32, minutes: u32) ->
     let least = comparisons * u64::from(count(experiments.len()));
     let plural = if least == 1 { "" } else { "s" };
     let takes = describe::between(time);
-    format!(
-        "at least {least} comparison{plural}, {takes}; more start within {minutes} min"
-    )
+    format!("at least {least} comparison{plural}, {takes}; more start within {minutes} min")
 }
 
 /// Shows how comparisons go.
