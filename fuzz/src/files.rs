@@ -80,7 +80,7 @@ fn some_manifest() -> Manifest {
         host_after: serde_json::Value::Null,
         busiest: Vec::new(),
         target_cpus: None,
-        own_cpus: None,
+        load_cpus: None,
         notes: Vec::new(),
         restarts: Vec::new(),
         warnings: Vec::new(),
