@@ -147,7 +147,7 @@ fn an_inconclusive_answer_is_never_called_no_change() {
 }
 
 #[test]
-fn colors_only_repeat_what_words_say() {
+fn colors_only_repeat_the_words() {
     let style = Style {
         color: true,
         width: 100,

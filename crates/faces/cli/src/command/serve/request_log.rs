@@ -15,7 +15,7 @@ pub(super) fn print(log: &RequestLog, format: ServeFormat) {
     });
     let lines: Vec<String> = lines.collect();
     if !lines.is_empty() {
-        Paint::say(&lines.join("\n"));
+        Paint::print_message(&lines.join("\n"));
     }
 }
 
@@ -23,7 +23,7 @@ pub(super) fn print(log: &RequestLog, format: ServeFormat) {
 pub(super) fn print_dropped(log: &RequestLog) {
     let dropped = log.dropped();
     if dropped > 0 {
-        Paint::say(&format!(
+        Paint::print_message(&format!(
             "warning: {dropped} requests are not in the log: they arrived faster than lines were printed"
         ));
     }
