@@ -7,7 +7,7 @@ use stillwell_plan::{GoalMetric, PlacementPlan};
 use stillwell_units::{Moment, Nanos, Seed};
 
 use super::*;
-use crate::fixture::{RunFixture, generator, run_plan, sink};
+use crate::fixture::{TestRun, generator, run_plan, sink};
 
 fn target(name: &str, durability: Option<Durability>) -> ComparedTargetPlan {
     ComparedTargetPlan {
@@ -40,7 +40,7 @@ fn plan(targets: Vec<ComparedTargetPlan>, runs: u32) -> TargetsPlan {
 /// A healthy run with so many CPU nanoseconds a second, bytes a second taken and
 /// sent to storage.
 fn run(name: &str, block: u32, cpu: f64, taken: f64, written: f64) -> RunSummary {
-    RunFixture::healthy()
+    TestRun::healthy()
         .placed(name, block)
         .with(catalogue::TARGET_CPU, Labels::none(), cpu)
         .with(catalogue::BYTES_WRITTEN, generator(), taken)
@@ -225,12 +225,12 @@ fn a_claim_of_a_disk_is_held_against_what_was_written() {
 #[test]
 fn a_claim_without_figures_is_not_checked() {
     let bare = |block, missing| {
-        let run_fixture = RunFixture::healthy().placed("a", block).with(
+        let test_run = TestRun::healthy().placed("a", block).with(
             catalogue::TARGET_WRITE_BYTES,
             Labels::none(),
             1e6,
         );
-        run_fixture.without(missing).summary()
+        test_run.without(missing).summary()
     };
     for (missing, claim, expected) in [
         (
@@ -268,12 +268,12 @@ fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
     );
     plan.targets[1].durability = Some(Durability::Disk);
     let died = |block| {
-        let mut run_fixture = RunFixture::healthy().placed("a", block);
-        run_fixture.set(catalogue::BYTES_WRITTEN, generator(), 1e9);
-        run_fixture.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
+        let mut test_run = TestRun::healthy().placed("a", block);
+        test_run.set(catalogue::BYTES_WRITTEN, generator(), 1e9);
+        test_run.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
             phase: stillwell_plan::Phase::Measure,
         };
-        run_fixture.summary()
+        test_run.summary()
     };
     let mut runs: Vec<_> = (1..=3)
         .flat_map(|block| ["a", "b"].map(|name| run(name, block, 1e8, 1e5, 1e5)))
@@ -335,8 +335,8 @@ fn unreliable_runs_that_are_left_out_are_reported() {
     let (plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
     assert_eq!(judge_targets(&plan, &runs).remarks, [""; 0]);
     let stolen = |name, block| {
-        let run_fixture = RunFixture::healthy().placed(name, block);
-        run_fixture
+        let test_run = TestRun::healthy().placed(name, block);
+        test_run
             .with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.2e9)
             .summary()
     };
@@ -366,11 +366,11 @@ fn a_target_that_always_dies_is_invalid_and_the_others_stay() {
     let (mut plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
     plan.targets.push(target("c", None));
     for block in 1..=4 {
-        let mut run_fixture = RunFixture::healthy().placed("c", block);
-        run_fixture.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
+        let mut test_run = TestRun::healthy().placed("c", block);
+        test_run.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
             phase: stillwell_plan::Phase::Measure,
         };
-        runs.push(run_fixture.summary());
+        runs.push(test_run.summary());
     }
     let verdict = judge_targets(&plan, &runs);
     let why = verdict.columns[2].invalid.as_deref().unwrap();

@@ -4,13 +4,13 @@ use super::*;
 
 /// A run of 40 s of load, whose target uses this CPU time in each of them.
 fn run(cpu_of: impl Fn(u64) -> f64) -> Capture {
-    run_fixture(cpu_of).capture()
+    test_run(cpu_of).capture()
 }
 
-fn run_fixture(cpu_of: impl Fn(u64) -> f64) -> RunFixture {
-    let mut run_fixture = RunFixture::healthy().without(catalogue::TARGET_CPU);
-    run_fixture.seconds = 45;
-    for (mark, second) in run_fixture
+fn test_run(cpu_of: impl Fn(u64) -> f64) -> TestRun {
+    let mut test_run = TestRun::healthy().without(catalogue::TARGET_CPU);
+    test_run.seconds = 45;
+    for (mark, second) in test_run
         .manifest
         .phases
         .iter_mut()
@@ -26,9 +26,9 @@ fn run_fixture(cpu_of: impl Fn(u64) -> f64) -> RunFixture {
         total += cpu_of(second) * wave * 1e9;
         let value = Value::Int(stillwell_units::floor_to_u64(total));
         let point = (catalogue::TARGET_CPU, Labels::none(), second, value);
-        run_fixture.points.push(point);
+        test_run.points.push(point);
     }
-    run_fixture
+    test_run
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_drift_is_no_steady_state() {
 #[test]
 fn latency_that_grows_is_a_note() {
     let growing = |grows: bool| {
-        let mut run_fixture = run_fixture(|_| 0.5);
+        let mut test_run = test_run(|_| 0.5);
         let times = (0..=45_u64).map(|second| {
             let mut histogram = empty_histogram();
             let queue = if grows { 100 * second } else { 0 };
@@ -97,9 +97,9 @@ fn latency_that_grows_is_a_note() {
         });
         for (second, value) in (0..).zip(times) {
             let point = (catalogue::RESPONSE_TIME, generator(), second, value);
-            run_fixture.points.push(point);
+            test_run.points.push(point);
         }
-        run_fixture.summary()
+        test_run.summary()
     };
     assert_eq!(growing(false).notes, []);
     let [RunNote::LatencyGrew { series, growth }] = &growing(true).notes[..] else {
@@ -112,7 +112,7 @@ fn latency_that_grows_is_a_note() {
 
 #[test]
 fn a_short_run_is_not_decisive() {
-    let run = RunFixture::healthy().summary();
+    let run = TestRun::healthy().summary();
     assert_eq!(run.figures.warmup, None);
     assert_eq!(run.figures.beats[&GoalMetric::Cpu].values.len(), 10);
 }
