@@ -29,6 +29,7 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
         match scale {
             AxisScale::FromZero => Axis::linear(low.min(0.0), high * 1.15, start, end),
             AxisScale::Linear => Axis::linear(low, high, start, end),
+            AxisScale::Numbers => Axis::linear(low, high, start, end).in_whole_numbers(),
             AxisScale::Log => Axis::log(low, high, start, end),
             AxisScale::Percentiles => Axis::log(1.0, high.max(10.0), start, end),
         }
