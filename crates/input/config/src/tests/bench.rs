@@ -221,7 +221,7 @@ fn names_of_tremors_interceptors_select_time_prefixes() {
     let message = load(&text, BenchOptions::default()).unwrap_err();
     assert_eq!(
         message,
-        "there are no `postprocessors` over requests and files"
+        "`postprocessors` are not supported for requests and files"
     );
 }
 
