@@ -347,7 +347,7 @@ fn mistakes_in_objects_of_a_cluster_are_reported() {
         ),
         (
             "{manifest: {pod: a, node: b}}",
-            "a manifest has only one of",
+            "a manifest can have only one of",
         ),
         (
             "{manifest: {pod: 'a: b'}, concurrent_instances: 0}",
