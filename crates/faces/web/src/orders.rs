@@ -144,7 +144,7 @@ const PROGRAMS: &[&str] = &[FOUND, "http", "tcp", "udp", "files", "otlp", "kafka
 const INIT: [OrderField; 7] = [
     field("folder", "", FieldInput::Folder, "", ["Folder", "a new one for the file, such as shop or experiments/shop"]),
     field("command", "--command", FieldInput::Line, "", ["Command", "such as ./server --port 8080; it is started once to find its port"]),
-    field("url", "--url", FieldInput::Lines, "", ["Or two URLs", "of services that run already, the baseline first"]),
+    field("url", "--url", FieldInput::Lines, "", ["Or two URLs", "of running services, the baseline first"]),
     field("kind", "--kind", FieldInput::Choice(PROGRAMS), FOUND, ["Kind of program", "what it reads"]),
     field("comparison", "--comparison", FieldInput::Line, "", ["Comparison", "such as bin:./new-server or args:--fast; empty: no change"]),
     field("output", "--output", FieldInput::Line, "", ["Output", "of a pipeline, such as tcp:127.0.0.1:9200; none if empty"]),
