@@ -168,8 +168,8 @@ fn not_on_disk(table: &ImportedTable) -> Option<ImportWarning> {
     }
     Some(ImportWarning {
         reason: format!(
-            "a test of buffers on disk in which at most {} reached a disk while up to {} went by: \
-             the buffers were not used",
+            "this is a test of buffers on disk, but at most {} reached a disk while up to {} passed \
+             through: the buffers were not used",
             most_written.1, most_taken.1
         ),
         columns,
