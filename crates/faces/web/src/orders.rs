@@ -137,7 +137,7 @@ const EXPERIMENT: [OrderField; 4] = [
 ];
 
 /// The kind that `init` finds by itself.
-const FOUND: &str = "find it";
+const FOUND: &str = "detect it";
 const PROGRAMS: &[&str] = &[FOUND, "http", "tcp", "udp", "files", "otlp", "kafka"];
 
 #[rustfmt::skip]

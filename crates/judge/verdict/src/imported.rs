@@ -228,14 +228,9 @@ fn less_work_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     }
     Some(ImportWarning {
         reason: format!(
-            "{} {} as the best who took less than half of what another did: totals are not divided \
-             by the work",
-            rows.join(", "),
-            if rows.len() == 1 {
-                "marks one"
-            } else {
-                "mark some"
-            }
+            "{}: the best one took less than half of what another one took, and totals are not \
+             divided by the work",
+            rows.join(", ")
         ),
         columns,
     })

@@ -198,7 +198,7 @@ fn generator(
     let connections = options.connections.unwrap_or(1);
     check_effect(options, input, diagnostics);
     if options.iters.is_some() && connections > 1 && !input.is_answered() {
-        let message = "rounds over several connections would not be whole rounds";
+        let message = "`iters` with several connections would not send whole rounds";
         let error = Diagnostic::error(code::BAD_VALUE, message);
         diagnostics.push(error.help("leave `connections` out, or end by `stop_after_secs`"));
     }

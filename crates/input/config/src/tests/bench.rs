@@ -275,7 +275,7 @@ fn contradictions_are_reported() {
         ),
         (
             "source: in.json\niters: 2\nconnections: 2\n",
-            "rounds over several connections would not be whole rounds",
+            "`iters` with several connections would not send whole rounds",
         ),
         ("source: in.json\ncodec: jason\n", "unknown codec `jason`"),
         (

@@ -104,7 +104,7 @@ pub enum ClusterLoginError {
     },
     /// The program did not end.
     #[error(
-        "log in to the cluster: `{program}` did not end within 60 s; call it in a shell first, since it may wait for input"
+        "log in to the cluster: `{program}` did not end within 60 s; run it in a shell first, because it may wait for input"
     )]
     Late {
         /// The program.
