@@ -109,7 +109,7 @@ impl RequestParts {
             scheme.is_some() && has_path
         };
         if !fits {
-            return Err("a request with a missing or misplaced `:scheme` or `:path`");
+            return Err("a request with a missing, misplaced or malformed `:scheme` or `:path`");
         }
         Ok(Self {
             method,
