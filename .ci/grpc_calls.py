@@ -296,7 +296,7 @@ def check_payload(caller, url):
 def check_mistakes(caller, url, silent):
     single = ["-n", "1", "-c", "1"]
     for method, words, target, expected in [
-        ("Unray", [], url, "did you mean `Unary`?; it has Unary, Collect, Repeat, Exchange"),
+        ("Unray", [], url, "did you mean `Unary`?; known: Unary, Collect, Repeat, Exchange"),
         ("Unary", ["--grpc-json", '{"nmae": "a"}'], url, "field `nmae`"),
         ("Unary", ["--grpc-json", '{"detail": {"levels": ["TOP"]}}'], url, "field `detail.levels`"),
         ("Unary", ["--grpc-text", "status: high"], url, "stillwell.ci.Request"),

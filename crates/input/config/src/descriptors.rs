@@ -94,10 +94,9 @@ fn listed(names: &[String]) -> String {
     let hidden = names.len().saturating_sub(NAMES_MAX);
     let shown = names[..names.len() - hidden].join(", ");
     match (names.len(), hidden) {
-        (0, _) => "it has none".to_owned(),
-        (1, _) => format!("it has {shown}"),
-        (_, 0) => format!("it has {shown}"),
-        (_, hidden) => format!("it has {shown} and {hidden} more"),
+        (0, _) => "none is described".to_owned(),
+        (_, 0) => format!("known: {shown}"),
+        (_, hidden) => format!("known: {shown} and {hidden} more"),
     }
 }
 

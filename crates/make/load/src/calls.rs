@@ -227,7 +227,7 @@ impl fmt::Display for CallTrouble {
             CallEnd::NotGrpc => "the response is not gRPC: its content-type is another one",
             CallEnd::CutShort => "a call ended with status OK within a message",
             CallEnd::WrongCount => {
-                "a call with one response message ended with status OK and none, or several"
+                "a call ended with status OK and without a message or with several, but has one"
             }
             _ => "a response is not a gRPC message, or does not state its compression",
         })

@@ -42,12 +42,12 @@ fn methods_are_found_by_name_and_else_named() {
         (
             "nighthawk.client.NighthawkServise/ExecutionStream",
             "there is no service `nighthawk.client.NighthawkServise`: did you mean \
-             `nighthawk.client.NighthawkService`?; there is nighthawk.client.NighthawkService",
+             `nighthawk.client.NighthawkService`?; known: nighthawk.client.NighthawkService",
         ),
         (
             "nighthawk.client.NighthawkService.ExecutionStrem",
             "there is no method `nighthawk.client.NighthawkService/ExecutionStrem`: did you mean \
-             `ExecutionStream`?; there is ExecutionStream",
+             `ExecutionStream`?; known: ExecutionStream",
         ),
     ] {
         assert_eq!(method(name).unwrap_err().to_string(), says);

@@ -79,7 +79,7 @@ pub(super) fn read_design(context: &ReadContext<'_>, node: &Node) -> Option<Desi
             .or_else(|| map.key_span("turn_min"));
         let message = format!("`turn_min` ({turn_min}) is above `turn_max` ({turn_max})");
         let error = reader.error(code::OUT_OF_RANGE, span.unwrap_or(turns.span), message);
-        reader.report(error.label("write at least {turn_min}"));
+        reader.report(error.label(format!("write at least {turn_min}")));
         return None;
     }
     Some(DesignPlan::Sliced { turn_min, turn_max })

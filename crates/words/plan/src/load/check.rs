@@ -33,7 +33,7 @@ pub enum LoadPlanError {
         rate: f64,
     },
     /// A shape that never requests anything.
-    #[error("the rate is zero for the whole load")]
+    #[error("the rate has no step with a length above zero")]
     NoRate,
     /// A spacing that makes no sense.
     #[error("{what}")]
