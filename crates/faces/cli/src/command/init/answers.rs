@@ -115,7 +115,7 @@ fn urls(arguments: &InitArguments) -> Result<Option<[String; 2]>, CommandError> 
     match arguments.urls.as_slice() {
         [] => Ok(None),
         [baseline, comparison] => Ok(Some([baseline.clone(), comparison.clone()])),
-        urls => Err(usage("--url must be given exactly twice")
+        _ => Err(usage("--url must be given exactly twice".to_owned())
             .hint("give the URL of the baseline, then that of the comparison")),
     }
 }
