@@ -341,7 +341,7 @@ mod tests {
             "./a/b",
         ];
         assert_eq!(words.unwrap(), expected);
-        let words = init("folder=a&url=http://a/%0D%0Ahttp://b/&kind=find+it");
+        let words = init("folder=a&url=http://a/%0D%0Ahttp://b/&kind=detect+it");
         let expected = ["init", "--url=http://a/", "--url=http://b/", "--", "./a"];
         assert_eq!(words.unwrap(), expected);
         for (text, field) in [

@@ -237,7 +237,7 @@ mod tests {
             ("p100<1s", "no such figure"),
             ("p-1<1s", "no such figure"),
             ("latency<1s", "no such figure"),
-            ("p99<20", "its limit is a time"),
+            ("p99<20", "its limit must be a time"),
             ("errors<20ms", "a share from 0 to 100 %"),
             ("errors<200%", "a share from 0 to 100 %"),
             ("p99>20ms", "at the other end and bounded from above"),

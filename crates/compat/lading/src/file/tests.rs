@@ -477,7 +477,7 @@ fn spellings_of_2022_are_read_with_a_remark() {
     assert_eq!(run_plan.generators[0].payload.format, PayloadFormat::Ascii);
     let result = result.to_string();
     for words in [
-        "`ascii` today",
+        "was renamed to `ascii`",
         "--measure 120s",
         "-- /usr/bin/vector --config a.toml",
     ] {

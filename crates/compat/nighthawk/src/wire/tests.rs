@@ -450,7 +450,7 @@ fn a_text_that_is_no_message_is_refused_with_its_line() {
             "h2 { value: true } protocol { value: HTTP1 }",
             "`h2` and `protocol` cannot both be set",
         ),
-        ("protocol { value: HTTP9 }", "one of the names"),
+        ("protocol { value: HTTP9 }", "one of the values"),
         ("duration { seconds: -1 }", "not negative"),
         (
             "termination_predicates { key: \"a\" }",

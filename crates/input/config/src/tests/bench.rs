@@ -379,7 +379,7 @@ fn trees_are_read_as_tremor_reads_them() {
     let names: Vec<&str> = tree.folders.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, ["a", "b/c", "d"]);
     assert_eq!(tree.folders[2].file, Path::new("/t/d/bench.troy"));
-    assert!(said(&tree.warnings).contains("/t/d/other.troy is left out"));
+    assert!(said(&tree.warnings).contains("/t/d/other.troy is ignored"));
     let bench = &tree.folders[0];
     assert_eq!(bench.tags, ["all", "quick", "tcp", "a"]);
     assert_eq!(tree.folders[1].tags, ["all", "c"]);

@@ -307,7 +307,7 @@ fn mistakes_around_a_url_are_reported() {
         ),
         (
             format!("{AT_URL}isolation: {{network: required}}\n"),
-            "does not reach",
+            "is not reachable",
         ),
         (
             with("mix:", "protocol: http3, mix:").replace("https://other", "http://other"),
