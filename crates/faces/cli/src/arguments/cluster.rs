@@ -110,8 +110,8 @@ pub(crate) enum ClusterCommand {
     Logs(ClusterJobArguments),
     /// End all generators and tasks of a job early
     Cancel(ClusterJobArguments),
-    /// Print the job that `load` with the same options would submit to the engine, such as
-    /// a Kubernetes Job in YAML
+    /// Print the job that `load` with the same options would submit, such as a Kubernetes
+    /// Job in YAML
     Render(Box<LoadArguments>),
     /// Run one generator; engines start it
     #[command(hide = true)]
