@@ -309,7 +309,7 @@ impl ScenarioContext<'_> {
             .and_then(|text| rows::rows(&text))
             .and_then(|mut rows| {
                 if rows.len() < 2 {
-                    return Err("there is no row below the names".to_owned());
+                    return Err("there is no row below the header".to_owned());
                 }
                 let names = rows.remove(0);
                 Ok((names, rows))

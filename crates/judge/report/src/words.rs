@@ -240,7 +240,7 @@ pub(crate) fn could_see(goal: &GoalVerdict) -> String {
         |visible| format!("detectable change {}", percent(visible)),
     );
     let needed = goal.pairs_needed.map_or_else(
-        || format!("{} is beyond reach at this noise", goal.tolerance_text()),
+        || format!("{} cannot be detected at this noise", goal.tolerance_text()),
         |pairs| {
             // Fewer never end as equivalent, however quiet they are.
             let pairs = pairs.max(PAIRS_EQUIVALENT_MIN);

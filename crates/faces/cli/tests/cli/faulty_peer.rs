@@ -291,7 +291,7 @@ fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
         // once more for each of two requests.
         assert!(opened.unwrap() <= 24, "{protocol}: {opened:?}");
         assert!(report.begun() <= report.ended());
-        let says = "closes connections before they carry anything";
+        let says = "closes connections before it answers a request";
         assert!(report.findings().contains(says), "{}", report.findings());
     }
 }

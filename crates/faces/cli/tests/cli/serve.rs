@@ -121,7 +121,10 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     assert_refused(
         &ended,
         2,
-        &["`AES128-SHA` is not known", "ECDHE-RSA-AES128-GCM-SHA256"],
+        &[
+            "unknown cipher suite `AES128-SHA`",
+            "ECDHE-RSA-AES128-GCM-SHA256",
+        ],
     );
 }
 

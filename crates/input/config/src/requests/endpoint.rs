@@ -236,7 +236,7 @@ fn body(text: &str, files: &dyn Files) -> Result<BodyPlan, LoadSpecError> {
     let format = known.into_iter().find(|format| format.name() == name);
     let Some(format) = format else {
         return Err(LoadSpecError::text(format!(
-            "`{name}` is not a format of a body: there are {names}"
+            "`{name}` is not a payload format: the formats are {names}"
         )));
     };
     Ok(BodyPlan::Payload(PayloadPlan {

@@ -36,7 +36,7 @@ impl ReadContext<'_> {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         });
         if text.starts_with('{') && !is_known {
-            let message = format!("`{text}` begins with an unknown place");
+            let message = format!("`{text}` begins with an unknown placeholder");
             let error = self.reader.error(code::BAD_VALUE, node.span, message);
             let label = "`{state}/NAME` lies in the folder of each run, `{experiment}/NAME` beside this file";
             self.reader.report(error.label(label));
@@ -139,7 +139,7 @@ impl ReadContext<'_> {
         match check(text) {
             Ok(_) => Some(text.to_owned()),
             Err(reason) => {
-                let message = format!("`{text}` cannot be connected to");
+                let message = format!("`{text}` is not an address to connect to");
                 let error = self.reader.error(code::BAD_VALUE, node.span, message);
                 self.reader.report(error.label(reason));
                 None

@@ -414,7 +414,7 @@ pub(super) fn check_url(
     if (isolation.links.is_some() || isolation.network == Wanted::Required)
         && let Some(span) = map.key_span("target")
     {
-        let message = "the target is a URL, which a network of the run's own does not reach";
+        let message = "the target is a URL, which is not reachable from the run's separate network";
         let error = context.reader.error(code::BAD_VALUE, span, message);
         let help = "leave `network` out, and write `isolation: {network: no}`";
         context.reader.report(error.help(help));

@@ -224,7 +224,7 @@ fn goals_of_routes_name_a_route_that_has_requests() {
         ),
         (
             "{metric: loss, route: GET /c}",
-            "has no number for each route",
+            "is not measured for each route",
         ),
         ("status_42", "unknown goal `status_42`"),
     ] {
@@ -307,7 +307,7 @@ fn mistakes_around_a_url_are_reported() {
         ),
         (
             format!("{AT_URL}isolation: {{network: required}}\n"),
-            "does not reach",
+            "is not reachable",
         ),
         (
             with("mix:", "protocol: http3, mix:").replace("https://other", "http://other"),

@@ -94,7 +94,7 @@ fn who_did_least_of_the_work_is_no_winner() {
     rows[4][3] = "0.1GiB";
     let text = reasons(&table("Pipes", &rows), &[]);
     assert!(
-        text.starts_with(r#"["cedar"] CPU usr (max) marks one as the best who took less"#),
+        text.starts_with(r#"["cedar"] CPU usr (max): the best one took less"#),
         "{text}"
     );
 }

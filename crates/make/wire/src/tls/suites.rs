@@ -203,7 +203,7 @@ mod tests {
     fn suites_that_there_are_none_of_are_refused_by_name() {
         let error = ask(&["AES128-SHA"], None).unwrap_err();
         assert!(
-            error.contains("`AES128-SHA` is not known: TLS_AES_128"),
+            error.contains("`AES128-SHA`: the accepted ones are TLS_AES_128"),
             "{error}"
         );
         let error = ask(&["ECDHE-RSA-AES128-GCM-SHA256"], Some(TlsVersion::V1_3)).unwrap_err();

@@ -13,7 +13,7 @@ pub enum PatternError {
         range: String,
     },
     /// The first end lies above the second.
-    #[error("the range `{{{{{range}}}}}` runs backwards")]
+    #[error("the start of the range `{{{{{range}}}}}` is above its end")]
     Backwards {
         /// The text between the braces.
         range: String,

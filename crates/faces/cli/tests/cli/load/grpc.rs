@@ -124,7 +124,7 @@ fn what_cannot_be_called_says_what_to_do() {
             "grpc.health.v1.Health/Chek",
             vec![],
             2,
-            "did you mean `Check`?; there are Check, Watch",
+            "did you mean `Check`?; known: Check, Watch",
         ),
         (
             &url,
