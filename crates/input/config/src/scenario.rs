@@ -527,8 +527,7 @@ impl ScenarioContext<'_> {
                 "json" if text.is_empty() || text.starts_with('/') => TakeFrom::Json(text),
                 "json" => {
                     let error = self.bad(node, format!("`{text}` is not a JSON pointer"));
-                    let label = format!("write `{}`", suggested_path(text));
-            self.reader.report(error.label(label));
+                    self.reader.report(error.label(format!("write `/{text}`")));
                     return None;
                 }
                 "header" => TakeFrom::Header(text),

@@ -350,9 +350,7 @@ fn read_parts(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<Requ
 fn read_body(context: &ReadContext<'_>, node: &Node) -> Option<String> {
     if matches!(node.value, Value::List(_) | Value::Map(_)) {
         let message = format!("expected text, found {}", node.shape());
-        let error = context
-            .reader
-            .error(code::WRONG_SHAPE, node.span, message);
+        let error = context.reader.error(code::WRONG_SHAPE, node.span, message);
         let label = "write JSON in quotes, such as `'{\"name\": 1}'`, or `@FILE`";
         context.reader.report(error.label(label));
         return None;
