@@ -462,6 +462,8 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
             |entry| Cell::interval(words::change_with_interval(goal.scale, entry), entry),
         );
         let relative = unreliable_change(goal).map_or(relative, Cell::from);
+        let visible = goal.smallest_visible;
+        let visible = visible.map(|share| words::size(goal.scale, share));
         vec![
             format!("{}{role}", words::goal_name(goal, experiment)).into(),
             Text::verdict(goal.verdict).into(),
@@ -473,7 +475,7 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
                 .into(),
             relative,
             goal.tolerance_text().into(),
-            words::or_missing(goal.smallest_visible.map(words::percent)).into(),
+            words::or_missing(visible).into(),
             words::pairs(goal, experiment).into(),
         ]
     });

@@ -60,7 +60,7 @@ codes! {
     PAST_TARGET = "W209";
     /// There is no program to measure.
     NO_TARGET = "W210";
-    /// The variants do not differ, or differ in more than one way.
+    /// There are fewer than two variants, or they do not differ, or they differ in more than one way.
     VARIANTS = "W211";
     /// A variant built from a revision lacks its build command or output.
     BUILD_INCOMPLETE = "W212";

@@ -195,6 +195,15 @@ pub fn target(url: &str) -> Result<Target, LoadSpecError> {
     Ok(Target::from_url(&with_scheme)?)
 }
 
+/// Returns a path in place of `text`, which has no leading slash: that of a URL, or with a slash before it.
+pub(crate) fn suggested_path(text: &str) -> String {
+    let path = match text.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => text,
+    };
+    format!("/{path}")
+}
+
 /// Text after `http:` or `https:` without two slashes, as in a typing mistake.
 fn half_scheme(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once(':')?;

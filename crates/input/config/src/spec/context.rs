@@ -47,6 +47,16 @@ impl ReadContext<'_> {
     /// A path to something that must be there already.
     pub(crate) fn existing(&self, node: &Node, wanted: EntryKind) -> Option<PathBuf> {
         let path = self.path(node)?;
+        self.existing_path(node, path, wanted)
+    }
+
+    /// The absolute `path`, which `node` names, to something that must be there already.
+    pub(super) fn existing_path(
+        &self,
+        node: &Node,
+        path: PathBuf,
+        wanted: EntryKind,
+    ) -> Option<PathBuf> {
         if path.to_string_lossy().contains('{') {
             return Some(path);
         }

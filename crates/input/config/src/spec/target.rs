@@ -82,8 +82,11 @@ pub(super) mod field {
         Shape::Boolean,
         "`true`: Stillwell's environment is passed on.",
     );
-    pub(in super::super) const DIRECTORY: Field =
-        optional("directory", Shape::Text, "Its working directory.");
+    pub(in super::super) const DIRECTORY: Field = optional(
+        "directory",
+        Shape::Text,
+        "Its working directory; by default `{state}`, a new folder for each run.",
+    );
     pub(in super::super) const READY: Field = optional(
         "ready",
         Shape::Any(&[Shape::Words(&["immediately"]), Shape::Element(&PROBE)]),

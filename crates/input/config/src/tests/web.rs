@@ -65,9 +65,17 @@ fn a_url_alone_is_one_get_request_and_a_rate_counts_requests() {
 fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
     for (text, message) in [
         ("{url: 'http://a:1/', mix: [{path: a}]}", "write `/a`"),
+        (
+            "{url: 'http://a:1/', mix: [{path: 'http://a:1/b?c=d'}]}",
+            "write `/b?c=d`",
+        ),
         ("{url: 'http://a:1/', mix: []}", "a mix without requests"),
         ("{url: 'http://a:1/', file: none.txt}", "there is no file"),
-        ("{url: 'http://a:1/', body: '@none'}", "none"),
+        ("{url: 'http://a:1/', body: '@none'}", "there is no file"),
+        (
+            "{url: 'http://a:1/', mix: [{body: {name: 1}}]}",
+            "write JSON in quotes",
+        ),
         ("{url: 'http://a:1/', streams: 2}", "HTTP/1.1"),
         (
             "{url: 'http://a:1/', mix: [{}, {body: 'payload:json'}]}",
