@@ -149,8 +149,8 @@ fn what_is_wrong_is_named_with_its_place() {
             "`timestamp` must be a point in time such as \"2020-10-21T21:28:12.690578Z\"",
         ),
     ];
-    for (text, wanted) in cases {
-        assert_eq!(read_json(text).unwrap_err().to_string(), wanted, "{text}");
+    for (text, expected) in cases {
+        assert_eq!(read_json(text).unwrap_err().to_string(), expected, "{text}");
     }
     let error = read_yaml("results: [").unwrap_err();
     assert!(matches!(error, MessageError::Yaml { .. }), "{error}");

@@ -204,7 +204,7 @@ fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<O
         .manifest
         .measured()
         .context("the run has no measured phase")?;
-    let Some((metric, kind)) = own_series(name) else {
+    let Some((metric, kind)) = series_of_goal(name) else {
         return Ok(None);
     };
     let mut beats = std::collections::BTreeMap::new();
@@ -230,7 +230,7 @@ fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<O
 }
 
 /// Our series behind a goal; of any other name the series itself.
-fn own_series(name: &str) -> Option<(String, Option<Kind>)> {
+fn series_of_goal(name: &str) -> Option<(String, Option<Kind>)> {
     let Ok(goal) = name.parse::<GoalMetric>() else {
         return Some((SeriesName::parse(name).metric.to_owned(), None));
     };

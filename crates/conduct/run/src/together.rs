@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duet_without_room_says_what_was_found() {
+    fn a_duet_without_room_reports_what_was_found() {
         for (online, choice, words) in [
             (2, CpuChoice::Auto, "may use 2: [0, 1]"),
             (8, CpuChoice::Any, "lets them use any"),

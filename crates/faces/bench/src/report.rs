@@ -246,11 +246,11 @@ fn answers(delivered: &Numbers, failed: Numbers, again: u64, sent: u64) -> Answe
     let acknowledged = delivered.count();
     let mut answered = failed;
     answered.join(delivered);
-    let said = answered.count();
+    let answered_count = answered.count();
     Answers {
         acknowledged,
-        failed: said - acknowledged,
-        unacknowledged: sent.saturating_sub(said),
+        failed: answered_count - acknowledged,
+        unacknowledged: sent.saturating_sub(answered_count),
         again,
     }
 }

@@ -103,7 +103,7 @@ fn read_kind(
     expected: Option<KubernetesKind>,
 ) -> Option<KubernetesKind> {
     let words = KubernetesKind::ALL.map(|kind| (kind.name(), kind));
-    let Some(said) = node.entry("kind") else {
+    let Some(kind_node) = node.entry("kind") else {
         if expected.is_none() {
             let error = reader.error(code::MISSING_KEY, node.span, "a manifest needs `kind`");
             let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
@@ -112,9 +112,9 @@ fn read_kind(
         return expected;
     };
     let Some(expected) = expected else {
-        return reader.word(said, "kind of object", &words);
+        return reader.word(kind_node, "kind of object", &words);
     };
-    let text = reader.text(said)?;
+    let text = reader.text(kind_node)?;
     if text == expected.name() {
         return Some(expected);
     }
@@ -122,7 +122,7 @@ fn read_kind(
         "this manifest is a `{text}` and not a `{}`",
         expected.name()
     );
-    let error = reader.error(code::BAD_VALUE, said.span, message);
+    let error = reader.error(code::BAD_VALUE, kind_node.span, message);
     let known = words.iter().find(|(name, _)| *name == text);
     reader.report(match known {
         Some((_, kind)) => error.label(format!("it belongs under `{}`", kind.word())),

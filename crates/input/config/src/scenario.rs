@@ -418,14 +418,14 @@ impl ScenarioContext<'_> {
             None => Some("GET".to_owned()),
         };
         let headers_node = map.take("headers");
-        let own_headers = headers_node.map_or_else(Vec::new, |node| reader.headers(node));
-        let is_own = |name: &str| {
-            let mut names = own_headers.iter();
+        let step_headers = headers_node.map_or_else(Vec::new, |node| reader.headers(node));
+        let is_overridden = |name: &str| {
+            let mut names = step_headers.iter();
             names.any(|(header, _)| header.eq_ignore_ascii_case(name))
         };
-        let inherited = common.iter().filter(|(name, _)| !is_own(name));
+        let inherited = common.iter().filter(|(name, _)| !is_overridden(name));
         let mut headers = Vec::new();
-        for (name, value) in inherited.chain(&own_headers) {
+        for (name, value) in inherited.chain(&step_headers) {
             let value = self.template(headers_node.unwrap_or(node), value, names)?;
             headers.push((name.clone(), value));
         }

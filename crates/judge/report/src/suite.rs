@@ -3,11 +3,11 @@
 //! A terminal shows the experiments in the order of the plan, and the answers last. A page shows those that
 //! need attention first, in one table, and folds everything else.
 
+mod caveats;
 pub(crate) mod charts;
 mod comment;
 mod evidence;
 mod family;
-mod honesty;
 pub(crate) mod links;
 mod moved;
 mod profiles;
@@ -382,7 +382,7 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
         };
         Block::Note(Severity::Note, format!("{}{runs}", seen.note).into())
     }));
-    let lines = honesty::of_experiment(experiment).into_iter();
+    let lines = caveats::of_experiment(experiment).into_iter();
     let lines = lines.chain([circumstances(experiment)]);
     let lines = Block::list(lines.map(Text::dim));
     blocks.push(Block::On(Medium::Plain, vec![lines]));
@@ -505,7 +505,7 @@ fn remarks(experiment: &ExperimentVerdict) -> Vec<String> {
             }
         }
         let notes = goal.note.iter().map(|note| format!("{name}: {note}"));
-        let notes = notes.chain(honesty::of_goal(goal, experiment));
+        let notes = notes.chain(caveats::of_goal(goal, experiment));
         lines.extend(notes.map(|note| (Vec::new(), note)));
     }
     let lines = lines.into_iter();
@@ -554,7 +554,7 @@ const COLUMNS_EXPLAINED: &str = "primary: the goal that alone decides the exit c
 /// Returns the meaning of columns, where the results are and what to type next.
 fn footer(report: &SuiteReport) -> Block {
     let bounded = report.budget.false_alarm_bound;
-    let alarms = bounded.map(|_| ("false alarms", honesty::budget(&report.budget)));
+    let alarms = bounded.map(|_| ("false alarms", caveats::budget(&report.budget)));
     let columns =
         (!report.experiments.is_empty()).then(|| ("columns", COLUMNS_EXPLAINED.to_owned()));
     let rows = [
@@ -587,7 +587,7 @@ fn method(report: &SuiteReport) -> Block {
     .and(" goal decides the exit code.");
     let host = report.host.iter();
     let host: Vec<String> = host.map(|(name, fact)| format!("{name} {fact}")).collect();
-    let budget = honesty::budget(&report.budget);
+    let budget = caveats::budget(&report.budget);
     let elapsed = words::clock(report.elapsed);
     let mut lines: Vec<Text> = vec![
         format!("false alarms: {budget}").into(),

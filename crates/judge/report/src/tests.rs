@@ -160,7 +160,7 @@ fn a_heading_does_not_contradict_a_verdict_that_too_few_pairs_found() {
 }
 
 #[test]
-fn colors_only_repeat_what_words_say() {
+fn colors_only_repeat_the_words() {
     let style = Style {
         color: true,
         width: 100,

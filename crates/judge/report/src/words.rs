@@ -412,11 +412,11 @@ pub(crate) fn tally(experiments: &[ExperimentVerdict]) -> String {
     };
     let failed =
         |experiment: &&ExperimentVerdict| experiment.checks.iter().any(|check| check.failed() > 0);
-    let besides = [
+    let other_reasons = [
         (gating().filter(failed).count(), "with failed checks"),
         (experiments.len() - gating().count(), "erratic"),
     ];
-    let parts = order.into_iter().map(with).chain(besides);
+    let parts = order.into_iter().map(with).chain(other_reasons);
     let parts = parts.filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts
         .map(|(count, word)| format!("{count} {word}"))

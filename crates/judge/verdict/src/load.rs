@@ -97,13 +97,16 @@ pub fn load_warnings(rules: LoadRules, evidence: &LoadEvidence) -> Vec<LoadWarni
     let pacing = rules.pacing;
     if !is_source && of_due(pacing, evidence, evidence.begun) < LOAD_RATE_ACHIEVED_SHARE {
         let share = of_due(pacing, evidence, evidence.sent);
-        let is_own = warnings.iter().any(|warning| match warning {
+        let is_generator_slow = warnings.iter().any(|warning| match warning {
             LoadWarning::GeneratorSaturated { .. } | LoadWarning::GeneratorLate { .. } => true,
             // A worker that waits 10 % of its time for a CPU does not lose most of its requests by that.
             LoadWarning::CpuStarvation { share: waited } => *waited >= (1.0 - share) / 2.0,
             _ => false,
         });
-        warnings.push(LoadWarning::RateNotReached { share, is_own });
+        warnings.push(LoadWarning::RateNotReached {
+            share,
+            is_generator_slow,
+        });
     }
     let exports = evidence.export_failures.iter().cloned();
     let failures = exports.chain(headers_dropped(evidence));

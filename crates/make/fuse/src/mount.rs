@@ -126,7 +126,7 @@ pub struct MountNote {
 
 /// Treatment of entries that are below the mount point already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Beneath {
+pub enum ExistingEntries {
     /// Nothing may.
     Nothing,
     /// Any entry: the file system shows it.
@@ -140,8 +140,11 @@ impl Mount {
     ///
     /// # Errors
     /// [`MountError`], which says what to do.
-    pub fn fuse(at: &Path, beneath: Beneath) -> Result<(Self, Device, Vec<MountNote>), MountError> {
-        let place = Place::prepare(at, beneath)?;
+    pub fn fuse(
+        at: &Path,
+        existing: ExistingEntries,
+    ) -> Result<(Self, Device, Vec<MountNote>), MountError> {
+        let place = Place::prepare(at, existing)?;
         let device = open_device(&place.at).inspect_err(|_| place.give_up())?;
         let options = format!(
             "fd={},rootmode=40000,user_id={},group_id={},allow_other,default_permissions",
@@ -159,7 +162,7 @@ impl Mount {
     /// # Errors
     /// [`MountError`], which says what to do.
     pub fn memory(at: &Path, size: ByteSize) -> Result<(Self, Vec<MountNote>), MountError> {
-        let place = Place::prepare(at, Beneath::Nothing)?;
+        let place = Place::prepare(at, ExistingEntries::Nothing)?;
         let options = format!("size={},mode=0755", size.bytes());
         let mounted = place.mount("tmpfs", &options)?;
         Ok((mounted, place.notes))
@@ -248,7 +251,7 @@ struct Place {
 }
 
 impl Place {
-    fn prepare(at: &Path, beneath: Beneath) -> Result<Self, MountError> {
+    fn prepare(at: &Path, existing: ExistingEntries) -> Result<Self, MountError> {
         let failed = |source| MountError::Place {
             at: at.to_owned(),
             source,
@@ -265,7 +268,7 @@ impl Place {
         if table::kind_at(&at).is_some_and(|kind| kind == KIND) {
             return Err(MountError::Busy { at });
         }
-        if beneath == Beneath::Nothing
+        if existing == ExistingEntries::Nothing
             && let Some(entry) = fs::read_dir(&at).map_err(failed)?.next()
         {
             let entry = entry.map_err(failed)?.file_name();

@@ -30,7 +30,7 @@ impl ConnectionSlot {
         let worker = Rc::clone(&self.worker);
         let pool = Rc::clone(&self.pool);
         let reader = ResponseReader::new(worker.latency_header.as_deref());
-        let mut reader = reader.keeping_headers(worker.wants_headers());
+        let mut reader = reader.keeping_headers(worker.forwards_headers());
         let mut outgoing = Outgoing::default();
         let mut left = worker.client.connecting.requests_max.unwrap_or(u64::MAX);
         let mut is_proven = false;

@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn an_error_lists_the_accepted_bounds() {
-        for (text, says) in [
+        for (text, expected) in [
             ("p99", "is not a bound: write p99<20ms"),
             ("p100<1s", "no such figure"),
             ("p-1<1s", "no such figure"),
@@ -244,7 +244,7 @@ mod tests {
             ("throughput<90%", "at the other end and bounded from below"),
         ] {
             let error = text.parse::<CapacityBound>().unwrap_err().to_string();
-            assert!(error.contains(says), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

@@ -246,14 +246,14 @@ fn a_process_tree_has_ladings_raw_throttle() {
     assert!(rate("").contains("Max"));
     let ramp = "throttle: {linear: {initial_capacity: 1, maximum_capacity: 9, rate_of_change: 2}}";
     assert!(rate(ramp).contains("Ramp"), "{}", rate(ramp));
-    for (wrong, said) in [
+    for (wrong, expected) in [
         (
             "throttle: {stable: {bytes_per_second: 1 kB}}",
             "maximum_capacity",
         ),
         ("max_tree_per_second: 0", "out of range"),
     ] {
-        assert!(rate(wrong).contains(said), "{}", rate(wrong));
+        assert!(rate(wrong).contains(expected), "{}", rate(wrong));
     }
 }
 

@@ -69,7 +69,7 @@ fn the_files_of_a_folder_are_one() {
 }
 
 #[test]
-fn what_may_stand_but_once_is_named_with_both_files() {
+fn duplicates_are_named_with_both_files() {
     let once = "telemetry: {path: x}\n";
     let same = "blackhole: [{tcp: {binding_addr: '127.0.0.1:9'}}]\n";
     for (single, two, message) in [

@@ -91,7 +91,7 @@ impl Store {
         self.push(&mut executions, execution)
     }
 
-    /// Keeps `own` as the newest execution; older ones make room.
+    /// Keeps `execution` as the newest execution; older ones make room.
     fn push(
         &self,
         executions: &mut VecDeque<Execution>,

@@ -284,7 +284,7 @@ proptest! {
 fn a_field_that_holds_something_else_is_named() {
     let schema = Schema::shared();
     let name = "nighthawk.client.ExecutionResponse";
-    for (value, says) in [
+    for (value, expected) in [
         (
             json!({ "outputt": {} }),
             "unknown name `nighthawk.client.ExecutionResponse.outputt`",
@@ -300,7 +300,7 @@ fn a_field_that_holds_something_else_is_named() {
         (json!([]), "must be a message"),
     ] {
         let error = schema.encode(name, &value).unwrap_err().to_string();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
     let update = MessageError::Unknown {
         path: "x".to_owned(),
@@ -417,7 +417,7 @@ proptest! {
 
 #[test]
 fn a_text_that_is_no_message_is_refused_with_its_line() {
-    for (text, says) in [
+    for (text, expected) in [
         (
             "\nrequest_per_second { value: 7 }",
             "line 2 of the text proto: nighthawk.client.CommandLineOptions has no field `request_per_second`",
@@ -464,7 +464,7 @@ fn a_text_that_is_no_message_is_refused_with_its_line() {
     ] {
         let error = Schema::shared().read_text("nighthawk.client.CommandLineOptions", text);
         let error = error.unwrap_err().to_string();
-        assert!(error.contains(says), "{text}\n{error}");
+        assert!(error.contains(expected), "{text}\n{error}");
     }
     let deep = "typed_config { [google.protobuf.Any] { ".repeat(100);
     let error = Schema::shared().read_text("envoy.config.core.v3.TypedExtensionConfig", &deep);

@@ -160,7 +160,7 @@ fn percentiles_may_be_shares() {
 }
 
 #[test]
-fn what_is_no_result_says_so() {
+fn a_file_that_is_no_result_is_refused() {
     let error = |text: &str| read_result(text).unwrap_err().to_string();
     assert!(error("{\"a\": 1}").starts_with("it is not JSON of a known tool"));
     assert!(error("").starts_with("it is not complete JSON"));

@@ -114,7 +114,7 @@ deploy flow main
 #[test]
 fn the_rest_of_the_language_is_refused_by_name_and_place() {
     let changed = |from: &str, to: &str| DOCUMENTED.replace(from, to);
-    for (text, says) in [
+    for (text, expected) in [
         (
             changed("from in into", "from in where true into"),
             "18: `where` in a pipeline is not supported",
@@ -180,7 +180,7 @@ fn the_rest_of_the_language_is_refused_by_name_and_place() {
             "1: the program ends before a statement",
         ),
     ] {
-        assert_eq!(read(&text), Err(says.to_owned()));
+        assert_eq!(read(&text), Err(expected.to_owned()));
     }
 }
 

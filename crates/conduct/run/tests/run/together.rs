@@ -239,7 +239,7 @@ fn a_run_without_a_capture_fails_the_other() {
 }
 
 #[test]
-fn what_cannot_be_had_at_once_says_why() {
+fn resources_that_are_unavailable_together_are_reported_with_their_reason() {
     let mut pair = Pair::new();
     for request in &mut pair.requests {
         request.plan.isolation.network = Wanted::No;

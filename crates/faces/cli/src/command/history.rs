@@ -73,7 +73,7 @@ fn options(arguments: &HistoryArguments) -> Result<TrendOptions, CommandError> {
         HistoryMethod::Otava if arguments.alarm_rate.is_some() => {
             return refuse("--alarm-rate", "stillwell");
         }
-        HistoryMethod::Stillwell => Method::Own {
+        HistoryMethod::Stillwell => Method::Stillwell {
             alarm_rate: arguments.alarm_rate.map_or(ALARM_RATE, |rate| rate.share()),
         },
         HistoryMethod::Otava => {
@@ -211,6 +211,6 @@ fn print_otava(report: &HistoryReport, format: HistoryFormat) -> Result<(), Comm
 fn print_skipped(history: &SavedHistory) {
     for (folder, reason) in &history.skipped {
         let folder = output::show_path(folder);
-        Paint::say(&format!("note: {folder}: {reason}"));
+        Paint::print_message(&format!("note: {folder}: {reason}"));
     }
 }

@@ -164,7 +164,7 @@ fn a_buffer_that_cannot_be_used_is_reported() {
     let _first = relay(port, "discard:", &buffer, &[]);
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    for (folder, more, code, says) in [
+    for (folder, more, code, expected) in [
         (&buffer, &[][..], 3, "is used by another relay"),
         (&file, &[], 3, "use the buffer in"),
         (&buffer, &["--buffer-bytes", "1 MiB"], 3, "at least 16 MiB"),
@@ -179,6 +179,10 @@ fn a_buffer_that_cannot_be_used_is_reported() {
         command.args(["relay", "--in", "tcp://127.0.0.1:0", "--buffer-dir"]);
         let ended = Process::start(command.arg(folder).args(more)).finish(LONG);
         assert_eq!(ended.code, code, "{}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{says}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected),
+            "{expected}: {}",
+            ended.stderr
+        );
     }
 }

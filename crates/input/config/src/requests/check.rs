@@ -95,11 +95,11 @@ fn telemetry(spec: &LoadSpec) -> [Rule; 3] {
 }
 
 fn tls(tls: &TlsSpec, plan: &LoadPlanParts) -> [Rule; 6] {
-    let is_spoken = plan
+    let uses_tls = plan
         .endpoints
         .iter()
         .any(|endpoint| endpoint.tls_host.is_some());
-    let rule = |is_given: bool, message| Rule(is_given && !is_spoken, message);
+    let rule = |is_given: bool, message| Rule(is_given && !uses_tls, message);
     [
         rule(
             tls.insecure,

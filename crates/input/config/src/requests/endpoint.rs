@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_stand_before_their_url() {
+    fn weights_precede_their_url() {
         assert_eq!(weighted("3*http://a/").unwrap(), (3, "http://a/"));
         assert_eq!(weighted("http://a/x*y").unwrap(), (1, "http://a/x*y"));
         assert!(weighted("many*a").is_err());
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_header_is_what_the_request_says() {
+    fn a_host_header_is_that_of_the_request() {
         let target = target("127.0.0.1:80/x").unwrap();
         let headers = ["Host: other".parse().unwrap(), "a: b".parse().unwrap()];
         let request = request_to(&target, "GET".to_owned(), &headers, &[], BodyPlan::None);

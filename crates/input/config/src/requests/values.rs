@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_have_names_that_everybody_takes() {
+    fn labels_have_names_that_every_receiver_accepts() {
         assert_eq!(
             "a_1=b=c".parse(),
             Ok(StatsLabel("a_1".to_owned(), "b=c".to_owned()))

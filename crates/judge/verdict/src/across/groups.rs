@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_stand_for_any_text() {
+    fn stars_match_any_text() {
         for (pattern, name, expected) in [
             ("a", "a", true),
             ("a", "ab", false),

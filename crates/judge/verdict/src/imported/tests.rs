@@ -88,7 +88,7 @@ fn a_disk_buffer_that_wrote_nothing_is_found() {
 }
 
 #[test]
-fn who_did_least_of_the_work_is_no_winner() {
+fn the_target_with_the_least_work_is_no_winner() {
     let mut rows = PIPE;
     rows[1][3] = "10 W";
     rows[4][3] = "0.1GiB";

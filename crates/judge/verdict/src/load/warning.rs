@@ -47,7 +47,7 @@ pub enum LoadWarning {
         /// The share that was sent.
         share: f64,
         /// True if the generator was too slow.
-        is_own: bool,
+        is_generator_slow: bool,
     },
     /// Due requests waited for the request source.
     SourceSlow {
@@ -272,7 +272,7 @@ impl LoadWarning {
         match self {
             Self::RateNotReached {
                 share,
-                is_own: true,
+                is_generator_slow: true,
             } => write!(
                 f,
                 "rate not reached: {} of the requested rate was sent, because the generator was too \
@@ -281,7 +281,7 @@ impl LoadWarning {
             ),
             Self::RateNotReached {
                 share,
-                is_own: false,
+                is_generator_slow: false,
             } => write!(
                 f,
                 "rate not reached: {} of the requested rate was sent, because connections waited for \

@@ -255,8 +255,8 @@ impl Client {
     }
 
     fn concurrent_max(&self) -> usize {
-        let theirs = self.side.connection.peer.concurrent_streams_max;
-        let both = theirs.min(self.side.connection.limits.concurrent_streams_max);
+        let peer_streams_max = self.side.connection.peer.concurrent_streams_max;
+        let both = peer_streams_max.min(self.side.connection.limits.concurrent_streams_max);
         as_usize(both)
     }
 

@@ -92,7 +92,7 @@ impl Reader<'_, '_> {
             return Err(self.wrong("a brace is missing"));
         };
         let mut map = match self.message(name, Some(end), depth + 1)? {
-            Value::Object(map) if !known::has_own_form(name) => map,
+            Value::Object(map) if !known::has_special_form(name) => map,
             value => Map::from_iter([("value".to_owned(), value)]),
         };
         map.insert("@type".to_owned(), Value::from(address));

@@ -188,7 +188,7 @@ impl Dialog {
             return Ok(None);
         }
         for kind in ProgramKind::ALL {
-            Paint::say(&format!("  {:<6} {}", kind.name(), kind.about()));
+            Paint::print_message(&format!("  {:<6} {}", kind.name(), kind.about()));
         }
         let line = self.line("Kind of the program [find it from its ports]");
         match line.filter(|line| !line.is_empty()) {
@@ -216,7 +216,7 @@ impl Dialog {
         if !self.is_terminal {
             return None;
         }
-        Paint::say(&format!("{question}:"));
+        Paint::print_message(&format!("{question}:"));
         let mut line = String::new();
         let mut input = io::stdin().lock().take(ANSWER_MAX);
         let length = input.read_line(&mut line).ok()?;

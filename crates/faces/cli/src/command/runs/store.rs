@@ -73,7 +73,7 @@ pub(super) fn push(store: &ObjectStore, result: &Path, files: &[ResultFile]) -> 
         };
         store.upload(&key, read(&path)?)?;
     }
-    Paint::say(&format!(
+    Paint::print_message(&format!(
         "pushed {}, files: {}",
         store.address(name),
         files.len()
@@ -124,7 +124,7 @@ pub(super) fn pull(place: &Path, folder: Option<&Path>) -> anyhow::Result<()> {
         let bytes = store.download(file, FILE_MAX)?;
         write_private(&path, bytes).with_context(|| format!("write {}", path.display()))?;
     }
-    Paint::say(&format!(
+    Paint::print_message(&format!(
         "pulled {}, files: {}",
         into.display(),
         files.len()

@@ -16,7 +16,7 @@ pub(super) fn print(log: &RequestLog, format: ServeFormat) {
     });
     let lines: Vec<String> = lines.collect();
     if !lines.is_empty() {
-        Paint::say(&lines.join("\n"));
+        Paint::print_message(&lines.join("\n"));
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) fn print(log: &RequestLog, format: ServeFormat) {
 pub(super) fn print_dropped(log: &RequestLog) {
     let dropped = log.dropped();
     if dropped > 0 {
-        Paint::say(&format!(
+        Paint::print_message(&format!(
             "warning: {} not in the log, because requests arrived faster than lines were printed",
             counted(dropped, "request is", "requests are")
         ));

@@ -111,7 +111,7 @@ const STREAMING: [(&str, Streaming); 4] = [
     ("both", Streaming::Both),
 ];
 
-const OWN_FIELDS: [Field; 11] = [
+const SPECIFIC_FIELDS: [Field; 11] = [
     optional(
         "url",
         Shape::Like("http://127.0.0.1:8080/"),
@@ -157,7 +157,7 @@ const OWN_FIELDS: [Field; 11] = [
     ),
 ];
 
-const FIELDS: [Field; OWN_FIELDS.len() + EXCHANGE.len()] = concat(&OWN_FIELDS, &EXCHANGE);
+const FIELDS: [Field; SPECIFIC_FIELDS.len() + EXCHANGE.len()] = concat(&SPECIFIC_FIELDS, &EXCHANGE);
 
 pub(super) const REQUESTS: Element = Element {
     name: "requests generator",

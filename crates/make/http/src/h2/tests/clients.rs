@@ -70,7 +70,7 @@ fn responses_are_reported_in_order() {
 }
 
 #[test]
-fn requests_end_once_whatever_the_server_does() {
+fn requests_end_once_with_any_server() {
     let fail = |what: &str| format!("1 Malformed {{ what: {what:?} }}");
     for (wire, expected) in [
         (
@@ -155,7 +155,7 @@ fn heads_that_are_none_end_their_requests() {
 }
 
 #[test]
-fn answers_to_head_have_no_body_whatever_they_say() {
+fn answers_to_head_have_no_body_for_any_length() {
     let head = H2RequestBlock::new("HEAD", Scheme::Http, "h", "/", &[]).unwrap();
     let mut client = Client::new(Limits::default());
     client.request(&head, BodyLength::None).unwrap();
@@ -202,7 +202,7 @@ fn the_end_of_the_connection_ends_what_is_under_way() {
 }
 
 #[test]
-fn the_server_says_how_many_may_be_under_way() {
+fn the_server_limits_how_many_are_in_flight() {
     let mut client = Client::new(Limits::default());
     assert_eq!(
         (client.requests_available(), client.is_ready()),

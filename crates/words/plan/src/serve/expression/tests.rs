@@ -16,7 +16,7 @@ fn value(text: &str) -> String {
 }
 
 #[test]
-fn formulas_give_what_they_say() {
+fn formulas_give_their_values() {
     for (text, expected) in [
         ("1 + 2 * 3", "7"),
         ("(1 + 2) * 3", "9"),
