@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn what_is_no_pattern_says_why() {
         for (pattern, reason) in [
-            ("{{z-a}}", "backwards"),
-            ("{{9-1}}", "backwards"),
+            ("{{z-a}}", "is above its end"),
+            ("{{9-1}}", "is above its end"),
             ("{{a-5}}", "not a range"),
             ("{{abc}}", "not a range"),
             ("a|b", "not allowed"),

@@ -84,7 +84,7 @@ fn requests_end_once_whatever_the_server_does() {
         ),
         (
             Wire::server().headers(1, &[(":status", "100")], true),
-            fail("an interim response that ends"),
+            fail("an interim response that ends the stream"),
         ),
         (
             Wire::server().headers(1, &[("server", "x")], true),
