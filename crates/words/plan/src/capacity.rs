@@ -150,11 +150,11 @@ impl FromStr for CapacityBound {
         let figure = figure(name.trim()).ok_or_else(|| refused(", there is no such figure"))?;
         if figure.is_upper() != is_upper {
             let side = if figure.is_upper() {
-                "upper bound (`<`)"
+                "an upper bound (`<`)"
             } else {
-                "lower bound (`>`)"
+                "a lower bound (`>`)"
             };
-            return Err(refused(&format!(", {figure} needs the {side}")));
+            return Err(refused(&format!(", {figure} needs {side}")));
         }
         let limit = if figure.is_time() {
             let time: Nanos = limit
@@ -240,8 +240,8 @@ mod tests {
             ("p99<20", "its limit must be a time"),
             ("errors<20ms", "a share from 0 to 100 %"),
             ("errors<200%", "a share from 0 to 100 %"),
-            ("p99>20ms", "at the other end and bounded from above"),
-            ("throughput<90%", "at the other end and bounded from below"),
+            ("p99>20ms", "p99 needs an upper bound"),
+            ("throughput<90%", "throughput needs a lower bound"),
         ] {
             let error = text.parse::<CapacityBound>().unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

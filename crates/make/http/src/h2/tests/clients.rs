@@ -84,7 +84,7 @@ fn requests_end_once_with_any_server() {
         ),
         (
             Wire::server().headers(1, &[(":status", "100")], true),
-            fail("an interim response that ends"),
+            fail("an interim response that ends the stream"),
         ),
         (
             Wire::server().headers(1, &[("server", "x")], true),

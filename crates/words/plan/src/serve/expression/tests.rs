@@ -76,7 +76,7 @@ fn what_is_no_formula_is_marked() {
         ("'a", 0, 2, "has no closing"),
         ("1 = 1", 2, 1, "unexpected `=`"),
         ("1.2.3", 0, 5, "`1.2.3` is not a number"),
-        ("ü", 0, 2, "`ü` means nothing"),
+        ("ü", 0, 2, "unexpected `ü`"),
     ] {
         let error = text.parse::<Expression>().unwrap_err();
         assert_eq!((error.at, error.length), (at, length), "{text}: {error}");
