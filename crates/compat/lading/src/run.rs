@@ -219,7 +219,10 @@ fn join(
                 .iter()
                 .map(|sink| listening_place(&sink.protocol));
             if places.any(|used| used == place) {
-                let message = format!("{from}: its sink `{}` listens where another does", sink.id);
+                let message = format!(
+                    "{from}: sink `{}` listens on an address that another sink already uses",
+                    sink.id
+                );
                 diagnostics.push(Diagnostic::error(code::SAME_ADDRESS, message));
             }
             run_plan.sinks.push(sink);
@@ -261,7 +264,7 @@ fn check_name(
         return;
     }
     if is_given(root, key, id) {
-        let message = format!("{from}: a {key} of another file is called `{id}`, too");
+        let message = format!("{from}: the id `{id}` is already used by a {key} of another file");
         diagnostics.push(Diagnostic::error(code::SAME_NAME, message));
         return;
     }

@@ -142,7 +142,7 @@ fn what_is_wrong_is_named_with_its_place() {
         ),
         (
             r#"{"options":{"protocol":{"value":"HTTP9"}}}"#,
-            "`options.protocol.value` must be one of the names that it can have",
+            "`options.protocol.value` must be one of the values of its enum",
         ),
         (
             r#"{"timestamp":"yesterday"}"#,

@@ -59,7 +59,7 @@ fn soak_table(group: &RunGroup<Run>, options: &SideOptions) -> anyhow::Result<So
     let soak =
         soak(&slices(&baseline), &slices(&comparison), &soak_options).with_context(|| {
             let seconds = soak_options.warmup_seconds;
-            format!("follow the soak method, {seconds} s of warm-up skipped (--warmup changes it)")
+            format!("apply the soak method after {seconds} s of warm-up (--warmup changes it)")
         })?;
     Ok(SoakTable {
         experiment: name(group),
@@ -98,7 +98,7 @@ fn smp_table(
         let compared = compared.with_context(|| {
             let seconds = smp_options.warmup_seconds;
             format!(
-                "follow the detector's method for `{name}`, {seconds} s of warm-up skipped \
+                "apply the detector's method to `{name}` after {seconds} s of warm-up \
                  (--warmup changes it)"
             )
         })?;

@@ -42,7 +42,7 @@ pub enum ConductError {
         source: CaptureError,
     },
     /// The conductor's thread could not be started, or failed: a defect of ours.
-    #[error("conduct the run: {reason}")]
+    #[error("the thread of the run failed: {reason}")]
     Conductor {
         /// Description of the failure.
         reason: String,

@@ -97,8 +97,8 @@ pub(crate) fn divide_duet(
         ));
     }
     let Some(cpus) = &division.target else {
-        let reason = "design duet: its targets must be kept to CPUs of their own, and the plan \
-                      lets them use any";
+        let reason = "design duet: the targets need separate CPUs, but the plan lets them use \
+                      any CPU";
         return Err(reason.to_owned());
     };
     // Core by core, so the targets share none.

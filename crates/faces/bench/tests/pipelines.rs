@@ -194,7 +194,7 @@ fn ends_that_are_still_held_are_errors() {
     drop((source, sink));
     let error = bench.finish().unwrap_err();
     assert!(
-        error.to_string().starts_with("1 sinks are still in use"),
+        error.to_string().starts_with("sinks are still in use (1)"),
         "{error}"
     );
     drop(clone);

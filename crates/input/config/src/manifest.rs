@@ -65,7 +65,7 @@ fn read_object(reader: &Reader, node: &Node, kind: Option<KubernetesKind>) -> Op
         && let Some(text) = reader.text(version)
         && text != kind.api_version()
     {
-        let message = format!("a {} of `{text}` cannot be made", kind.name());
+        let message = format!("`{text}` is not the apiVersion of a {}", kind.name());
         refuse(version, message, format!("write `{}`", kind.api_version()));
     }
     let metadata = node.entry("metadata");
@@ -75,7 +75,7 @@ fn read_object(reader: &Reader, node: &Node, kind: Option<KubernetesKind>) -> Op
         && !is_name(text, NAME_BYTES_MAX)
     {
         let message = format!("`{text}` cannot be the name of a {}", kind.word());
-        let label = "small letters, digits, `-` and `.`, a letter or digit at both ends";
+        let label = "lowercase letters, digits, `-` and `.`, a letter or digit at both ends";
         refuse(node, message, label.to_owned());
     }
     let namespace = part("namespace").and_then(|node| Some((node, reader.text(node)?)));
@@ -85,7 +85,7 @@ fn read_object(reader: &Reader, node: &Node, kind: Option<KubernetesKind>) -> Op
             refuse(node, message, "leave it out".to_owned());
         } else if !is_name(text, NAMESPACE_BYTES_MAX) || text.contains('.') {
             let message = format!("`{text}` cannot be a namespace");
-            let label = "small letters, digits and `-`";
+            let label = "lowercase letters, digits and `-`";
             refuse(node, message, label.to_owned());
         }
     }

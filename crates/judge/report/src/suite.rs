@@ -181,6 +181,10 @@ fn finding(report: &SuiteReport) -> Text {
     let all = words::counted(count(report.experiments.len()), "experiment", "experiments");
     let (regressed, failed) = (with(Gate::Regressed), with(Gate::CheckFailed));
     let (invalid, unsure) = (with(Gate::Invalid), with(Gate::Inconclusive));
+    let is_unconfirmed = |entry: &&ExperimentVerdict| {
+        entry.gate == Gate::Inconclusive && entry.verdict == Verdict::Regressed
+    };
+    let unconfirmed = count(gating().filter(is_unconfirmed).count());
     let (sign, finding) = if regressed > 0 {
         let word = words::counted(regressed, "regression", "regressions");
         (Sign::Worse, format!("stillwell: {word} in {all}"))
@@ -194,6 +198,13 @@ fn finding(report: &SuiteReport) -> Text {
     } else if !report.problems.is_empty() {
         let finding = format!("stillwell: the suite is incomplete; no regression in {all}");
         (Sign::Invalid, finding)
+    } else if unconfirmed > 0 {
+        let word = words::counted(
+            unconfirmed,
+            "unconfirmed regression",
+            "unconfirmed regressions",
+        );
+        (Sign::Unclear, format!("stillwell: {word} in {all}"))
     } else if unsure > 0 {
         let finding = format!("no conclusion in {unsure} of {all}");
         (Sign::Unclear, finding)
@@ -451,6 +462,8 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
             |entry| Cell::interval(words::change_with_interval(goal.scale, entry), entry),
         );
         let relative = unreliable_change(goal).map_or(relative, Cell::from);
+        let visible = goal.smallest_visible;
+        let visible = visible.map(|share| words::size(goal.scale, share));
         vec![
             format!("{}{role}", words::goal_name(goal, experiment)).into(),
             Text::verdict(goal.verdict).into(),
@@ -462,7 +475,7 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
                 .into(),
             relative,
             goal.tolerance_text().into(),
-            words::or_missing(goal.smallest_visible.map(words::percent)).into(),
+            words::or_missing(visible).into(),
             words::pairs(goal, experiment).into(),
         ]
     });

@@ -6,6 +6,7 @@ use stillwell_metric::{GeneratorEvidence, LoadEvidence, LoadSourceEvidence, Load
 use stillwell_plan::load::LoadPacing;
 use stillwell_plan::{LoadPlan, Validity};
 use stillwell_units::float_from_u64;
+use stillwell_units::human::counted;
 
 pub use warning::LoadWarning;
 
@@ -211,7 +212,8 @@ fn source(evidence: &LoadSourceEvidence) -> Vec<LoadWarning> {
 fn headers_dropped(evidence: &LoadEvidence) -> Option<String> {
     let dropped = evidence.headers_dropped;
     (dropped > 0).then(|| {
-        format!("{dropped} response headers were not reported: they arrived faster than they can be written")
+        let dropped = counted(dropped, "response header was", "response headers were");
+        format!("{dropped} not reported, because headers arrived faster than they can be written")
     })
 }
 

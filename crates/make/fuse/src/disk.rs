@@ -43,7 +43,7 @@ pub enum DiskError {
     #[error(transparent)]
     Mount(#[from] MountError),
     /// The folder that it shows cannot be made, opened or gone through.
-    #[error("open {}, which the disk is to show", path.display())]
+    #[error("cannot open {}, which the disk is to show", path.display())]
     Backing {
         /// The folder.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum DiskError {
     },
     /// The disk would show itself.
     #[error(
-        "show {} at {}: one lies in the other; name a folder elsewhere",
+        "cannot show {} at {}: one contains the other; name a folder elsewhere",
         backing.display(),
         at.display()
     )]

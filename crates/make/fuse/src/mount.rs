@@ -24,7 +24,7 @@ const KIND: &str = "fuse.stillwell";
 pub enum MountError {
     /// The kernel has no FUSE, or we are not let at it.
     #[error(
-        "open {DEVICE}, which the file system at {} needs: load the kernel's module with \
+        "cannot open {DEVICE}, which the file system at {} needs: load the kernel's module with \
          `modprobe fuse`; in a container, start it with `--device {DEVICE} --cap-add SYS_ADMIN`",
         at.display()
     )]
@@ -35,7 +35,7 @@ pub enum MountError {
         source: io::Error,
     },
     /// We may not mount.
-    #[error("mount a file system at {}: run as root (CAP_SYS_ADMIN)", at.display())]
+    #[error("cannot mount a file system at {}: run as root (CAP_SYS_ADMIN)", at.display())]
     Forbidden {
         /// The mount point.
         at: PathBuf,
@@ -43,7 +43,7 @@ pub enum MountError {
         source: io::Error,
     },
     /// The kernel refused for another reason.
-    #[error("mount a file system at {}", at.display())]
+    #[error("cannot mount a file system at {}", at.display())]
     Refused {
         /// The mount point.
         at: PathBuf,
@@ -59,14 +59,14 @@ pub enum MountError {
         source: io::Error,
     },
     /// There is something that is no folder.
-    #[error("mount at {}: it is not a folder", at.display())]
+    #[error("cannot mount at {}: it is not a folder", at.display())]
     NoFolder {
         /// The place.
         at: PathBuf,
     },
     /// The folder has an entry, which the mount would hide.
     #[error(
-        "mount at {}: `{entry}` and perhaps more lies in it and would be hidden: empty the \
+        "cannot mount at {}: `{entry}` and perhaps more lies in it and would be hidden: empty the \
          folder, or name another",
         at.display()
     )]
@@ -78,7 +78,7 @@ pub enum MountError {
     },
     /// Another run has it.
     #[error(
-        "mount at {}: a file system of another run is there; wait until that has ended, or \
+        "cannot mount at {}: a file system of another run is there; wait until that has ended, or \
          name another folder",
         at.display()
     )]
@@ -88,7 +88,7 @@ pub enum MountError {
     },
     /// A file system of another program is there, and its server has ended.
     #[error(
-        "mount at {}: the {kind} file system there has no server any more: \
+        "cannot mount at {}: the {kind} file system there has no server any more: \
          `umount -l {}` removes it",
         at.display(),
         at.display()

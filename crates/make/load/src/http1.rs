@@ -19,7 +19,7 @@ use super::recorder::{Answer, Take, Ticket};
 use super::trace::{Outgoing, TracedRequest};
 
 /// Message about a peer whose connections carry no request.
-pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before they carry anything";
+pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before it answers a request";
 
 impl ConnectionSlot {
     /// Sends request after request on one connection, those in hand first.

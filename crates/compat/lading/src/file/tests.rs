@@ -347,7 +347,7 @@ fn mistakes_in_objects_of_a_cluster_are_reported() {
         ),
         (
             "{manifest: {pod: a, node: b}}",
-            "a manifest has only one of",
+            "a manifest can have only one of",
         ),
         (
             "{manifest: {pod: 'a: b'}, concurrent_instances: 0}",
@@ -477,7 +477,7 @@ fn spellings_of_2022_are_read_with_a_remark() {
     assert_eq!(run_plan.generators[0].payload.format, PayloadFormat::Ascii);
     let result = result.to_string();
     for words in [
-        "`ascii` today",
+        "was renamed to `ascii`",
         "--measure 120s",
         "-- /usr/bin/vector --config a.toml",
     ] {

@@ -81,12 +81,12 @@ fn duplicates_are_named_with_both_files() {
         (
             generator("in", 1),
             generator("in", 2),
-            "is called `in`, too",
+            "the id `in` is already used",
         ),
         (
             same.to_owned(),
             same.to_owned(),
-            "listens where another does",
+            "listens on an address that another sink already uses",
         ),
     ] {
         let result = folder(&single, &two).unwrap_err().to_string();

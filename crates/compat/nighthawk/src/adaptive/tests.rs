@@ -200,7 +200,7 @@ fn metrics_are_not_cut_to_whole_seconds() {
     assert_eq!(metric("success-rate", &nothing), Ok(0.0));
     assert!(metric("latency-ns-mean", &nothing).is_err());
     let error = metric("p99", &output).unwrap_err().to_string();
-    assert!(error.contains("there are attempted-rps"), "{error}");
+    assert!(error.contains("the metrics are attempted-rps"), "{error}");
 }
 
 /// A load without one answer ended the session.

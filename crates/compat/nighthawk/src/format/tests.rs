@@ -29,6 +29,8 @@ fn every_format() {
     }
 }
 
+// compat: nighthawk_client | layout of human | differs | today's; that of 2020 is not written
+// compat: nighthawk_client | layout of fortio | differs | today's; that of early 2020 is not written
 /// The layouts as in Nighthawk's own test data, of the same message.
 #[test]
 fn nighthawks_own_data_gives_its_own_layouts() {

@@ -341,7 +341,7 @@ mod tests {
         }
         let error = failure("benchmark.http_2x:0").unwrap_err();
         assert!(
-            error.contains("there is no counter `benchmark.http_2x`"),
+            error.contains("unknown counter `benchmark.http_2x`"),
             "{error}"
         );
         for text in ["127.0.0.1:80", "[::1]:80", "a:1"] {

@@ -61,19 +61,19 @@ pub enum BisectProgress<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum BisectError {
     /// The plan is not one of two revisions.
-    #[error("bisect with this plan: {reason}")]
+    #[error("cannot bisect with this plan: {reason}")]
     Plan {
         /// The missing property.
         reason: String,
     },
     /// GOOD and BAD could not be compared.
-    #[error("compare GOOD with BAD: {reason}")]
+    #[error("cannot compare GOOD with BAD: {reason}")]
     Ends {
         /// The reason why not.
         reason: String,
     },
     /// Results could not be kept.
-    #[error("write results: {reason}")]
+    #[error("cannot write results: {reason}")]
     Storage {
         /// The reason why not.
         reason: String,

@@ -205,7 +205,7 @@ fn a_run_whose_partner_fails_ends_unless_its_load_is_over() {
         &[(33, gone()), (34, Event::Stopped), (34, Event::Closed)],
     );
     let outcome = RunOutcome::PartFailed {
-        part: "the run beside it".into(),
+        part: "the other run of the pair".into(),
         reason: "its target died".into(),
     };
     assert_eq!(actions.first(), Some(&Action::StopLoad));

@@ -141,7 +141,7 @@ fn a_target_that_dies_ends_both_runs() {
         phase: Phase::Measure,
     };
     let beside = RunOutcome::PartFailed {
-        part: "the run beside it".to_owned(),
+        part: "the other run of the pair".to_owned(),
         reason: "its target died in measure".to_owned(),
     };
     let manifests = pair.conduct(SLICED, &Interrupt::new(), &mut |_, _| {});

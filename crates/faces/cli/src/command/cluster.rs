@@ -80,7 +80,7 @@ pub(crate) fn states(place: &Path) -> Result<Vec<JobState>, CommandError> {
 fn logs(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
     let (_, status) = open_job(arguments)?;
     let Some(handle) = &status.handle else {
-        return Err(could_not(anyhow::anyhow!("nothing was started yet")));
+        return Err(could_not(anyhow::anyhow!("the job has not started yet")));
     };
     if let Err(error) = engine_of(handle).and_then(|engine| engine.save_logs(handle)) {
         // What was saved before can still be read.

@@ -85,7 +85,7 @@ pub(crate) fn render(arguments: &LoadArguments) -> Result<Exit, CommandError> {
         Some(engine) => fleet::render(arguments, engine),
         None => Err(CommandError::new(
             Exit::Usage,
-            anyhow::anyhow!("give --on, and --store"),
+            anyhow::anyhow!("--on and --store are required"),
         )),
     }
 }

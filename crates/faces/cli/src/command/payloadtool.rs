@@ -72,7 +72,7 @@ fn chosen<'p>(
         let ids: Vec<&str> = generators.iter().map(|plan| plan.id.as_str()).collect();
         let error = anyhow::anyhow!("no generator is called `{id}`");
         let error = CommandError::new(Exit::Usage, error);
-        return Err(error.hint(format!("there are: {}", ids.join(", "))));
+        return Err(error.hint(format!("the generators are: {}", ids.join(", "))));
     }
     Ok(chosen)
 }

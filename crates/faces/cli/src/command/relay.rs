@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     ));
     if arguments.buffer_dir.is_some() {
         Paint::print_message(&format!(
-            "stillwell relay: on disk {} events found, {} torn bytes left out, {} events kept; {} syncs, {} refused writes",
+            "stillwell relay: disk buffer: {} events recovered, {} torn bytes discarded, {} events kept; {} syncs, {} refused writes",
             report.events_recovered,
             report.torn_bytes,
             report.events_kept,
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     }
     if is_faulty {
         Paint::print_message(&format!(
-            "stillwell relay: on purpose {} dropped, {} flipped, {} swapped, {} duplicated",
+            "stillwell relay: injected faults: {} dropped, {} flipped, {} swapped, {} duplicated",
             report.faults_dropped,
             report.faults_flipped,
             report.faults_swapped,

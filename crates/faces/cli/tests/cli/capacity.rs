@@ -125,7 +125,7 @@ fn the_knee_of_a_run_is_found() {
     suite.file("run.yaml", &text.replace("- http: \"http://", "- udp: \""));
     let ended = find(&words, &suite.path("refused"));
     assert_eq!(ended.code, 2);
-    let hint = "search the highest rate: leave --objective out";
+    let hint = "leave out --objective to search for the highest rate";
     assert!(ended.stderr.contains(hint), "{}", ended.stderr);
     suite.assert_nothing_left();
 }

@@ -146,7 +146,7 @@ fn failures_and_mistakes_have_their_exits() {
     for (words, expected) in [
         (
             "http://a/ --failure-predicate=status_6xx:0",
-            "there is no counter `status_6xx`",
+            "unknown counter `status_6xx`",
         ),
         ("http://a/ --rate 1000/m/m", "1000/m/m"),
         ("http://a/ -d @body.json", "a body is -b @body.json"),

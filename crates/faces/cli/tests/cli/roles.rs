@@ -106,7 +106,7 @@ fn number(value: &Value) -> u64 {
 /// Events that the relay dropped on purpose, as it says when it ends.
 fn dropped(pipeline: &Pipeline) -> u64 {
     let log = fs::read_to_string(pipeline.path("results/target.stderr.log")).unwrap();
-    let count = log.split("on purpose ").nth(1);
+    let count = log.split("injected faults: ").nth(1);
     let count = count.and_then(|rest| rest.split(' ').next()?.replace(',', "").parse().ok());
     count.expect(&log)
 }

@@ -107,7 +107,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     assert_refused(
         &ended,
         2,
-        &["--delay", "`activ` is not known", "5 + activ\n      ^^^^^"],
+        &["--delay", "unknown name `activ`", "5 + activ\n      ^^^^^"],
     );
     let ended = serve(&["--error", "'closed'"]).finish(LONG);
     assert_refused(
@@ -121,7 +121,10 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     assert_refused(
         &ended,
         2,
-        &["`AES128-SHA` is not known", "ECDHE-RSA-AES128-GCM-SHA256"],
+        &[
+            "unknown cipher suite `AES128-SHA`",
+            "ECDHE-RSA-AES128-GCM-SHA256",
+        ],
     );
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn results(listing: &ResultListing, chrome: Chrome<'_>) -> String {
         h1 { "Results" }
         @if listing.results.is_empty() {
             p { "There are no results in this folder yet. Commands such as " code { "stillwell run" } ", "
-                code { "ab" } " and " code { "load --capture DIR" } " leave them." }
+                code { "ab" } " and " code { "load --capture DIR" } " create them." }
             p { a class="button" href="/start" { "Start a load" } }
         } @else {
             (table(&listing.results))

@@ -42,12 +42,12 @@ fn methods_are_found_by_name_and_else_named() {
         (
             "nighthawk.client.NighthawkServise/ExecutionStream",
             "there is no service `nighthawk.client.NighthawkServise`: did you mean \
-             `nighthawk.client.NighthawkService`?; there is nighthawk.client.NighthawkService",
+             `nighthawk.client.NighthawkService`?; known: nighthawk.client.NighthawkService",
         ),
         (
             "nighthawk.client.NighthawkService.ExecutionStrem",
             "there is no method `nighthawk.client.NighthawkService/ExecutionStrem`: did you mean \
-             `ExecutionStream`?; there is ExecutionStream",
+             `ExecutionStream`?; known: ExecutionStream",
         ),
     ] {
         assert_eq!(method(name).unwrap_err().to_string(), expected);
@@ -78,14 +78,17 @@ fn what_does_not_fit_names_its_field() {
     for (json, expected) in [
         (
             r#"{"startRequest": {"options": {"requestsPerSecond": "often"}}}"#,
-            "it does not fit nighthawk.client.ExecutionRequest, field \
+            "it does not match nighthawk.client.ExecutionRequest, field \
              `startRequest.options.requestsPerSecond`: ",
         ),
         (
             r#"{"start_request": {"optoins": {}}}"#,
             "field `start_request.optoins`: ",
         ),
-        ("[1]", "it does not fit nighthawk.client.ExecutionRequest: "),
+        (
+            "[1]",
+            "it does not match nighthawk.client.ExecutionRequest: ",
+        ),
         ("{\"startRequest\": ", "it is not JSON: EOF while parsing"),
         (" ", "there is no message in it: write {} for an empty one"),
     ] {
@@ -120,7 +123,7 @@ fn what_does_not_fit_in_binary_names_its_field() {
         (b"\x98\x06", "field `99`: the message ends within it"),
         (
             b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-            "it does not fit nighthawk.client.ExecutionRequest: ",
+            "it does not match nighthawk.client.ExecutionRequest: ",
         ),
     ] {
         let message = method.check(bytes).unwrap_err().to_string();

@@ -195,6 +195,15 @@ pub fn target(url: &str) -> Result<Target, LoadSpecError> {
     Ok(Target::from_url(&with_scheme)?)
 }
 
+/// Returns a path in place of `text`, which has no leading slash: that of a URL, or with a slash before it.
+pub(crate) fn suggested_path(text: &str) -> String {
+    let path = match text.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => text,
+    };
+    format!("/{path}")
+}
+
 /// Text after `http:` or `https:` without two slashes, as in a typing mistake.
 fn half_scheme(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once(':')?;
@@ -236,7 +245,7 @@ fn body(text: &str, files: &dyn Files) -> Result<BodyPlan, LoadSpecError> {
     let format = known.into_iter().find(|format| format.name() == name);
     let Some(format) = format else {
         return Err(LoadSpecError::text(format!(
-            "`{name}` is not a format of a body: there are {names}"
+            "`{name}` is not a payload format: the formats are {names}"
         )));
     };
     Ok(BodyPlan::Payload(PayloadPlan {

@@ -190,7 +190,7 @@ mod tests {
         );
         let error = "benchmark.http_2x:24".parse::<Predicate>().unwrap_err();
         assert!(
-            error.contains("there is no counter `benchmark.http_2x`"),
+            error.contains("unknown counter `benchmark.http_2x`"),
             "{error}"
         );
         for text in ["status_5xx", "status_5xx:-1", "status_5xx:a"] {

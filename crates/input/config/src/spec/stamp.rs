@@ -136,11 +136,11 @@ fn read_form(
     if form.prefix().is_some() {
         let keys = ["every", "copies", "late_after"];
         for node in keys.iter().filter_map(|key| stamps.entry(key)) {
-            let message = "a time prefix shows the latency of an event, and nothing else";
+            let message = "`form: prefix` measures only latency";
             refuse(
                 node,
                 message,
-                "leave it out: every event has one, and there is no ledger",
+                "leave it out: every event gets a prefix, and losses are not counted",
             );
         }
     }

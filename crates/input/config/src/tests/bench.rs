@@ -221,7 +221,7 @@ fn names_of_tremors_interceptors_select_time_prefixes() {
     let message = load(&text, BenchOptions::default()).unwrap_err();
     assert_eq!(
         message,
-        "there are no `postprocessors` over requests and files"
+        "`postprocessors` are not supported for requests and files"
     );
 }
 
@@ -275,7 +275,7 @@ fn contradictions_are_reported() {
         ),
         (
             "source: in.json\niters: 2\nconnections: 2\n",
-            "rounds over several connections would not be whole rounds",
+            "`iters` with several connections would not send whole rounds",
         ),
         ("source: in.json\ncodec: jason\n", "unknown codec `jason`"),
         (
@@ -379,7 +379,7 @@ fn trees_are_read_as_tremor_reads_them() {
     let names: Vec<&str> = tree.folders.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, ["a", "b/c", "d"]);
     assert_eq!(tree.folders[2].file, Path::new("/t/d/bench.troy"));
-    assert!(joined_messages(&tree.warnings).contains("/t/d/other.troy is left out"));
+    assert!(joined_messages(&tree.warnings).contains("/t/d/other.troy is ignored"));
     let bench = &tree.folders[0];
     assert_eq!(bench.tags, ["all", "quick", "tcp", "a"]);
     assert_eq!(tree.folders[1].tags, ["all", "c"]);

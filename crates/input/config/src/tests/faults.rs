@@ -122,7 +122,7 @@ fn only_steps_on_the_target_may_be_in_the_drain() {
     ] {
         let text = format!("{TEXT}timeline: [{{{refused}}}]\n");
         let message = run_plan(&text).unwrap_err().to_string();
-        assert!(message.contains("this step never comes"), "{message}");
+        assert!(message.contains("this step is never reached"), "{message}");
     }
 }
 

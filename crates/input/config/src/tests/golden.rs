@@ -272,7 +272,7 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
             tcp,
             "ascii",
             "{form: prefix, every: 2}",
-            "a time prefix shows the latency of an event, and nothing else",
+            "`form: prefix` measures only latency",
         ),
         (
             tcp,

@@ -57,7 +57,7 @@ fn layout(experiment: &ExperimentVerdict) -> Option<String> {
     if experiment.builds > 1 {
         return Some(format!(
             "builds: {search} of each git: variant for the search and {confirm} for new pairs, used \
-             in turn; with fewer builds than pairs the interval is too narrow for their layout"
+             in turn; with fewer builds than pairs, the interval does not cover their memory layout"
         ));
     }
     changed.contains(&experiment.verdict).then(|| {

@@ -85,7 +85,7 @@ fn limits(
     let goal = words::deciding(experiment);
     let visible = goal.and_then(|goal| Some((goal, goal.smallest_visible?)));
     if let Some((goal, visible)) = visible {
-        let size = words::percent(visible);
+        let size = words::size(goal.scale, visible);
         rows.push((
             "detectable change",
             format!("{size} of {}", words::goal_name(goal, experiment)),

@@ -148,7 +148,7 @@ fn table(verdict: &TargetsVerdict) -> Table {
         of_columns("runs", &|column| {
             format!("{} of {}", column.completed, verdict.blocks)
         }),
-        of_columns("claims to keep", &|column| {
+        of_columns("claimed durability", &|column| {
             let claim = column.durability.map_or(NOTHING, Durability::name);
             match column.unchecked {
                 Some(_) => format!("{claim}, not checked"),
@@ -389,7 +389,7 @@ fn below(verdict: &TargetsVerdict) -> Vec<String> {
     };
     if has(Place::Winner) || has(Place::Tied) {
         sentences.push(
-            "W: certainly better than all others that claim to keep the same; =: no target is \
+            "W: certainly better than all others with the same claim of durability; =: no target is \
              certainly better. Means over runs with their 95 % intervals; compared by blocks, \
              Holm's correction over the pairs of a row."
                 .to_owned(),

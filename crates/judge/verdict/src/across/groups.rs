@@ -102,10 +102,10 @@ fn by_experiment<R: ComparableRun>(runs: Vec<R>) -> BTreeMap<Option<String>, Vec
 
 fn alone(name: Option<&str>, side: &str) -> String {
     let name = name.map_or_else(
-        || "what has no experiment".to_owned(),
-        |name| format!("experiment `{name}`"),
+        || "runs without an experiment are".to_owned(),
+        |name| format!("experiment `{name}` is"),
     );
-    format!("{name} is only in the {side}")
+    format!("{name} only in the {side}")
 }
 
 /// Leaves one variant on each side.

@@ -266,7 +266,7 @@ fn run_length(goal: &GoalPlan, runs: &[(&RunSummary, &RunSummary)]) -> Option<St
     };
     (worthwhile && minutes <= MINUTES_MAX).then(|| {
         format!(
-            "runs of {} s (now {} s) would likely decide in about {} minutes, by {pairs} pairs",
+            "runs of {} s (now {} s) would likely decide in about {} min, with {pairs} pairs",
             (best * beat).round(),
             (measured * beat).round(),
             minutes.ceil()

@@ -154,7 +154,7 @@ pub(super) fn cannot_confirm(searched: &mut Searched<'_>) {
         "{} in {} pairs, and new pairs were not available: {}",
         goal.verdict.name(),
         goal.pairs,
-        why.unwrap_or_else(|| "the machine is unfit".to_owned())
+        why.unwrap_or_else(|| "too many pairs were discarded".to_owned())
     ));
     goal.verdict = Verdict::Invalid;
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use stillwell_metric::{ClockDrift, Remedy, Trouble};
 use stillwell_units::Nanos;
-use stillwell_units::human::{nanos, percent};
+use stillwell_units::human::{counted, nanos, percent};
 
 /// A reason why the result of a load may be wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -233,12 +233,14 @@ impl fmt::Display for LoadWarning {
             ),
             Self::SourceSlow { waits, share } => write!(
                 f,
-                "request source slow: due requests waited for it {waits} times, {} of the time, and \
-                 latencies from the intended time include that; use a faster source or a lower rate",
+                "request source slow: due requests waited for it {}, {} of the time, and latencies from \
+                 the intended time include that; use a faster source or a lower rate",
+                counted(*waits, "time", "times"),
                 percent(*share)
             ),
             Self::SourceFailed { requests, why } => {
-                write!(f, "request source failed after {requests} requests: {why}")
+                let requests = counted(*requests, "request", "requests");
+                write!(f, "request source failed after {requests}: {why}")
             }
             Self::AllWarmup => f.write_str(
                 "no measurement: the load ended within its warm-up; use a shorter --warmup or more \
@@ -302,8 +304,8 @@ impl LoadWarning {
                 why: None,
             } => write!(
                 f,
-                "no request was sent: {requested} were due, but no connection was free or the generator \
-                 had no CPU"
+                "no request was sent: {} due, but no connection was free or the generator had no CPU",
+                counted(*requested, "was", "were")
             ),
             Self::NoAnswer { why: None } => f.write_str("no request was answered"),
             Self::NoAnswer { why: Some(trouble) } => {

@@ -206,7 +206,7 @@ mod tests {
     fn suites_that_there_are_none_of_are_refused_by_name() {
         let error = versions_and_suites_of(&["AES128-SHA"], None).unwrap_err();
         assert!(
-            error.contains("`AES128-SHA` is not known: TLS_AES_128"),
+            error.contains("`AES128-SHA`: the accepted ones are TLS_AES_128"),
             "{error}"
         );
         let error =

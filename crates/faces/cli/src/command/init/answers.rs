@@ -115,11 +115,8 @@ fn urls(arguments: &InitArguments) -> Result<Option<[String; 2]>, CommandError> 
     match arguments.urls.as_slice() {
         [] => Ok(None),
         [baseline, comparison] => Ok(Some([baseline.clone(), comparison.clone()])),
-        urls => {
-            let count = urls.len();
-            let error = format!("--url is given {count} times, and is needed twice");
-            Err(usage(error).hint("give the URL of the baseline, then that of the comparison"))
-        }
+        _ => Err(usage("--url must be given exactly twice".to_owned())
+            .hint("give the URL of the baseline, then that of the comparison")),
     }
 }
 

@@ -57,7 +57,7 @@ fn plan(arguments: &LoadArguments) -> anyhow::Result<LoadPlan> {
     let parts = spec::parts(arguments, seed)?;
     let generators = arguments.fleet.generators;
     let workers = parts.workers.checked_mul(generators);
-    let workers = workers.context("that many threads in all generators")?;
+    let workers = workers.context("--threads times --generators is too large")?;
     let parts = LoadPlanParts { workers, ..parts };
     Ok(LoadPlan::try_new(parts).map_err(LoadSpecError::from)?)
 }

@@ -211,7 +211,7 @@ pub(crate) fn be_task(
     // Namespaces of one's own are a matter for processes with one thread.
     let privileges = prepare_privileges();
     let Some(task) = SuiteTask::begin(store, attempt, &Interrupt::new()).map_err(could_not)? else {
-        Paint::print_message("this experiment has a result");
+        Paint::print_message("this experiment already has a result");
         return Ok(Exit::Held);
     };
     let results = std::env::temp_dir().join(format!("stillwell-{}", attempt.name));

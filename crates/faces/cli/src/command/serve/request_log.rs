@@ -3,6 +3,7 @@
 use serde_json::json;
 use stillwell_report::document::escape::{self, is_steering};
 use stillwell_serve::{LoggedResult, RequestLog, RequestLogEntry};
+use stillwell_units::human::counted;
 
 use crate::arguments::ServeFormat;
 use crate::paint::Paint;
@@ -24,7 +25,8 @@ pub(super) fn print_dropped(log: &RequestLog) {
     let dropped = log.dropped();
     if dropped > 0 {
         Paint::print_message(&format!(
-            "warning: {dropped} requests are not in the log: they arrived faster than lines were printed"
+            "warning: {} not in the log, because requests arrived faster than lines were printed",
+            counted(dropped, "request is", "requests are")
         ));
     }
 }

@@ -561,7 +561,7 @@ const REFUSED: &[(&str, &str)] = &[
         "cannot be used with",
     ),
     ("http://a/ --connect-over=0s", "a time above zero"),
-    ("http://a/ --connect-over=10s", "make it longer"),
+    ("http://a/ --connect-over=10s", "make the load longer"),
     (
         "http://a/ --no-session-resumption",
         "--no-session-resumption has no effect",

@@ -124,7 +124,7 @@ fn methods_that_cannot_be_called_are_reported_with_what_to_do() {
             "grpc.health.v1.Health/Chek",
             vec![],
             2,
-            "did you mean `Check`?; there are Check, Watch",
+            "did you mean `Check`?; known: Check, Watch",
         ),
         (
             &url,

@@ -80,7 +80,7 @@ const ODD: &[(&str, i32, &str)] = &[
     (
         "https://127.0.0.1:NOBODY/ -n1 --cipher-suite=AES128-SHA",
         2,
-        "`AES128-SHA` is not known",
+        "unknown cipher suite `AES128-SHA`",
     ),
     ("--requests-file=/nowhere -n1", 2, "read /nowhere"),
     (

@@ -265,7 +265,7 @@ fn predicates_end_a_load_well_or_badly() {
     ));
     assert_eq!(unknown.code, 1);
     assert!(
-        unknown.stderr.contains("there is no counter"),
+        unknown.stderr.contains("unknown counter"),
         "{}",
         unknown.stderr
     );

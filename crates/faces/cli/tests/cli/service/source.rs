@@ -347,7 +347,7 @@ fn a_slow_source_is_reported_and_not_taken_for_the_target() {
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         assert_eq!(counter(&output, "benchmark.http_2xx"), has);
         assert_eq!(counter(&output, "source_waits"), 1);
-        let expected = "waited for it 1 times";
+        let expected = "waited for it 1 time,";
         assert!(ended.stderr.contains(expected), "{}", ended.stderr);
         let is_silent = ended.stderr.contains("the request source supplied none");
         assert_eq!(is_silent, has == 0, "{}", ended.stderr);

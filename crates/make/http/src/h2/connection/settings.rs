@@ -57,7 +57,7 @@ impl H2Connection {
         }
         if let Some(connect_protocol) = settings.connect_protocol {
             if self.peer.connect_protocol && !connect_protocol {
-                let what = "settings that take `:protocol` no more";
+                let what = "settings that withdraw `:protocol`";
                 return Err(H2ConnectionError::protocol(what));
             }
             self.peer.connect_protocol = connect_protocol;

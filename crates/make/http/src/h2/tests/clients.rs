@@ -84,7 +84,7 @@ fn requests_end_once_with_any_server() {
         ),
         (
             Wire::server().headers(1, &[(":status", "100")], true),
-            fail("an interim response that ends"),
+            fail("an interim response that ends the stream"),
         ),
         (
             Wire::server().headers(1, &[("server", "x")], true),
@@ -192,7 +192,7 @@ fn the_end_of_the_connection_ends_what_is_under_way() {
         events_of(&mut client, &wire.bytes, &[]),
         ["3 head 200", "1 head 200", "1 end"]
     );
-    let truncated = "failed: the connection ended in the middle";
+    let truncated = "failed: the connection ended with open streams or within a frame";
     assert_eq!(events_of_end(&mut client), ["3 ConnectionLost", truncated]);
     assert_eq!(
         client.request(&get(), BodyLength::None),

@@ -147,7 +147,7 @@ fn a_client_reads_whether_the_server_accepts_protocols() {
 
 #[test]
 fn settings_that_cannot_be_or_are_taken_back_end_a_connection() {
-    let taken_back = "the peer broke the protocol: settings that take `:protocol` no more";
+    let taken_back = "the peer broke the protocol: settings that withdraw `:protocol`";
     for (frames, error) in [
         (&[&[0_u8][..], &[1, 1], &[1]][..], None),
         (&[&[2]], Some("failed to read a frame")),

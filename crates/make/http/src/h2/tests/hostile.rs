@@ -30,7 +30,7 @@ fn clients_refuse_what_servers_may_not_do() {
                 1,
                 &[0; 5],
             ),
-            "the peer broke the protocol: a promise although the settings exclude promises",
+            "the peer broke the protocol: a push promise, although push is disabled",
         ),
         (
             Wire::server().frame(kind::HEADERS, 4, 1, &[0x80]),
@@ -164,7 +164,7 @@ fn floods_are_cut_off() {
         ),
         (
             many(unknown, 10_001, Wire::client()),
-            "frames without meaning",
+            "frames without effect",
         ),
     ] {
         let mut server = Server::new(Limits::default());
