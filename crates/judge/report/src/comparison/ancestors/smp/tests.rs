@@ -55,7 +55,7 @@ fn report(all: Vec<(&str, &str, SmpComparison)>) -> String {
 const QUIET: (bool, bool) = (false, false);
 
 // compat: SMP and soaks | report of 2023 (compare --method smp-2023): figures, columns, order | works
-// compat: SMP and soaks | report of 2023: head and explanation | differs | in our own words: the old sentences are not ours to copy
+// compat: SMP and soaks | report of 2023: head and explanation | differs | in Stillwell's words: the old sentences belong to their authors
 #[test]
 fn head_sentence_and_table_are_those_of_2023_the_largest_gain_first() {
     let (ingress, egress) = ("ingress throughput", "egress throughput");
