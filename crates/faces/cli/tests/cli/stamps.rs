@@ -232,7 +232,9 @@ impl Way {
 }
 
 fn planted(stderr: &str) -> Option<Planted> {
-    let line = stderr.lines().find(|line| line.contains("on purpose"))?;
+    let line = stderr
+        .lines()
+        .find(|line| line.contains("injected faults"))?;
     let numbers = line.split(|c: char| !c.is_ascii_digit());
     let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
     let [dropped, flipped, swapped, duplicated] = <[u64; 4]>::try_from(numbers).unwrap();

@@ -166,7 +166,7 @@ fn tables_of_others_are_held_against_themselves() {
     assert!(
         ended
             .stdout
-            .contains("INVALID all: a test of buffers on disk"),
+            .contains("INVALID all: this is a test of buffers on disk"),
         "{}",
         ended.stdout
     );

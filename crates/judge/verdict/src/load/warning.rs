@@ -238,10 +238,6 @@ impl fmt::Display for LoadWarning {
                 counted(*waits, "time", "times"),
                 percent(*share)
             ),
-            Self::SourceFailed { requests, why } => {
-                let requests = counted(*requests, "request", "requests");
-                write!(f, "request source failed after {requests}: {why}")
-            }
             Self::AllWarmup => f.write_str(
                 "no measurement: the load ended within its warm-up; use a shorter --warmup or more \
                  requests",
@@ -261,6 +257,7 @@ impl fmt::Display for LoadWarning {
             Self::NoRequest { .. }
             | Self::NoAnswer { .. }
             | Self::Malformed { .. }
+            | Self::SourceFailed { .. }
             | Self::RateNotReached { .. } => self.write_failure(f),
         }
     }
@@ -270,6 +267,10 @@ impl LoadWarning {
     /// Writes what was not sent or not answered, and why.
     fn write_failure(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::SourceFailed { requests, why } => {
+                let requests = counted(*requests, "request", "requests");
+                write!(f, "request source failed after {requests}: {why}")
+            }
             Self::RateNotReached {
                 share,
                 is_generator_slow: true,
