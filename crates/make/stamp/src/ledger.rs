@@ -1,5 +1,6 @@
 //! The account of all stamped events: what arrived, how often, in which order.
 
+mod bytes;
 mod few;
 mod figures;
 mod received;
@@ -13,6 +14,8 @@ use crate::search::StampMatch;
 use crate::span::SpanCheck;
 use crate::stamp::{RunMark, STREAM_LIMIT, Stamp, StreamId};
 
+pub use bytes::LedgerReadError;
+use bytes::{LedgerReader, LedgerWriter};
 pub use figures::{Bounds, Loss, Losses, StreamFigures};
 use store::Store;
 use stream::StreamLedger;
@@ -245,6 +248,65 @@ impl Ledger {
             self.relieve();
         }
         Ok(())
+    }
+
+    /// Returns all that it knows in a form for files, for [`Ledger::from_bytes`].
+    ///
+    /// A window takes up to 8 KiB, so it has no more bytes than the ledger has memory.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut to = LedgerWriter::begin();
+        to.number(u64::from(self.expected.run.number()));
+        to.number(self.streams.len() as u64);
+        for stream in &self.expected.streams {
+            to.byte(stream.copies);
+            to.byte(u8::from(stream.late_after.is_some()));
+            to.number(stream.late_after.unwrap_or_default().as_u64());
+        }
+        to.number(self.foreign);
+        to.number(self.broken);
+        for stream in &self.streams {
+            stream.write(&mut to);
+        }
+        to.end()
+    }
+
+    /// Reads what [`Ledger::to_bytes`] returned. Nothing in `bytes` is believed without a check.
+    ///
+    /// # Errors
+    /// If `bytes` are no ledger of a known version, are damaged, or are of a ledger that expects
+    /// something else or has more memory.
+    pub fn from_bytes(bytes: &[u8], expected: Expected) -> Result<Self, LedgerReadError> {
+        let mut from = LedgerReader::begin(bytes)?;
+        let mut ledger = Self::new(expected)?;
+        if !ledger.is_expected(&mut from)? {
+            return Err(LedgerError::Unlike.into());
+        }
+        ledger.foreign = from.count()?;
+        ledger.broken = from.count()?;
+        for stream in &mut ledger.streams {
+            stream.read(&mut from, &mut ledger.store, ledger.limit)?;
+        }
+        from.end()?;
+        Ok(ledger)
+    }
+
+    /// Returns true if what follows was written by a ledger that expects the same.
+    fn is_expected(&self, from: &mut LedgerReader<'_>) -> Result<bool, LedgerReadError> {
+        let run = from.number(u64::MAX)?;
+        let streams = from.number(u64::MAX)?;
+        if run != u64::from(self.expected.run.number()) || streams != self.streams.len() as u64 {
+            return Ok(false);
+        }
+        for stream in &self.expected.streams {
+            let copies = from.byte()?;
+            let is_limited = from.byte()? != 0;
+            let after = Nanos::new(from.number(u64::MAX)?);
+            if copies != stream.copies || is_limited.then_some(after) != stream.late_after {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The figures of one stream whose first `sent` sequence numbers were
