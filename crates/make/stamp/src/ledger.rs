@@ -1,6 +1,7 @@
 //! The account of all stamped events: what arrived, how often, in which order.
 
 mod bytes;
+mod error;
 mod few;
 mod figures;
 mod received;
@@ -14,14 +15,12 @@ use crate::search::StampMatch;
 use crate::span::SpanCheck;
 use crate::stamp::{RunMark, STREAM_LIMIT, Stamp, StreamId};
 
-pub use bytes::LedgerReadError;
 use bytes::{LedgerReader, LedgerWriter};
+use error::COPIES_LIMIT;
+pub use error::{LedgerError, LedgerReadError};
 pub use figures::{Bounds, Loss, Losses, StreamFigures};
 use store::Store;
 use stream::StreamLedger;
-
-/// The most copies of an event that can be declared.
-const COPIES_LIMIT: u8 = 8;
 
 /// Fixed memory of one stream for one copy, rounded up.
 const FIXED_BYTES: u64 = 512;
@@ -51,34 +50,6 @@ pub struct ExpectedStream {
     pub copies: u8,
     /// An event that arrives later than this after its intended time is late.
     pub late_after: Option<Nanos>,
-}
-
-/// A ledger that cannot be made.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum LedgerError {
-    /// No stream, or more than stamps can name.
-    #[error("a ledger has 1 to {STREAM_LIMIT} streams, not {streams}")]
-    Streams {
-        /// The requested number.
-        streams: usize,
-    },
-    /// No copy, or too many.
-    #[error("an event is expected 1 to {COPIES_LIMIT} times, not {copies}")]
-    Copies {
-        /// The requested number.
-        copies: u8,
-    },
-    /// Not even the fixed part would fit.
-    #[error("the ledger of {streams} streams needs {needed} at least")]
-    Memory {
-        /// The number of streams.
-        streams: usize,
-        /// Memory that is enough.
-        needed: ByteSize,
-    },
-    /// Two ledgers that expect something else cannot be one.
-    #[error("the ledgers expect another run, other streams or other copies")]
-    Unlike,
 }
 
 /// The arrival of a stamp.
@@ -271,7 +242,7 @@ impl Ledger {
         to.end()
     }
 
-    /// Reads what [`Ledger::to_bytes`] returned. Nothing in `bytes` is believed without a check.
+    /// Reads what [`Ledger::to_bytes`] returned. Each value is checked before it is used.
     ///
     /// # Errors
     /// If `bytes` are no ledger of a known version, are damaged, or are of a ledger that expects

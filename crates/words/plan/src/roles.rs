@@ -79,7 +79,7 @@ impl RunHosts {
     fn of_sink(&self, index: usize) -> IpAddr {
         let turn = index.checked_rem(self.sinks.len());
         let host = turn.and_then(|turn| self.sinks.get(turn)).copied();
-        host.unwrap_or(IpAddr::from([127, 0, 0, 1]))
+        host.unwrap_or_else(|| IpAddr::from([127, 0, 0, 1]))
     }
 }
 

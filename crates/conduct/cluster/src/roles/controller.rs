@@ -501,7 +501,7 @@ impl FleetRun<'_> {
         };
         // A run that ended early may have no ledger.
         let is_whole = manifests.iter().all(|(_, its)| its.outcome.is_completed());
-        let failure = failure.or(damage.filter(|_| is_whole));
+        let failure = failure.or_else(|| damage.filter(|_| is_whole));
         let failure = failure.map(|(task, why)| {
             let role = u16::try_from(task)
                 .ok()

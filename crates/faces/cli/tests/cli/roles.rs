@@ -22,10 +22,10 @@ def address(text):
 
 sinks = [socket.create_connection(address(text)) for text in sys.argv[2:]]
 lock = threading.Lock()
-events = dropped = doubled = 0
+events = dropped = copied = 0
 
 def take(connection):
-    global events, dropped, doubled
+    global events, dropped, copied
     for line in connection.makefile("rb"):
         if not line.endswith(b"\n"):
             return
@@ -36,11 +36,11 @@ def take(connection):
                 continue
             sinks[events % 2].sendall(line)
             if events % 7 == 0:
-                doubled += 1
+                copied += 1
                 sinks[1 - events % 2].sendall(line)
 
 def end(*_):
-    print(f"on purpose {dropped} dropped, twice {doubled}", file=sys.stderr, flush=True)
+    print(f"on purpose {dropped} dropped, twice {copied}", file=sys.stderr, flush=True)
     os._exit(0)
 
 signal.signal(signal.SIGTERM, end)
@@ -293,18 +293,18 @@ fn events_of_two_machines_with_sinks_are_counted_as_on_one() {
     let ended = pipeline.on_tasks(2, 2, clock).finish(LONG * 2);
     assert_eq!(ended.code, 0, "{}\n{}", ended.stderr, ended.stdout);
     let ledger = ledger(&pipeline);
-    let (dropped, doubled) = (dropped(&pipeline), said(&pipeline, "twice "));
+    let (dropped, duplicated) = (dropped(&pipeline), said(&pipeline, "twice "));
     let exactly = |name: &str| {
         assert_eq!(ledger[name]["least"], ledger[name]["most"], "{ledger}");
         number(&ledger[name]["least"])
     };
     let sent = number(&ledger["sent"]);
-    assert!(dropped > 0 && doubled > 0 && sent > 1_000, "{ledger}");
+    assert!(dropped > 0 && duplicated > 0 && sent > 1_000, "{ledger}");
     assert_eq!(exactly("lost"), dropped, "{ledger}");
-    assert_eq!(exactly("duplicated"), doubled, "{ledger}");
+    assert_eq!(exactly("duplicated"), duplicated, "{ledger}");
     assert_eq!(exactly("received"), sent - dropped, "{ledger}");
     assert_eq!(exactly("unsent"), 0, "{ledger}");
-    assert_eq!(number(&ledger["arrivals"]), sent - dropped + doubled);
+    assert_eq!(number(&ledger["arrivals"]), sent - dropped + duplicated);
     let manifest = read(&pipeline.path("results/manifest.json"));
     let whole = &manifest["ledger"];
     assert_eq!(
@@ -313,7 +313,7 @@ fn events_of_two_machines_with_sinks_are_counted_as_on_one() {
     );
     let divided = serde_json::json!({
         "machines": 2,
-        "arrived_again": {"least": doubled, "most": doubled},
+        "arrived_again": {"least": duplicated, "most": duplicated},
     });
     assert_eq!(whole["divided"], divided, "{whole}");
     let tasks = manifest["machines"]["tasks"].as_array().unwrap();

@@ -6,49 +6,14 @@
 
 use stillwell_units::as_usize;
 
-use super::LedgerError;
+use super::error::{LedgerReadError, VERSION};
 
 /// The first bytes.
 const MARK: &[u8; 8] = b"stwledgr";
 
-/// The byte after them.
-const VERSION: u8 = 1;
-
 /// Largest sum of all counts of a ledger: 256 for each sequence number of 16 streams, and so much
 /// below 2⁶⁴ that those of thousands of ledgers can be added.
 const COUNTS_MAX: u64 = 1 << 48;
-
-/// Bytes that are no ledger.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum LedgerReadError {
-    /// They begin with something else.
-    #[error("it does not begin as a delivery ledger does")]
-    NoLedger,
-    /// They are of another version.
-    #[error("it is a delivery ledger of version {version}, and version {VERSION} was expected")]
-    Version {
-        /// Its version.
-        version: u8,
-    },
-    /// They are not what was written.
-    #[error("the delivery ledger is damaged: {what}")]
-    Damaged {
-        /// What is wrong.
-        what: &'static str,
-    },
-    /// They need more memory than the ledger has.
-    #[error("the delivery ledger needs more memory than it may have")]
-    Memory,
-    /// The ledger to read into cannot be made, or expects something else.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
-impl LedgerReadError {
-    pub(super) const fn damaged(what: &'static str) -> Self {
-        Self::Damaged { what }
-    }
-}
 
 /// Writes a ledger.
 #[derive(Debug)]
@@ -109,17 +74,17 @@ impl<'a> LedgerReader<'a> {
     /// Checks mark, version and checksum.
     pub(super) fn begin(bytes: &'a [u8]) -> Result<Self, LedgerReadError> {
         let after = bytes.strip_prefix(MARK).ok_or(LedgerReadError::NoLedger)?;
-        let cut = LedgerReadError::damaged("its end is missing");
-        let version = *after.first().ok_or(cut.clone())?;
+        let cut = || LedgerReadError::damaged("its end is missing");
+        let version = *after.first().ok_or_else(cut)?;
         if version != VERSION {
             return Err(LedgerReadError::Version { version });
         }
-        let (content, sum) = bytes.split_last_chunk().ok_or(cut.clone())?;
+        let (content, sum) = bytes.split_last_chunk().ok_or_else(cut)?;
         if checksum(content) != u64::from_le_bytes(*sum) {
             return Err(LedgerReadError::damaged("its checksum is wrong"));
         }
         Ok(Self {
-            rest: content.get(MARK.len() + 1..).ok_or(cut)?,
+            rest: content.get(MARK.len() + 1..).ok_or_else(cut)?,
             counted: 0,
         })
     }

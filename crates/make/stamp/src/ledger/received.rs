@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::bytes::{LedgerReadError, LedgerReader, LedgerWriter};
+use super::bytes::{LedgerReader, LedgerWriter};
+use super::error::LedgerReadError;
 use super::figures::Bounds;
 use super::store::{Store, Words};
 use super::window::{Entry, WINDOW, Window};

@@ -1,6 +1,7 @@
 //! The account of one stream.
 
-use super::bytes::{LedgerReadError, LedgerReader, LedgerWriter};
+use super::bytes::{LedgerReader, LedgerWriter};
+use super::error::LedgerReadError;
 use super::figures::{Bounds, Losses, StreamFigures, Walk};
 use super::received::Received;
 use super::store::{Store, Words};

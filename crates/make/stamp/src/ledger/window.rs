@@ -6,7 +6,8 @@
 //! counts. A run of hours keeps one of them for every 65,536 events, so they are
 //! small.
 
-use super::bytes::{LedgerReadError, LedgerReader, LedgerWriter};
+use super::bytes::{LedgerReader, LedgerWriter};
+use super::error::LedgerReadError;
 use super::few::Few;
 use super::store::{Store, Words};
 use stillwell_units::count;

@@ -2,7 +2,7 @@
 
 use proptest::sample::Index;
 
-use super::super::bytes::{LedgerReadError, LedgerWriter};
+use super::super::bytes::LedgerWriter;
 use super::*;
 
 /// Bytes before the content: mark and version.
@@ -70,10 +70,10 @@ proptest! {
         copies in 1_u8..4,
     ) {
         let mut parts = vec![ledger(copies); machines];
-        let (mut one, mut whole) = (ledger(copies), ledger(copies));
+        let (mut single, mut whole) = (ledger(copies), ledger(copies));
         for (sequence, place) in arrivals.iter().zip(places.iter().cycle()) {
             enter_odd(&mut parts[place.index(machines)], *sequence);
-            enter_odd(&mut one, *sequence);
+            enter_odd(&mut single, *sequence);
         }
         let (mut reordered, mut late, mut displacement) = (0, 0, 0);
         for part in &parts {
@@ -91,9 +91,9 @@ proptest! {
         // There is no order between machines: each counts what it saw.
         prop_assert_eq!((together.reordered, together.displacement_max), (reordered, displacement));
         prop_assert_eq!(together.late, late);
-        prop_assert_eq!(without_order(together), without_order(figures(&one, Some(sent))));
+        prop_assert_eq!(without_order(together), without_order(figures(&single, Some(sent))));
         let ranges = |ledger: &Ledger| ledger.losses(stream(), Some(sent), usize::MAX);
-        prop_assert_eq!(ranges(&whole), ranges(&one));
+        prop_assert_eq!(ranges(&whole), ranges(&single));
     }
 
     #[test]
@@ -205,16 +205,16 @@ fn bytes_are_few() {
 fn other_ledgers_are_refused_by_name() {
     let bytes = ledger(1).to_bytes();
     let refused = |bytes: &[u8], like: &Ledger| read(bytes, like).unwrap_err();
-    let one = ledger(1);
-    assert_eq!(refused(b"PAR1", &one), LedgerReadError::NoLedger);
+    let like = ledger(1);
+    assert_eq!(refused(b"PAR1", &like), LedgerReadError::NoLedger);
     assert_eq!(
-        refused(b"stwledgr", &one).to_string(),
+        refused(b"stwledgr", &like).to_string(),
         "the delivery ledger is damaged: its end is missing"
     );
     let mut later = bytes.clone();
     later[HEAD - 1] = 2;
     assert_eq!(
-        refused(&later, &one),
+        refused(&later, &like),
         LedgerReadError::Version { version: 2 }
     );
     let unlike = LedgerReadError::Ledger(LedgerError::Unlike);
