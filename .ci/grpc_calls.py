@@ -296,11 +296,11 @@ def check_payload(caller, url):
 def check_mistakes(caller, url, silent):
     single = ["-n", "1", "-c", "1"]
     for method, words, target, expected in [
-        ("Unray", [], url, "did you mean `Unary`?; there are Unary, Collect, Repeat, Exchange"),
+        ("Unray", [], url, "did you mean `Unary`?; known: Unary, Collect, Repeat, Exchange"),
         ("Unary", ["--grpc-json", '{"nmae": "a"}'], url, "field `nmae`"),
         ("Unary", ["--grpc-json", '{"detail": {"levels": ["TOP"]}}'], url, "field `detail.levels`"),
         ("Unary", ["--grpc-text", "status: high"], url, "stillwell.ci.Request"),
-        ("Unary", ["--body", "payload"], url, "it does not fit stillwell.ci.Request"),
+        ("Unary", ["--body", "payload"], url, "it does not match stillwell.ci.Request"),
         ("Unary", ["--grpc-messages", "2"], url, "takes one message"),
         ("Unary", [], silent, "give --grpc-descriptors FILE"),
         ("Unary", ["--grpc-descriptors", __file__], url, "it is not a descriptor set"),

@@ -42,7 +42,7 @@ fn main() -> anyhow::Result<()> {
         let mut sides = [
             Side {
                 name: "stillwell serve",
-                turn: Box::new(|| own_turn(question, client)),
+                turn: Box::new(|| stillwell_turn(question, client)),
             },
             Side {
                 name: "nginx",
@@ -69,7 +69,7 @@ fn nginx_turn(question: &Question, client: Peer) -> anyhow::Result<Figure> {
     })
 }
 
-fn own_turn(question: &Question, client: Peer) -> anyhow::Result<Figure> {
+fn stillwell_turn(question: &Question, client: Peer) -> anyhow::Result<Figure> {
     let mut scope = Scope::new(&Token::new());
     let server = stillwell_serve::bind_server(&plan(question))?;
     let address = server.addresses().first().context("it has an address")?;

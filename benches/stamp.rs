@@ -133,11 +133,11 @@ impl Events {
         }
     }
 
-    fn write(&mut self, name: &str, anew: bool) -> anyhow::Result<()> {
+    fn write(&mut self, name: &str, hashes_again: bool) -> anyhow::Result<()> {
         let mut rounds = Vec::new();
         for _ in 0..ROUNDS {
             let before = clock::thread_cpu();
-            if anew {
+            if hashes_again {
                 self.stamp(|_, behind| Span::of(behind), 0);
             } else {
                 self.stamp(|span, _| *span, 0);

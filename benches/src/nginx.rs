@@ -89,10 +89,10 @@ impl Nginx {
 impl Drop for Nginx {
     fn drop(&mut self) {
         // Its worker ends with it on this signal, so its folder is no longer in use.
-        let ask = Command::new("kill")
+        let kill = Command::new("kill")
             .arg(self.process.id().to_string())
             .status();
-        if ask.is_ok() {
+        if kill.is_ok() {
             drop(self.process.wait());
         }
         drop(std::fs::remove_dir_all(&self.folder));

@@ -16,13 +16,13 @@ use stillwell_http::h2::{
 /// Events, with the parts of each body put together.
 #[derive(Debug, Default, PartialEq)]
 struct H2Events {
-    said: Vec<String>,
+    events: Vec<String>,
     bodies: BTreeMap<u32, Vec<u8>>,
 }
 
 impl H2Events {
-    fn say(&mut self, what: &impl Debug) {
-        self.said.push(format!("{what:?}"));
+    fn record(&mut self, what: &impl Debug) {
+        self.events.push(format!("{what:?}"));
     }
 
     fn part(&mut self, stream: u32, bytes: &[u8]) {
@@ -35,7 +35,7 @@ impl H2Events {
     /// Nothing more arrives on `stream`.
     fn end(&mut self, stream: u32, what: &impl Debug) {
         let body = self.bodies.remove(&stream);
-        self.say(&(stream, what, body));
+        self.record(&(stream, what, body));
     }
 }
 
@@ -71,7 +71,7 @@ pub fn h2_frames(bytes: &[u8]) {
             let (taken, frame) = match reader.advance(input) {
                 Ok(step) => step,
                 Err(error) => {
-                    events.say(&error);
+                    events.record(&error);
                     return None;
                 }
             };
@@ -89,9 +89,9 @@ pub fn h2_frames(bytes: &[u8]) {
                     }
                 }
                 Some(Frame::Headers { .. } | Frame::PushPromise { .. }) => {
-                    events.say(&(frame, reader.block()));
+                    events.record(&(frame, reader.block()));
                 }
-                Some(frame) => events.say(frame),
+                Some(frame) => events.record(frame),
                 None => {}
             }
             Some((taken, frame.is_some()))
@@ -133,14 +133,14 @@ pub fn h2_client(bytes: &[u8]) {
                         *ended += 1;
                     }
                     Some(ClientEvent::Room { stream }) => room = Some(stream),
-                    Some(event) => events.say(&event),
+                    Some(event) => events.record(&event),
                     None => {}
                 }
                 Some((taken, event.is_some()))
             }
             Err(error) => {
                 assert_eq!(*ended, REQUESTS, "a request that never ends");
-                events.say(&(error, digest(client.output())));
+                events.record(&(error, digest(client.output())));
                 None
             }
         };
@@ -172,14 +172,14 @@ pub fn h2_server(bytes: &[u8]) {
                         whole = Some(stream);
                     }
                     Some(ServerEvent::Room { stream }) => room = Some(stream),
-                    Some(event) => events.say(&event),
+                    Some(event) => events.record(&event),
                     None => {}
                 }
                 Some((taken, event.is_some()))
             }
             Err(error) => {
                 assert_eq!(server.open_streams(), 0, "a request that never ends");
-                events.say(&(error, digest(server.output())));
+                events.record(&(error, digest(server.output())));
                 None
             }
         };
@@ -207,12 +207,12 @@ pub fn grpc_messages(bytes: &[u8]) {
             let (taken, message) = match reader.advance(input) {
                 Ok(step) => step,
                 Err(error) => {
-                    events.say(&error);
+                    events.record(&error);
                     return None;
                 }
             };
             if let Some(message) = message {
-                events.say(&message);
+                events.record(&message);
             }
             Some((taken, message.is_some()))
         },
@@ -242,7 +242,7 @@ pub fn capsules(bytes: &[u8]) {
         let (taken, payload) = match reader.advance(input) {
             Ok(step) => step,
             Err(error) => {
-                events.say(&error);
+                events.record(&error);
                 return None;
             }
         };
@@ -251,7 +251,7 @@ pub fn capsules(bytes: &[u8]) {
             let (mut again, mut capsule) = (CapsuleReader::new(), Vec::new());
             write_datagram(payload, &mut capsule);
             assert_eq!(again.advance(&capsule), Ok((capsule.len(), Some(payload))));
-            events.say(&payload);
+            events.record(&payload);
         }
         Some((taken, payload.is_some()))
     });

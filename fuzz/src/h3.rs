@@ -34,24 +34,24 @@ pub fn h3_client(bytes: &[u8]) {
     let parsed = |cut: usize| {
         let mut http = H3Connection::client(SECTION_BYTES_MAX);
         let mut reader = H3MessageReader::response(false);
-        let (mut said, mut body) = (Vec::new(), Vec::new());
+        let (mut events, mut body) = (Vec::new(), Vec::new());
         for part in bytes.chunks(cut) {
             let mut read = 0;
             loop {
                 let (taken, event) = match http.read_response(&mut reader, &part[read..]) {
                     Ok(step) => step,
-                    Err(error) => return (said, format!("{error:?}"), body),
+                    Err(error) => return (events, format!("{error:?}"), body),
                 };
                 read += taken;
                 match event {
                     None => break,
                     Some(H3ResponseEvent::Body(part)) => body.extend_from_slice(part),
-                    Some(event) => said.push(format!("{event:?}")),
+                    Some(event) => events.push(format!("{event:?}")),
                 }
             }
             assert_eq!(read, part.len());
         }
-        (said, format!("{:?}", reader.finish()), body)
+        (events, format!("{:?}", reader.finish()), body)
     };
     let whole = parsed(bytes.len().max(1));
     let parts = parsed(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);
@@ -66,23 +66,23 @@ pub fn h3_server(bytes: &[u8]) {
     let parsed = |cut: usize| {
         let mut http = H3Connection::server(SECTION_BYTES_MAX);
         let mut reader = H3MessageReader::request();
-        let (mut said, mut body) = (Vec::new(), Vec::new());
+        let (mut events, mut body) = (Vec::new(), Vec::new());
         for part in bytes.chunks(cut) {
             let mut read = 0;
             loop {
                 let (taken, event) = match http.read_request(&mut reader, &part[read..]) {
                     Ok(step) => step,
-                    Err(error) => return (said, format!("{error:?}"), body),
+                    Err(error) => return (events, format!("{error:?}"), body),
                 };
                 read += taken;
                 match event {
                     None => break,
                     Some(H3RequestEvent::Body(part)) => body.extend_from_slice(part),
-                    Some(event) => said.push(format!("{event:?}")),
+                    Some(event) => events.push(format!("{event:?}")),
                 }
             }
         }
-        (said, format!("{:?}", reader.finish()), body)
+        (events, format!("{:?}", reader.finish()), body)
     };
     let whole = parsed(bytes.len().max(1));
     let parts = parsed(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);

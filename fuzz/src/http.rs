@@ -5,22 +5,22 @@ use stillwell_http::{H1RequestEvent, H1ResponseEvent, RequestParser, ResponsePar
 /// Events of a parser, with the parts of each body put together.
 #[derive(Debug, Default, PartialEq)]
 struct HttpEvents {
-    said: Vec<String>,
+    events: Vec<String>,
     body: Vec<u8>,
 }
 
 impl HttpEvents {
     fn head(&mut self, head: &impl std::fmt::Debug) {
-        self.say(format!("{head:?}"));
+        self.record(format!("{head:?}"));
     }
 
     fn end(&mut self) {
         let body = std::mem::take(&mut self.body);
-        self.say(format!("end after {body:?}"));
+        self.record(format!("end after {body:?}"));
     }
 
-    fn say(&mut self, what: String) {
-        self.said.push(what);
+    fn record(&mut self, what: String) {
+        self.events.push(what);
     }
 }
 
@@ -41,7 +41,7 @@ pub fn http_request(bytes: &[u8]) {
     };
     same_however_cut(bytes, RequestParser::new, step, |parser, events| {
         let ended = format!("{:?}", parser.finish());
-        events.say(ended);
+        events.record(ended);
     });
 }
 
@@ -59,7 +59,7 @@ pub fn http_response(bytes: &[u8]) {
     };
     same_however_cut(bytes, ResponseParser::new, step, |parser, events| {
         let ended = format!("{:?}", parser.finish());
-        events.say(ended);
+        events.record(ended);
     });
 }
 
@@ -102,7 +102,7 @@ fn parse<P>(
                     }
                 }
                 Err(error) => {
-                    events.say(error);
+                    events.record(error);
                     return events;
                 }
             }

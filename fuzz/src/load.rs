@@ -9,7 +9,7 @@ mod request;
 use std::hint::black_box;
 
 use answer::{AnswerBody, HeadMemo, ResponseReader, ResponseSummary};
-use request::Wishes;
+use request::RequestedResponse;
 use stillwell_http::ParseError;
 use stillwell_plan::serve::{
     DelayExpression, Expression, ExpressionInputs, FaultExpression, ResponseOptions,
@@ -116,11 +116,11 @@ pub fn response_options(bytes: &[u8]) {
         // What was read means the same once more.
         assert_eq!(base.merged(options), merged);
     }
-    wishes(bytes);
+    requested_response(bytes);
 }
 
 /// One line for each of the headers that say how to answer, in turn.
-fn wishes(bytes: &[u8]) {
+fn requested_response(bytes: &[u8]) {
     let known = stillwell_nighthawk::envoy::headers();
     let names = [&known.options, &known.delay].map(|name| name.as_deref().unwrap_or("").as_bytes());
     let lines = bytes.split(|byte| *byte == b'\n').take(8);
@@ -128,16 +128,16 @@ fn wishes(bytes: &[u8]) {
     assert!(
         headers
             .iter()
-            .all(|(name, value)| request::is_wish(&known, name, value))
+            .all(|(name, value)| request::defines_response(&known, name, value))
     );
-    let wishes = Wishes::of(&known, &headers, true);
-    let header = wishes
+    let requested_response = RequestedResponse::of(&known, &headers, true);
+    let header = requested_response
         .options
         .and_then(|options| options.echo_request_headers);
-    assert_eq!(wishes.echo.is_some(), header.unwrap_or(true));
+    assert_eq!(requested_response.echo.is_some(), header.unwrap_or(true));
     // Of several configurations none is taken without a word.
-    assert!(headers.len() < 3 || wishes.misunderstood.is_some());
-    black_box(wishes.delay);
+    assert!(headers.len() < 3 || requested_response.misunderstood.is_some());
+    black_box(requested_response.delay);
 }
 
 /// A text is an expression or an error that can be shown; what it gives is a

@@ -265,15 +265,15 @@ mod tests {
         let table = correctness(&report).unwrap();
         let page = "before\n<!-- correctness: begin -->\nold\n<!-- correctness: end -->\nafter\n";
         let page = replaced(page, "correctness", &table).unwrap();
-        let wanted = "before\n<!-- correctness: begin -->\n\n\
+        let expected = "before\n<!-- correctness: begin -->\n\n\
              | | requested | ash | birch |\n| --- | --- | --- | --- |\n\
              | `one` | exactly_once | **fail**, at_most_once (3 lost of 100) | pass, exactly_once |\n\
              | `two` | exactly_once | unknown, lost and duplicated | - |\n\n\
              * ash: 1.2\n* host: cpu a fast one\n* left out: elm: not here\n\
              <!-- correctness: end -->\nafter\n";
-        assert_eq!(page, wanted);
+        assert_eq!(page, expected);
         // Written once more it is the same.
-        assert_eq!(replaced(&page, "correctness", &table).unwrap(), wanted);
+        assert_eq!(replaced(&page, "correctness", &table).unwrap(), expected);
         assert!(replaced("no marks", "correctness", &table).is_err());
     }
 }

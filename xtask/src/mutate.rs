@@ -54,14 +54,14 @@ pub(crate) fn run(corpus: &Path, program: &Path, count: usize) -> anyhow::Result
     );
     let mut summary = String::new();
     for kind in MistakeKind::ALL {
-        let those = attempts
+        let matching = attempts
             .iter()
             .filter(|attempt| attempt.mutation.kind == kind);
         writeln!(
             summary,
             "{}: {} reported at their lines",
             kind.name(),
-            those.count()
+            matching.count()
         )?;
     }
     Ok(summary)

@@ -82,7 +82,7 @@ mod tests {
     use super::keys;
 
     #[test]
-    fn keys_know_their_place_and_what_is_below_them() {
+    fn keys_have_their_place_and_what_is_below_them() {
         let text = "generator:\n  - http:\n      seed:\n        [\n          2\n        ]\n\n      \
                     uri: \"a:1\" # why\n# none: 1\nerratic: true\n";
         let shown: Vec<_> = keys(text)

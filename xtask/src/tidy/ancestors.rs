@@ -53,7 +53,7 @@ fn named_lines(text: &str) -> Vec<(usize, &'static str)> {
 fn without(line: &str, comment: &str) -> String {
     let mut comment = comment.chars();
     let kept = line.chars().map(|char| match comment.next() {
-        Some(said) if said != ' ' => ' ',
+        Some(removed) if removed != ' ' => ' ',
         _ => char,
     });
     kept.collect()

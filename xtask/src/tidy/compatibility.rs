@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_say_nothing_are_problems() {
+    fn marks_without_content_are_problems() {
         for mark in [
             "tool | --a",
             "tool | --a | not",

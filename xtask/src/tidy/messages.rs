@@ -8,8 +8,11 @@ use super::scan::scan;
 /// A literal with fewer words is a name or a key.
 const WORDS_MIN: usize = 3;
 
-/// Files whose doc comments are help texts of options and commands.
-const HELP: &str = "crates/faces/cli/src/arguments";
+/// Files whose doc comments are texts: help of options and commands, explanations of codes.
+const DOCUMENTED: [&str; 2] = [
+    "crates/faces/cli/src/arguments",
+    "crates/words/text/src/code.rs",
+];
 
 /// Texts of other tools, with the words of those tools.
 const COPIED: [&str; 3] = [
@@ -59,7 +62,9 @@ fn texts(source: &SourceFile) -> Vec<(usize, String)> {
         return Vec::new();
     }
     let scanned = scan(&source.text);
-    let has_help = source.path.starts_with(HELP);
+    let has_help = DOCUMENTED
+        .iter()
+        .any(|start| source.path.starts_with(start));
     let mut texts = Vec::new();
     for (index, literals) in scanned.literals.iter().enumerate() {
         if scanned.in_tests[index] {
@@ -200,6 +205,11 @@ mod tests {
                 "help",
                 "crates/faces/cli/src/arguments/load.rs",
                 "Length of the load",
+            ),
+            (
+                "an explanation",
+                "crates/words/text/src/code.rs",
+                "A required key is missing.",
             ),
             (
                 "a report text",

@@ -168,10 +168,10 @@ fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingFi
         observer.inspector = read_inspector(reader, node);
     }
     if let Some(node) = map.take("experiment_duration") {
-        say_duration(reader, node);
+        remark_duration(reader, node);
     }
     if let Some(node) = map.take("target") {
-        say_target(reader, node);
+        remark_target(reader, node);
     }
     let first_seed = generators.first().map(|generator| generator.value.seed);
     Some(LadingFile {
@@ -183,7 +183,7 @@ fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingFi
 }
 
 /// Reports the length of a run, which files had until 2022.
-fn say_duration(reader: &Reader, node: &Node) {
+fn remark_duration(reader: &Reader, node: &Node) {
     if let Some(seconds) = reader.whole(node, 1, u32::MAX) {
         let message = "`experiment_duration` has no effect: the command line sets the length";
         let warning = reader.warning(code::NO_EFFECT, node.span, message);
@@ -194,7 +194,7 @@ fn say_duration(reader: &Reader, node: &Node) {
 }
 
 /// Reports the target, which files had until 2022.
-fn say_target(reader: &Reader, node: &Node) {
+fn remark_target(reader: &Reader, node: &Node) {
     let accepted = [
         "command",
         "arguments",

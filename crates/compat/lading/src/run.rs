@@ -68,11 +68,11 @@ pub(crate) fn load_lading_from(
         .into_iter()
         .filter_map(|(source, named)| Part::read(source, named, has_subject, &mut diagnostics))
         .collect();
-    let wants_smaps = parts.iter().all(Part::wants_smaps);
+    let enables_smaps = parts.iter().all(Part::enables_smaps);
     let run = join(parts, &mut diagnostics).map(|(run_plan, telemetry)| {
         let mut plan = run_of(run_plan, no_target());
         plan.observer.kernel = KernelSeries {
-            smaps: wants_smaps,
+            smaps: enables_smaps,
             ..KernelSeries::USUAL
         };
         apply_to_run(
@@ -118,10 +118,10 @@ impl Part {
 
 impl Part {
     /// Default of `smaps`.
-    fn wants_smaps(&self) -> bool {
+    fn enables_smaps(&self) -> bool {
         let observer = self.root.as_ref().and_then(|root| root.entry("observer"));
-        let is_said = observer.is_some_and(|node| node.entry("enable_smaps").is_some());
-        !is_said || self.run_plan.observer.kernel.smaps
+        let is_configured = observer.is_some_and(|node| node.entry("enable_smaps").is_some());
+        !is_configured || self.run_plan.observer.kernel.smaps
     }
 }
 
@@ -219,7 +219,10 @@ fn join(
                 .iter()
                 .map(|sink| listening_place(&sink.protocol));
             if places.any(|used| used == place) {
-                let message = format!("{from}: its sink `{}` listens where another does", sink.id);
+                let message = format!(
+                    "{from}: sink `{}` listens on an address that another sink already uses",
+                    sink.id
+                );
                 diagnostics.push(Diagnostic::error(code::SAME_ADDRESS, message));
             }
             run_plan.sinks.push(sink);
@@ -261,7 +264,7 @@ fn check_name(
         return;
     }
     if is_given(root, key, id) {
-        let message = format!("{from}: a {key} of another file is called `{id}`, too");
+        let message = format!("{from}: the id `{id}` is already used by a {key} of another file");
         diagnostics.push(Diagnostic::error(code::SAME_NAME, message));
         return;
     }

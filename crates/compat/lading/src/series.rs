@@ -37,11 +37,11 @@ pub const CPU_MILLICORES: [(&str, &str); 3] = [
 #[must_use]
 pub fn lading_series(sample: &Sample) -> (SeriesName, Labels) {
     let labels = &sample.labels;
-    let speaks = labels.value(COMPONENT_NAME).unwrap_or_default();
+    let component_name = labels.value(COMPONENT_NAME).unwrap_or_default();
     match labels.value(COMPONENT) {
-        Some("generator") => generator_series(sample, speaks),
+        Some("generator") => generator_series(sample, component_name),
         Some("sink") => {
-            let name = sink_name(sample.name.as_str(), speaks);
+            let name = sink_name(sample.name.as_str(), component_name);
             (
                 named(sample, name),
                 labels.clone().with(COMPONENT, "blackhole"),
@@ -85,9 +85,12 @@ fn named(sample: &Sample, name: Option<&'static str>) -> SeriesName {
 }
 
 /// lading counts requests if there are responses, otherwise packets.
-fn generator_series(sample: &Sample, speaks: &str) -> (SeriesName, Labels) {
+fn generator_series(sample: &Sample, component_name: &str) -> (SeriesName, Labels) {
     let labels = sample.labels.clone();
-    let is_stream = matches!(speaks, "tcp" | "udp" | "unix_stream" | "unix_datagram");
+    let is_stream = matches!(
+        component_name,
+        "tcp" | "udp" | "unix_stream" | "unix_datagram"
+    );
     if sample.name.as_str() == metric::REQUESTS_SENT.name && is_stream {
         return (named(sample, Some("packets_sent")), labels);
     }
@@ -102,7 +105,7 @@ fn generator_series(sample: &Sample, speaks: &str) -> (SeriesName, Labels) {
         .filter(|(key, _)| *key != "outcome")
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
-    if speaks == "tcp_rr" && outcome == Outcome::Ok.name() {
+    if component_name == "tcp_rr" && outcome == Outcome::Ok.name() {
         return (named(sample, Some("responses_received")), labels);
     }
     if let Some(status) = status_of(&outcome) {
@@ -110,7 +113,7 @@ fn generator_series(sample: &Sample, speaks: &str) -> (SeriesName, Labels) {
         return (named(sample, Some("request_ok")), labels);
     }
     let is_of_start = outcome.starts_with("connect") || outcome.starts_with("handshake");
-    let name = match (speaks, is_of_start) {
+    let name = match (component_name, is_of_start) {
         ("file_gen" | "passthru_file", true) => "file_open_failure",
         ("file_gen" | "passthru_file", false) => "file_write_failure",
         ("tcp_rr", true) => "connections_failed",
@@ -137,7 +140,7 @@ fn status_of(outcome: &str) -> Option<&'static str> {
     })
 }
 
-fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
+fn sink_name(name: &str, component_name: &str) -> Option<&'static str> {
     // Each service has its own terms for received data.
     let terms = [
         ("otlp", metric::EVENTS_RECEIVED, "data_points_received"),
@@ -187,7 +190,7 @@ fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
     ];
     let mut names = terms
         .into_iter()
-        .filter(|(speaker, metric, _)| *speaker == speaks && metric.name == name);
+        .filter(|(speaker, metric, _)| *speaker == component_name && metric.name == name);
     names.next().map(|(_, _, name)| name).or_else(|| {
         if name == metric::CONNECTIONS_ACCEPTED.name {
             Some("connection_accepted")
@@ -232,8 +235,8 @@ mod tests {
 
     /// Fails unless each metric of a part has this name.
     fn assert_names(component: &str, names: &[(Metric, &str, &str)]) {
-        for (metric, speaks, name) in names {
-            let labels = [("component", component), ("component_name", speaks)];
+        for (metric, component_name, name) in names {
+            let labels = [("component", component), ("component_name", component_name)];
             let (actual, labels) = series(*metric, &labels);
             assert_eq!(actual, *name);
             let component = labels.iter().find(|(key, _)| key == "component");
@@ -317,7 +320,7 @@ mod tests {
     // compat: lading, series | data_points_received | works
     #[test]
     fn services_have_words_of_their_own_for_what_they_take() {
-        for (metric, speaks, name) in [
+        for (metric, component_name, name) in [
             (
                 metric::CONNECTIONS_ACCEPTED,
                 "tcp_rr",
@@ -357,8 +360,8 @@ mod tests {
                 "batches_received",
             ),
         ] {
-            let labels = [("component", "sink"), ("component_name", speaks)];
-            assert_eq!(series(metric, &labels).0, name, "{speaks}");
+            let labels = [("component", "sink"), ("component_name", component_name)];
+            assert_eq!(series(metric, &labels).0, name, "{component_name}");
         }
     }
 
@@ -367,7 +370,7 @@ mod tests {
     // compat: lading, series | responses_received, connections_failed, connections_accepted | works
     #[test]
     fn what_goes_wrong_with_files_and_round_trips_has_names_of_its_own() {
-        for (speaks, outcome, name) in [
+        for (component_name, outcome, name) in [
             ("file_gen", Outcome::ConnectFailed, "file_open_failure"),
             ("passthru_file", Outcome::SendFailed, "file_write_failure"),
             ("tcp_rr", Outcome::ConnectFailed, "connections_failed"),
@@ -379,10 +382,14 @@ mod tests {
         ] {
             let labels = [
                 ("component", "generator"),
-                ("component_name", speaks),
+                ("component_name", component_name),
                 ("outcome", outcome.name()),
             ];
-            assert_eq!(series(metric::OUTCOMES, &labels).0, name, "{speaks}");
+            assert_eq!(
+                series(metric::OUTCOMES, &labels).0,
+                name,
+                "{component_name}"
+            );
         }
     }
 

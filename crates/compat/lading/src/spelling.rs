@@ -206,8 +206,13 @@ impl Linter<'_> {
         let key = entry.key.text.as_str();
         if let Some((_, today)) = RENAMED.iter().find(|(old, _)| *old == key) {
             let edit = Edit::new(entry.key.span, *today);
-            let message = format!("`{key}` is called `{today}` today");
-            self.report(entry.key.span, message, "an earlier name", Some(vec![edit]));
+            let message = format!("`{key}` was renamed to `{today}`");
+            self.report(
+                entry.key.span,
+                message,
+                "an outdated name",
+                Some(vec![edit]),
+            );
         }
     }
 
@@ -262,11 +267,11 @@ impl Linter<'_> {
             && let Some(today) = today_name(text)
         {
             let edit = Edit::new(entry.value.span, today);
-            let message = format!("`{text}` is called `{today}` today");
+            let message = format!("`{text}` was renamed to `{today}`");
             self.report(
                 entry.value.span,
                 message,
-                "a name of 2022",
+                "the name in 2022",
                 Some(vec![edit]),
             );
         }
@@ -309,7 +314,7 @@ impl Linter<'_> {
                     let span = entry.value.span;
                     let written = &self.source.text()[span.start..span.end];
                     let edit = Edit::new(span, written.replace("lost_bytes", "missed_bytes"));
-                    let message = "`lost_bytes` is called `missed_bytes` today".to_owned();
+                    let message = "`lost_bytes` was renamed to `missed_bytes`".to_owned();
                     self.report(span, message, "since lading 0.31", Some(vec![edit]));
                 }
                 _ => self.renamed_series(&entry.value),

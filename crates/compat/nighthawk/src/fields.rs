@@ -161,7 +161,7 @@ impl Fields {
     pub(super) fn one_of<T: Enumeration>(&mut self, name: &str) -> Result<Option<T>, MessageError> {
         self.map(
             name,
-            "one of the names that it can have",
+            "one of the values of its enum",
             |value| match &value {
                 Value::String(text) => T::by_name(text),
                 other => other.as_u64().and_then(T::by_number),

@@ -121,7 +121,10 @@ impl FromStr for LoadFormat {
 
 /// A form that is not known.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{typed}` is not a format of a load result: there are {}", names())]
+#[error(
+    "`{typed}` is not a format of a load result: the formats are {}",
+    names()
+)]
 pub struct LoadFormatError {
     /// The text as typed.
     pub typed: String,

@@ -142,15 +142,15 @@ fn what_is_wrong_is_named_with_its_place() {
         ),
         (
             r#"{"options":{"protocol":{"value":"HTTP9"}}}"#,
-            "`options.protocol.value` must be one of the names that it can have",
+            "`options.protocol.value` must be one of the values of its enum",
         ),
         (
             r#"{"timestamp":"yesterday"}"#,
             "`timestamp` must be a point in time such as \"2020-10-21T21:28:12.690578Z\"",
         ),
     ];
-    for (text, wanted) in cases {
-        assert_eq!(read_json(text).unwrap_err().to_string(), wanted, "{text}");
+    for (text, expected) in cases {
+        assert_eq!(read_json(text).unwrap_err().to_string(), expected, "{text}");
     }
     let error = read_yaml("results: [").unwrap_err();
     assert!(matches!(error, MessageError::Yaml { .. }), "{error}");

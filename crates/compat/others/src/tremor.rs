@@ -75,7 +75,7 @@ impl Mistake {
         Self {
             code: code::NOT_BUILT,
             span,
-            message: format!("{what} is not run here"),
+            message: format!("{what} is not supported"),
             help: SUPPORTED.to_owned(),
         }
     }

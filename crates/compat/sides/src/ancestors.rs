@@ -59,7 +59,7 @@ fn soak_table(group: &RunGroup<Run>, options: &SideOptions) -> anyhow::Result<So
     let soak =
         soak(&slices(&baseline), &slices(&comparison), &soak_options).with_context(|| {
             let seconds = soak_options.warmup_seconds;
-            format!("follow the soak method, {seconds} s of warm-up skipped (--warmup changes it)")
+            format!("apply the soak method after {seconds} s of warm-up (--warmup changes it)")
         })?;
     Ok(SoakTable {
         experiment: name(group),
@@ -98,7 +98,7 @@ fn smp_table(
         let compared = compared.with_context(|| {
             let seconds = smp_options.warmup_seconds;
             format!(
-                "follow the detector's method for `{name}`, {seconds} s of warm-up skipped \
+                "apply the detector's method to `{name}` after {seconds} s of warm-up \
                  (--warmup changes it)"
             )
         })?;
@@ -204,7 +204,7 @@ fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<O
         .manifest
         .measured()
         .context("the run has no measured phase")?;
-    let Some((metric, kind)) = own_series(name) else {
+    let Some((metric, kind)) = series_of_goal(name) else {
         return Ok(None);
     };
     let mut beats = std::collections::BTreeMap::new();
@@ -230,7 +230,7 @@ fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<O
 }
 
 /// Our series behind a goal; of any other name the series itself.
-fn own_series(name: &str) -> Option<(String, Option<Kind>)> {
+fn series_of_goal(name: &str) -> Option<(String, Option<Kind>)> {
     let Ok(goal) = name.parse::<GoalMetric>() else {
         return Some((SeriesName::parse(name).metric.to_owned(), None));
     };

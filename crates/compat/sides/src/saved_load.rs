@@ -40,13 +40,13 @@ fn of_text(text: &str) -> anyhow::Result<BriefLoad> {
     }
     if text.contains(",HISTFAAA") {
         bail!(
-            "a log of histograms has times and no counts of requests; `stillwell transform` converts it"
+            "a histogram log (hlog) has times but no request counts; `stillwell transform` converts it"
         );
     }
     match stillwell_nighthawk::read_yaml(text) {
         Ok(output) => of_nighthawk(&output),
         Err(_) => bail!(
-            "it is no saved load that can be read back; make one with `stillwell load -o FILE.json`"
+            "it is not a saved load that Stillwell can read; make one with `stillwell load -o FILE.json`"
         ),
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn is_scenario(value: &Value) -> bool {
 /// Reads the result of a scenario.
 pub(crate) fn scenario(text: &str) -> anyhow::Result<ScenarioReport> {
     let report = ScenarioReport::parse(text).map_err(anyhow::Error::msg);
-    report.context("it is not the result of a scenario of this version")
+    report.context("it is not a scenario result of this version of Stillwell")
 }
 
 /// Returns a load without figures; its command names the tool.

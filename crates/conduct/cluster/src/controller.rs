@@ -71,7 +71,7 @@ pub struct FleetLoad<'a> {
     /// Requests the early end.
     pub interrupt: &'a Interrupt,
     /// Receives progress for readers.
-    pub say: &'a dyn Fn(&str),
+    pub print_message: &'a dyn Fn(&str),
 }
 
 /// A load of several generators that has no result.
@@ -145,7 +145,12 @@ impl FleetLoad<'_> {
             generators: self.generators,
             family: family_number(self.family),
         };
-        Ok(agreed_job(self.store, self.interrupt, self.say, job)?)
+        Ok(agreed_job(
+            self.store,
+            self.interrupt,
+            self.print_message,
+            job,
+        )?)
     }
 
     /// Returns the text with which the engine would start the generators.
@@ -195,7 +200,7 @@ impl FleetLoad<'_> {
         if job.is_masked
             && let Err(error) = self.engine.forget_secrets(handle)
         {
-            (self.say)(&format!(
+            (self.print_message)(&format!(
                 "secrets could not be removed: {}",
                 explain(&error)
             ));
@@ -221,7 +226,7 @@ impl FleetLoad<'_> {
             }
             let ready = attempts.iter().flatten().count();
             if ready != shown {
-                (self.say)(&format!("{ready} of {tasks} generators are ready"));
+                (self.print_message)(&format!("{ready} of {tasks} generators are ready"));
                 shown = ready;
             }
             if let Some(signal) = self.interrupt.signal() {
@@ -241,7 +246,7 @@ impl FleetLoad<'_> {
                 return Ok(Err(why + &reason.after()));
             }
             if let Some(why) = reason.look(self.engine, handle) {
-                (self.say)(&format!("a generator is waiting to start: {why}"));
+                (self.print_message)(&format!("a generator is waiting to start: {why}"));
             }
             pause(self.interrupt, LOOK_EVERY);
         }
@@ -251,7 +256,7 @@ impl FleetLoad<'_> {
     fn agree(&self, attempts: Vec<String>) -> Result<Start, FleetError> {
         let clocks = self.clocks(ClockStage::BeforeStart, &attempts)?;
         let measured = ClockReading::now().monotonic;
-        self.say_clocks(&clocks);
+        self.print_clocks(&clocks);
         let start = Start {
             at: clock::wall() + START_LEAD,
             attempts,
@@ -301,7 +306,7 @@ impl FleetLoad<'_> {
         }
         if let Some(most) = drifts.iter().map(|drift| drift.at_most()).max() {
             let known = drifts.len();
-            (self.say)(&format!(
+            (self.print_message)(&format!(
                 "clocks of {known} generators drifted by {most} ppm at most"
             ));
         }
@@ -309,18 +314,18 @@ impl FleetLoad<'_> {
     }
 
     /// Prints how far clocks are off.
-    fn say_clocks(&self, clocks: &[Option<ClockOffsets>]) {
+    fn print_clocks(&self, clocks: &[Option<ClockOffsets>]) {
         let known = || clocks.iter().flatten().map(|clock| clock.wall);
         let wrong = known().filter(|clock| clock.is_certain());
         if let Some(wrong) = wrong.max_by_key(|clock| clock.nanos.unsigned_abs()) {
             let offset = human::nanos(Nanos::new(wrong.nanos.unsigned_abs()));
             let error = human::nanos(wrong.error);
-            (self.say)(&format!(
+            (self.print_message)(&format!(
                 "a clock differs from that of this machine by {offset} ± {error}; starts are corrected"
             ));
         } else if let Some(most) = known().map(ClockOffset::at_most).max() {
             let most = human::nanos(most);
-            (self.say)(&format!(
+            (self.print_message)(&format!(
                 "clocks agree with that of this machine within {most}"
             ));
         }
@@ -354,7 +359,7 @@ impl FleetLoad<'_> {
             if shown != open.len() {
                 let of = usize::from(job.generators);
                 let results = of - open.len() - lost_count;
-                (self.say)(&format!("{results} of {of} results have arrived"));
+                (self.print_message)(&format!("{results} of {of} results have arrived"));
                 shown = open.len();
             }
             let ended = engine.ended_before(RESULT_DELAY_MAX)?;
@@ -387,7 +392,7 @@ impl FleetLoad<'_> {
                 }
             }
             if let Some(line) = rates.look(self.store, &open) {
-                (self.say)(&line);
+                (self.print_message)(&line);
             }
             if !open.is_empty() {
                 pause(&quiet, LOOK_EVERY);
@@ -407,7 +412,7 @@ impl FleetLoad<'_> {
     fn try_clocks(&self, start: &Start, merge: &mut LoadMerge) {
         if let Err(error) = self.add_clocks(start, merge) {
             let why = explain(&error);
-            (self.say)(&format!("clocks were not compared after the load: {why}"));
+            (self.print_message)(&format!("clocks were not compared after the load: {why}"));
         }
     }
 
@@ -458,7 +463,7 @@ impl FleetLoad<'_> {
 
     /// Has all generators end early.
     fn abort(&self, handle: &JobHandle, why: &str) -> Result<(), FleetError> {
-        (self.say)(&format!("ending all generators: {why}"));
+        (self.print_message)(&format!("ending all generators: {why}"));
         cancel_job(self.store, self.engine, Some(handle), why)
     }
 }

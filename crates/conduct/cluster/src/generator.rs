@@ -150,9 +150,12 @@ impl Generator<'_> {
             why,
         };
         let job: Option<ClusterJob> = self.store.get_json(self.interrupt, JOB)?;
-        let job = job.ok_or_else(|| failure("the store has none of this name".to_owned()))?;
+        let job = job.ok_or_else(|| failure("the store has no job of this name".to_owned()))?;
         if job.schema != JOB_SCHEMA {
-            return Err(failure(format!("its schema is {}", job.schema)));
+            return Err(failure(format!(
+                "its schema is {}, not {JOB_SCHEMA}",
+                job.schema
+            )));
         }
         if job.version != version {
             let known = &job.version;

@@ -58,7 +58,7 @@ impl ClusterJob {
 impl Job for ClusterJob {
     const SCHEMA: &'static str = JOB_SCHEMA;
 
-    fn is_alike(&self, other: &Self) -> bool {
+    fn is_equivalent(&self, other: &Self) -> bool {
         let (plan, typed) = (&self.plan, &other.plan);
         self.generators == other.generators
             && plan.endpoints == typed.endpoints
@@ -76,7 +76,7 @@ pub(crate) trait Job: Serialize + DeserializeOwned {
     const SCHEMA: &'static str;
 
     /// Returns true if `other` does the same; names and seeds may differ.
-    fn is_alike(&self, other: &Self) -> bool;
+    fn is_equivalent(&self, other: &Self) -> bool;
 }
 
 /// Makes a job in `store`, or returns the one that another controller made.
@@ -86,15 +86,15 @@ pub(crate) trait Job: Serialize + DeserializeOwned {
 pub(crate) fn agreed_job<J: Job>(
     store: &JobStore,
     interrupt: &Interrupt,
-    say: &dyn Fn(&str),
+    print_message: &dyn Fn(&str),
     job: J,
 ) -> Result<J, StoreError> {
     if store.create_json(interrupt, JOB, &job)? == Created::Now {
         return Ok(job);
     }
     match read_job::<J>(store, interrupt, J::SCHEMA)? {
-        Some(before) if before.is_alike(&job) => {
-            say(&format!("job {}: continuing", store.job()));
+        Some(before) if before.is_equivalent(&job) => {
+            print_message(&format!("job {}: continuing", store.job()));
             Ok(before)
         }
         _ => Err(StoreError::Taken(format!("job {}", store.job()))),

@@ -74,7 +74,7 @@ impl RunJob {
 impl Job for RunJob {
     const SCHEMA: &'static str = RUN_SCHEMA;
 
-    fn is_alike(&self, other: &Self) -> bool {
+    fn is_equivalent(&self, other: &Self) -> bool {
         self.roles == other.roles && self.folder == other.folder && self.version == other.version
     }
 }

@@ -77,7 +77,7 @@ impl SuiteJob {
 impl Job for SuiteJob {
     const SCHEMA: &'static str = SUITE_SCHEMA;
 
-    fn is_alike(&self, other: &Self) -> bool {
+    fn is_equivalent(&self, other: &Self) -> bool {
         self.experiments == other.experiments
             && self.folder == other.folder
             && self.version == other.version
@@ -114,7 +114,7 @@ pub struct FleetSuite<'a> {
     /// Requests the early end.
     pub interrupt: &'a Interrupt,
     /// Receives progress for readers.
-    pub say: &'a dyn Fn(&str),
+    pub print_message: &'a dyn Fn(&str),
 }
 
 impl std::fmt::Debug for FleetSuite<'_> {
@@ -131,7 +131,12 @@ impl FleetSuite<'_> {
     /// # Errors
     /// [`FleetError`] if the name is taken, or the store does not answer.
     pub fn job(&self, job: SuiteJob) -> Result<SuiteJob, FleetError> {
-        Ok(agreed_job(self.store, self.interrupt, self.say, job)?)
+        Ok(agreed_job(
+            self.store,
+            self.interrupt,
+            self.print_message,
+            job,
+        )?)
     }
 
     /// Has all experiments run, and writes the results of each to a folder below `folder`, which
@@ -163,7 +168,7 @@ impl FleetSuite<'_> {
             let complete = ends.iter().flatten().count();
             if shown != complete {
                 shown = complete;
-                (self.say)(&format!("{complete} of {of} experiments have ended"));
+                (self.print_message)(&format!("{complete} of {of} experiments have ended"));
             }
             if let (Some(signal), None) = (self.interrupt.signal(), deadline) {
                 deadline = Some(clock::now() + ABORT_MAX);
@@ -174,7 +179,7 @@ impl FleetSuite<'_> {
                 break;
             }
             if let Some(why) = reason.look(self.engine, &handle) {
-                (self.say)(&format!("a task is waiting to start: {why}"));
+                (self.print_message)(&format!("a task is waiting to start: {why}"));
             }
             pause(&quiet, LOOK_EVERY);
         }

@@ -173,15 +173,15 @@ async fn conditions(
             Await::FileExists(path) => ReadyProbe::File {
                 path: path.to_string_lossy().into_owned(),
             },
-            Await::Status(wanted) => {
+            Await::Status(expected) => {
                 // Both are cancel-safe: they wait and do nothing else.
                 let status = tokio::select! {
                     status = group.wait() => status.map_err(|error| error.to_string())?,
                     () = stage.stop.cancelled() => return Err("it was interrupted".to_owned()),
                 };
                 let code = code_of(status);
-                if code != i32::from(*wanted) {
-                    return Err(format!("it ended with {code}, not {wanted}"));
+                if code != i32::from(*expected) {
+                    return Err(format!("it ended with {code}, not {expected}"));
                 }
                 continue;
             }
@@ -221,9 +221,9 @@ async fn bench(stage: &BenchTest<'_>, tested: &mut TestedBench) -> Result<(), St
     group.end().await;
     let status = status.transpose();
     let status = status.map_err(|error| format!("wait for the bench: {error}"))?;
-    let wanted = i32::from(stage.bench.asserts.status);
+    let expected = i32::from(stage.bench.asserts.status);
     let assertion = match status {
-        Some(status) => Assertion::equal("status", wanted, code_of(status)),
+        Some(status) => Assertion::equal("status", expected, code_of(status)),
         None => {
             let why = if stage.stop.is_cancelled() {
                 "it was interrupted".to_owned()
@@ -335,7 +335,7 @@ mod tests {
     fn variables_are_filled_in() {
         let environment = BTreeMap::from([("PORT".to_owned(), "9".to_owned())]);
         let folder = Path::new("/bench");
-        for (word, wanted) in [
+        for (word, expected) in [
             ("plain", "plain"),
             ("$PWD/in.json", "/bench/in.json"),
             ("tcp:$PORT:$PORT", "tcp:9:9"),
@@ -343,7 +343,7 @@ mod tests {
             ("a$", "a$"),
             ("$$PORT", "$9"),
         ] {
-            assert_eq!(expand(word, &environment, folder), wanted, "{word}");
+            assert_eq!(expand(word, &environment, folder), expected, "{word}");
         }
     }
 }

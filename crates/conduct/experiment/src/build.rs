@@ -120,10 +120,10 @@ impl<'a> Builds<'a> {
         }
         let commit = format!("{}^{{commit}}", source.revision);
         let arguments = ["rev-parse", "--verify", commit.as_str()];
-        let Some(said) = self.commands.git(&source.repository, arguments)? else {
+        let Some(output) = self.commands.git(&source.repository, arguments)? else {
             return Ok(None);
         };
-        said.map(Some).map_err(refuse)
+        output.map(Some).map_err(refuse)
     }
 }
 

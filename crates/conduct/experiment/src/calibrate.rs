@@ -90,7 +90,7 @@ pub fn calibrate(
                 let percent = slowdown.to_string();
                 trial::worse(experiment, seed, binary.as_deref(), (*how, &percent))
             }
-            _ => trial::alike(experiment, seed),
+            _ => trial::self_comparison(experiment, seed),
         };
         host.announce(experiment, trial, number);
         let results = Results::new(folder.join(format!("{number:03}-{}", trial.name())));

@@ -73,7 +73,7 @@ pub trait Executor {
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutorError {
     /// Not even a capture could be made.
-    #[error("conduct the run")]
+    #[error("start the run")]
     Conduct {
         /// The reason why not.
         source: ConductError,

@@ -105,7 +105,7 @@ pub struct Headline {
 
 /// Everything below the roots.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Shelf {
+pub struct ResultListing {
     /// Results, newest first.
     pub results: Vec<ResultEntry>,
     /// Configuration files, by path.
@@ -122,10 +122,10 @@ pub struct Library {
 
 impl Library {
     /// Returns everything below the roots.
-    pub fn survey(&self, roots: &ResultRoots) -> Shelf {
+    pub fn survey(&self, roots: &ResultRoots) -> ResultListing {
         let mut walk = Walk {
             library: self,
-            shelf: Shelf::default(),
+            listing: ResultListing::default(),
             entries: 0,
         };
         for (root, folder) in roots.folders().iter().enumerate() {
@@ -135,15 +135,15 @@ impl Library {
             };
             walk.folder(folder, &place);
         }
-        let mut shelf = walk.shelf;
-        shelf.results.sort_by(|a, b| {
+        let mut listing = walk.listing;
+        listing.results.sort_by(|a, b| {
             let newest = b.started_millis.cmp(&a.started_millis);
             newest.then_with(|| a.place.cmp(&b.place))
         });
-        shelf.files.sort();
+        listing.files.sort();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|place, _| shelf.results.iter().any(|entry| entry.place == *place));
-        shelf
+        known.retain(|place, _| listing.results.iter().any(|entry| entry.place == *place));
+        listing
     }
 
     /// Returns the result at `place`.
@@ -172,7 +172,7 @@ pub fn describe_result(path: &Path) -> Option<ResultEntry> {
 
 struct Walk<'l> {
     library: &'l Library,
-    shelf: Shelf,
+    listing: ResultListing,
     entries: usize,
 }
 
@@ -183,9 +183,9 @@ impl Walk<'_> {
         }
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             self.entries += 1;
-            let is_full = self.shelf.results.len() >= RESULTS_MAX;
+            let is_full = self.listing.results.len() >= RESULTS_MAX;
             if self.entries > ENTRIES_MAX || is_full {
-                self.shelf.is_cut = true;
+                self.listing.is_cut = true;
                 return;
             }
             let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
@@ -198,7 +198,7 @@ impl Walk<'_> {
                     continue;
                 }
                 match self.library.result(&path, &inner) {
-                    Some(result) => self.shelf.results.push(result),
+                    Some(result) => self.listing.results.push(result),
                     None => self.folder(&path, &inner),
                 }
             } else if kind.is_file() && !name.starts_with('.') {
@@ -209,12 +209,12 @@ impl Walk<'_> {
 
     fn file(&mut self, path: &Path, name: &str, place: PlaceBelow) {
         if name.ends_with(".yaml") || name.ends_with(".yml") {
-            match self.shelf.files.len() < FILES_MAX {
-                true => self.shelf.files.push(place),
-                false => self.shelf.is_cut = true,
+            match self.listing.files.len() < FILES_MAX {
+                true => self.listing.files.push(place),
+                false => self.listing.is_cut = true,
             }
         } else if let Some(result) = self.library.result(path, &place) {
-            self.shelf.results.push(result);
+            self.listing.results.push(result);
         }
     }
 }
@@ -429,8 +429,8 @@ mod tests {
         fill(at);
         let roots = ResultRoots::new(vec![at.to_path_buf()]);
         let library = Library::default();
-        let shelf = library.survey(&roots);
-        let mut results: Vec<(String, ResultKind)> = shelf
+        let listing = library.survey(&roots);
+        let mut results: Vec<(String, ResultKind)> = listing
             .results
             .iter()
             .map(|entry| (entry.place.shown(), entry.kind))
@@ -449,7 +449,7 @@ mod tests {
             results,
             expected.map(|(path, kind)| (path.to_owned(), kind))
         );
-        let suite = shelf
+        let suite = listing
             .results
             .iter()
             .find(|entry| entry.kind == ResultKind::Suite)
@@ -463,10 +463,10 @@ mod tests {
         );
         assert_eq!(suite.command, "stillwell run suite");
         assert_eq!(
-            shelf.files,
+            listing.files,
             [PlaceBelow::parse("0/suite/experiment.yaml").unwrap()]
         );
-        assert!(!shelf.is_cut);
-        assert_eq!(library.survey(&roots), shelf);
+        assert!(!listing.is_cut);
+        assert_eq!(library.survey(&roots), listing);
     }
 }

@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn rates_follow_from_what_was_the_limit() {
-        for (cpu, core, factor, said) in [
+        for (cpu, core, factor, expected) in [
             (Some(0.97), Some(0.97), 0.6, "was the limit"),
             (Some(0.85), Some(0.85), 0.6, "was the limit"),
             (Some(0.7), Some(0.7), 0.6, "something else was the limit"),
@@ -262,7 +262,7 @@ mod tests {
         ] {
             let point = choose_rate(0.6, &reading(cpu, core)).unwrap();
             assert!((point.factor - factor).abs() < 1e-9, "{cpu:?}: {point:?}");
-            assert!(point.reason.contains(said), "{}", point.reason);
+            assert!(point.reason.contains(expected), "{}", point.reason);
             let rates: Vec<f64> = point
                 .generators
                 .iter()

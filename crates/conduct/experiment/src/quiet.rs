@@ -47,14 +47,14 @@ impl HostUse {
     /// say.
     pub(crate) fn watch(over: Nanos, interrupt: &Interrupt) -> Option<Self> {
         let (ticks, started) = (CpuTicks::read()?, clock::now());
-        let (waited, mine) = (pressure(), clock::process_cpu());
+        let (waited, self_cpu) = (pressure(), clock::process_cpu());
         pause(over, interrupt);
         if interrupt.signal().is_some() {
             return None;
         }
         let elapsed = clock::now().since(started).as_secs_f64();
         let [busy, all] = CpuTicks::read()?.since(ticks);
-        let busy_seconds = busy - clock::process_cpu().saturating_sub(mine).as_secs_f64();
+        let busy_seconds = busy - clock::process_cpu().saturating_sub(self_cpu).as_secs_f64();
         let pressed = pressure().zip(waited);
         let pressed = pressed.map_or(0.0, |(after, before)| {
             after.saturating_sub(before).as_secs_f64()

@@ -169,15 +169,15 @@ fn pass_signals_on(child: Arc<OwnedFd>) -> io::Result<Scope> {
 
 /// Uses `share` of the CPU time that the tree uses, until its root has ended.
 fn burn(share: f64, tree: &mut Tree, root: &OwnedFd) {
-    let own_before = clock::process_cpu();
+    let cpu_before = clock::process_cpu();
     let mut looks = 0;
     while !has_ended(root, LOOK) {
         if looks % LOOKS_FOR_MEMBERS == 0 {
             tree.look();
         }
         looks += 1;
-        let self_cpu = Nanos::new(clock::process_cpu().as_u64() - own_before.as_u64());
-        spin(owed(share, tree.cpu(), self_cpu, LOOK));
+        let self_cpu = Nanos::new(clock::process_cpu().as_u64() - cpu_before.as_u64());
+        spin(unpaid_share(share, tree.cpu(), self_cpu, LOOK));
     }
 }
 
@@ -186,7 +186,7 @@ fn pause(share: f64, tree: &mut Tree, root: &OwnedFd) {
     let start = clock::now();
     let mut stopped = Nanos::ZERO;
     while !has_ended(root, PERIOD) {
-        let length = owed(share, clock::now().since(start), stopped, PERIOD);
+        let length = unpaid_share(share, clock::now().since(start), stopped, PERIOD);
         if length == Nanos::ZERO {
             continue;
         }
@@ -203,7 +203,7 @@ fn pause(share: f64, tree: &mut Tree, root: &OwnedFd) {
 }
 
 /// The part of `share` of `of` that is not yet `paid`; at most `longest` at a time.
-fn owed(share: f64, of: Nanos, paid: Nanos, longest: Nanos) -> Nanos {
+fn unpaid_share(share: f64, of: Nanos, paid: Nanos, longest: Nanos) -> Nanos {
     let whole = of.as_secs_f64() * share;
     Nanos::from_secs_f64((whole - paid.as_secs_f64()).max(0.0)).min(longest)
 }
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_owed_is_the_share_less_what_was_paid() {
+    fn the_unpaid_share_is_the_share_less_what_was_paid() {
         let millis = Nanos::from_millis;
         for (of, paid, expected) in [
             (0, 0, 0),
@@ -257,7 +257,7 @@ mod tests {
             (1000, 51, 0),
             (100, 0, 5),
         ] {
-            let slice = owed(0.05, millis(of), millis(paid), millis(10));
+            let slice = unpaid_share(0.05, millis(of), millis(paid), millis(10));
             assert_eq!(slice, millis(expected), "{of} {paid}");
         }
     }
@@ -269,12 +269,12 @@ mod tests {
             let (mut used, mut paid) = (Nanos::ZERO, Nanos::ZERO);
             for step in 0..500 {
                 used += Nanos::from_millis(step * 7 % 11);
-                paid += owed(share, used, paid, LOOK);
+                paid += unpaid_share(share, used, paid, LOOK);
             }
-            let wanted = used.as_secs_f64() * share;
+            let expected = used.as_secs_f64() * share;
             assert!(
-                (paid.as_secs_f64() - wanted).abs() < 1e-6,
-                "{paid} {wanted}"
+                (paid.as_secs_f64() - expected).abs() < 1e-6,
+                "{paid} {expected}"
             );
         }
     }

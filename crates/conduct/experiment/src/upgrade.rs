@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_said_is_as_it_was_meant() {
+    fn omitted_settings_keep_their_earlier_defaults() {
         let old = json!({"plan": {"seed": "1", "experiments": [{
             "name": "one",
             "pairs": 6,

@@ -42,7 +42,7 @@ pub enum ConductError {
         source: CaptureError,
     },
     /// The conductor's thread could not be started, or failed: a defect of ours.
-    #[error("conduct the run: {reason}")]
+    #[error("the thread of the run failed: {reason}")]
     Conductor {
         /// Description of the failure.
         reason: String,
@@ -62,9 +62,9 @@ pub fn conduct(
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Manifest, ConductError> {
-    let stand = enter_network(request.plan.isolation);
+    let environment = enter_network(request.plan.isolation);
     let mut conductors = Conductors::new();
-    let answer = conductors.start(request, interrupt, stand, None);
+    let answer = conductors.start(request, interrupt, environment, None);
     let failures = conductors.receiver(&mut |_, event| progress(event));
     result_of(answer, &failures)
 }
@@ -97,13 +97,13 @@ pub fn conduct_together(
     let mut conductors = Conductors::new();
     let mut links = Link::pair(together, seed).into_iter();
     let answers = requests.map(|request| {
-        let stand = if is_even {
-            enter_own_network(request.plan.isolation, together)
+        let environment = if is_even {
+            enter_private_network(request.plan.isolation, together)
         } else {
             let reason = "two runs at once must have warm-up and measured phases of one length";
-            Stand::refused(reason.to_owned())
+            RunEnvironment::refused(reason.to_owned())
         };
-        conductors.start(request, interrupt, stand, links.next())
+        conductors.start(request, interrupt, environment, links.next())
     });
     let failures = conductors.receiver(progress);
     answers.map(|answer| result_of(answer, &failures))
@@ -129,13 +129,13 @@ impl Conductors {
         }
     }
 
-    /// Starts a conductor where `stand` says. The target ends with the thread that starts it, so
+    /// Starts a conductor where `environment` says. The target ends with the thread that starts it, so
     /// each run has its own.
     fn start(
         &mut self,
         mut request: RunRequest,
         interrupt: &Interrupt,
-        stand: Stand,
+        environment: RunEnvironment,
         link: Option<Link>,
     ) -> Result<Answer, ConductError> {
         if request.fleet.is_none() {
@@ -149,7 +149,7 @@ impl Conductors {
         }
         let place = Place {
             cpus: None,
-            network: stand.network,
+            network: environment.network,
         };
         let progress_sender = ProgressSender {
             run: link.as_ref().map_or(0, |link| link.side),
@@ -160,8 +160,8 @@ impl Conductors {
             None => "conductor".to_owned(),
         };
         let (answer, result) = sync_channel(1);
-        let (interrupt, notes) = (interrupt.clone(), stand.notes);
-        let links = stand.links;
+        let (interrupt, notes) = (interrupt.clone(), environment.notes);
+        let links = environment.links;
         self.scope
             .thread(place, &name, move |_| {
                 let manifest = run_shell(request, interrupt, (notes, links), progress_sender, link);
@@ -218,7 +218,7 @@ fn run_shell(
 }
 
 /// Environment of a run.
-struct Stand {
+struct RunEnvironment {
     /// A separate network namespace.
     network: Option<NetworkNamespace>,
     /// The links to a target that has a network of its own too.
@@ -227,7 +227,7 @@ struct Stand {
     notes: Result<Vec<Note>, String>,
 }
 
-impl Stand {
+impl RunEnvironment {
     const fn refused(reason: String) -> Self {
         Self {
             network: None,
@@ -238,8 +238,8 @@ impl Stand {
 }
 
 /// Enters a network namespace for this run, if the plan wants one and the host permits it.
-fn enter_network(isolation: IsolationPlan) -> Stand {
-    let without = |notes| Stand {
+fn enter_network(isolation: IsolationPlan) -> RunEnvironment {
+    let without = |notes| RunEnvironment {
         network: None,
         links: None,
         notes: Ok(notes),
@@ -253,7 +253,7 @@ fn enter_network(isolation: IsolationPlan) -> Stand {
             let note = error.note();
             if isolation.network == Wanted::Required {
                 let reason = format!("{} is required by the plan: {}", note.what, note.why);
-                return Stand::refused(reason);
+                return RunEnvironment::refused(reason);
             }
             without(vec![Note {
                 what: note.what,
@@ -264,25 +264,25 @@ fn enter_network(isolation: IsolationPlan) -> Stand {
 }
 
 /// An environment in `network`, with links if the plan wants them.
-fn lay_links(isolation: IsolationPlan, network: NetworkNamespace) -> Stand {
+fn lay_links(isolation: IsolationPlan, network: NetworkNamespace) -> RunEnvironment {
     let links = isolation.links.map(|plan| Links::lay(&plan, &network));
     match links.transpose() {
-        Ok(links) => Stand {
+        Ok(links) => RunEnvironment {
             network: Some(network),
             links,
             notes: Ok(Vec::new()),
         },
-        Err(error) => Stand::refused(explain(&error)),
+        Err(error) => RunEnvironment::refused(explain(&error)),
     }
 }
 
 /// The same for a run beside another, which is refused without one.
-fn enter_own_network(isolation: IsolationPlan, together: Together) -> Stand {
+fn enter_private_network(isolation: IsolationPlan, together: Together) -> RunEnvironment {
     if isolation.network == Wanted::No {
-        return Stand::refused(no_namespace(together, "the plan forbids it"));
+        return RunEnvironment::refused(no_namespace(together, "the plan forbids it"));
     }
     match stillwell_target::new_network() {
         Ok(network) => lay_links(isolation, network),
-        Err(error) => Stand::refused(no_namespace(together, &error.note().why)),
+        Err(error) => RunEnvironment::refused(no_namespace(together, &error.note().why)),
     }
 }

@@ -45,7 +45,7 @@ impl CallDescriber {
             }
             let source = self.0.as_ref();
             let source = source.ok_or_else(|| {
-                "descriptions of gRPC calls cannot be requested here: give `descriptors`".to_owned()
+                "server reflection for gRPC is not available here: give `descriptors`".to_owned()
             });
             let described = source?.described(requests);
             let described = described.map_err(|error| explain(error.as_ref()))?;

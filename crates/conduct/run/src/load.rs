@@ -38,13 +38,13 @@ pub use stillwell_capture::{HostCpu, LoadCapture, LoadEnd, LoadSecond};
 /// The longest time without a look at signals and workers while they begin or end.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 /// The same in between, where each look takes CPU time from the load.
-const LOOK_SELDOM: Nanos = Nanos::from_millis(25);
+const LOOK_RARELY: Nanos = Nanos::from_millis(25);
 /// The longest time that the start waits for connections.
 const CONNECTED_MAX: Nanos = Nanos::from_secs(2);
 /// From the signal to the start, so every worker has received it.
 const LEAD: Nanos = Nanos::from_millis(20);
 /// The longest time that workers may take to end besides their grace.
-const CLOSE_BESIDES: Nanos = Nanos::from_secs(2);
+const CLOSE_MARGIN: Nanos = Nanos::from_secs(2);
 
 /// The reason why a load could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +154,7 @@ pub fn conduct_load_beside(
     let host = resolve::host_cpu_since(host);
     watch
         .ends
-        .extend(watch.scope.close(plan.grace + CLOSE_BESIDES));
+        .extend(watch.scope.close(plan.grace + CLOSE_MARGIN));
     let (workers, seconds, measured) = collector.finish(&watch.ends);
     let telemetry = companions.finish();
     let telemetry =
@@ -235,7 +235,7 @@ struct Overdue {
 
 impl Overdue {
     fn new(plan: &LoadPlan, start: Moment) -> Self {
-        let grace = plan.grace + CLOSE_BESIDES;
+        let grace = plan.grace + CLOSE_MARGIN;
         let at = plan.until.duration.map(|duration| start + duration + grace);
         Self {
             at,

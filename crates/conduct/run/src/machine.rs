@@ -120,7 +120,7 @@ pub enum Action {
 const PROBE_ANSWER_MAX: Nanos = Nanos::SECOND;
 
 /// The name under which a run fails because of the one beside it.
-const PARTNER: &str = "the run beside it";
+const PARTNER: &str = "the other run of the pair";
 
 /// The name under which a run fails whose target does not start again.
 const RESTART: &str = "the target's restart";

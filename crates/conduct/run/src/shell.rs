@@ -50,7 +50,7 @@ pub(crate) const BEATS_WAITING_MAX: usize = 64;
 /// The longest time without a look at signals, beats and parts.
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 /// The longest time that stopping may take besides the target's own grace.
-const STOP_BESIDES: Nanos = Nanos::from_secs(6);
+const STOP_MARGIN: Nanos = Nanos::from_secs(6);
 /// The longest time that the end of a part waits for those of other machines.
 const FLEET_STOP_MAX: Nanos = Nanos::from_secs(30);
 /// The longest time that a phase mark waits for the sampler.
@@ -366,16 +366,16 @@ impl Shell {
 /// Returns the longest time that stopping the target may take, and what is stopped with it.
 fn stop_deadline(request: &RunRequest) -> Nanos {
     let plan = &request.plan;
-    let mut stop_deadline = plan.target.stop.grace + STOP_BESIDES;
+    let mut stop_deadline = plan.target.stop.grace + STOP_MARGIN;
     if plan.observer.inspector.is_some() || plan.observer.perf.is_some() {
-        stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
+        stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_MARGIN;
     }
     if plan.observer.perf.is_some() {
         stop_deadline += PERF_SCRIPT_LIMIT;
     }
     if matches!(plan.target.kind, TargetKind::Container(_)) {
         // It waits, kills, and is called twice afterwards.
-        stop_deadline = stop_deadline + STOP_BESIDES + STOP_BESIDES + STOP_BESIDES;
+        stop_deadline = stop_deadline + STOP_MARGIN + STOP_MARGIN + STOP_MARGIN;
     }
     if let Some(fleet) = &request.fleet {
         stop_deadline += FLEET_STOP_MAX;

@@ -90,7 +90,7 @@ fn of_stamped(
 impl RunLedger {
     /// Returns the record, once nothing more comes.
     pub(crate) fn record(&self, quiet: bool, under_way: Option<u64>) -> LedgerRecord {
-        let (broken, foreign, memory) = self.shared.besides();
+        let (broken, foreign, memory) = self.shared.unattributed();
         let accounts = self.shared.accounts();
         let generators = self.generators.iter().zip(&accounts);
         LedgerRecord {

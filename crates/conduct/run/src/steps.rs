@@ -169,8 +169,8 @@ pub(crate) fn refusal(plan: &RunPlan) -> Option<String> {
     let needs_target = |action: &StepAction| matches!(action, StepAction::Target(_));
     let any = plan.timeline.iter().any(|step| needs_target(&step.action));
     if any && !is_ours {
-        let reason = "a step pauses, ends or starts the target, which only works with one that \
-                      is started here: name a command, or take the step out of `timeline`";
+        let reason = "a step pauses, ends or starts the target, but Stillwell did not start it: \
+                      name a command, or remove the step from `timeline`";
         return Some(reason.to_owned());
     }
     let changes_links = |action: &StepAction| matches!(action, StepAction::Network { .. });
@@ -191,7 +191,7 @@ fn missing_disk(plan: &RunPlan) -> Option<String> {
         StepAction::Disk { path, .. } if !is_there(path) => {
             let path = path.display();
             Some(format!(
-                "a step changes the disk at {path}, which this run does not have, or as memory"
+                "a step changes the disk at {path}, but `disks` has none there, or one with `tmpfs`"
             ))
         }
         _ => None,

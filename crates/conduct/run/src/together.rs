@@ -97,8 +97,8 @@ pub(crate) fn divide_duet(
         ));
     }
     let Some(cpus) = &division.target else {
-        let reason = "design duet: its targets must be kept to CPUs of their own, and the plan \
-                      lets them use any";
+        let reason = "design duet: the targets need separate CPUs, but the plan lets them use \
+                      any CPU";
         return Err(reason.to_owned());
     };
     // Core by core, so the targets share none.
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duet_without_room_says_what_was_found() {
+    fn a_duet_without_room_reports_what_was_found() {
         for (online, choice, words) in [
             (2, CpuChoice::Auto, "may use 2: [0, 1]"),
             (8, CpuChoice::Any, "lets them use any"),

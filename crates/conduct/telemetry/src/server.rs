@@ -117,7 +117,7 @@ impl<T: PageText> Pages for ServedPages<T> {
             _ => 200,
         };
         let body = match self.service.path {
-            Some(served) if status != 200 => format!("there is {served}\n"),
+            Some(served) if status != 200 => format!("the metrics are at {served}\n"),
             _ => self.text.text(),
         };
         self.service.page(status, body, request.keeps_alive)

@@ -29,7 +29,7 @@ pub enum BenchError {
     SourceHeld,
     /// Sinks are still there, and what they saw would be missing.
     #[error(
-        "{count} sinks are still in use: join their threads or drop them before the bench ends"
+        "sinks are still in use ({count}): join their threads or drop them before the bench ends"
     )]
     SinksHeld {
         /// Number of sinks.

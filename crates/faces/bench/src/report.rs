@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 
 use hdrhistogram::Histogram;
 use stillwell_metric::empty_histogram;
+use stillwell_units::human::counted;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
 use crate::account::Numbers;
@@ -188,15 +189,33 @@ impl Report {
         let answers = self.answers.unwrap_or_default();
         let explained = answers.failed + answers.unacknowledged;
         [
-            (answers.failed, "events failed"),
-            (answers.unacknowledged, "events were not acknowledged"),
-            (self.lost().saturating_sub(explained), "events were lost"),
-            (self.duplicated, "events arrived more than once"),
-            (self.foreign, "tickets belong to another bench"),
+            (answers.failed, ["event failed", "events failed"]),
+            (
+                answers.unacknowledged,
+                ["event was not acknowledged", "events were not acknowledged"],
+            ),
+            (
+                self.lost().saturating_sub(explained),
+                ["event was lost", "events were lost"],
+            ),
+            (
+                self.duplicated,
+                [
+                    "event arrived more than once",
+                    "events arrived more than once",
+                ],
+            ),
+            (
+                self.foreign,
+                [
+                    "ticket belongs to another bench",
+                    "tickets belong to another bench",
+                ],
+            ),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
+        .map(|(count, [singular, plural])| counted(count, singular, plural))
         .collect()
     }
 
@@ -227,11 +246,11 @@ fn answers(delivered: &Numbers, failed: Numbers, again: u64, sent: u64) -> Answe
     let acknowledged = delivered.count();
     let mut answered = failed;
     answered.join(delivered);
-    let said = answered.count();
+    let answered_count = answered.count();
     Answers {
         acknowledged,
-        failed: said - acknowledged,
-        unacknowledged: sent.saturating_sub(said),
+        failed: answered_count - acknowledged,
+        unacknowledged: sent.saturating_sub(answered_count),
         again,
     }
 }

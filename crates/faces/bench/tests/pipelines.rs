@@ -95,7 +95,7 @@ fn several_sinks_are_one() {
 }
 
 #[test]
-fn what_the_pipeline_says_of_an_event_counts_once() {
+fn reports_of_the_pipeline_about_an_event_count_once() {
     let plan = Plan {
         answers: true,
         ..plan(100)
@@ -165,7 +165,7 @@ fn a_warm_up_is_accounted_for_and_not_measured() {
 }
 
 #[test]
-fn timers_of_ones_own_ask_without_waiting() {
+fn separate_timers_are_polled_without_waiting() {
     let plan = Plan {
         rate: Rate::PerSecond(1.0),
         ..plan(2)
@@ -194,7 +194,7 @@ fn ends_that_are_still_held_are_errors() {
     drop((source, sink));
     let error = bench.finish().unwrap_err();
     assert!(
-        error.to_string().starts_with("1 sinks are still in use"),
+        error.to_string().starts_with("sinks are still in use (1)"),
         "{error}"
     );
     drop(clone);
@@ -218,7 +218,7 @@ fn tickets_of_others_are_foreign() {
 
 #[test]
 fn plans_that_cannot_be_are_refused() {
-    for (plan, says) in [
+    for (plan, expected) in [
         (plan(0), "0 events: 1 to"),
         (plan(u64::MAX), "events: 1 to"),
         (
@@ -241,7 +241,7 @@ fn plans_that_cannot_be_are_refused() {
             error,
             BenchError::Plan(PlanError::Events { .. } | PlanError::Rate { .. })
         ));
-        assert!(error.to_string().contains(says), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }
 

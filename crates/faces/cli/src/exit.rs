@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_what_the_help_says() {
+    fn codes_are_those_of_the_help() {
         let exits = [
             Exit::Held,
             Exit::Failed,

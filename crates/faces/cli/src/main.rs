@@ -125,7 +125,7 @@ fn words_of_ancestor() -> Result<Vec<OsString>, ExitCode> {
     match translated {
         Ok((words, remarks)) => {
             for remark in remarks {
-                Paint::say(&format!("note: {remark}"));
+                Paint::print_message(&format!("note: {remark}"));
             }
             secrets::set_command(&words);
             Ok(words.into_iter().map(OsString::from).collect())
@@ -209,7 +209,7 @@ fn print_page(page: &str) -> Result<Exit, CommandError> {
 fn refuse(error: &clap::Error) -> ! {
     let text = error.to_string();
     if error.use_stderr() && Secrets::Masked.text(&text) != text {
-        Paint::say(text.trim_end());
+        Paint::print_message(text.trim_end());
         std::process::exit(error.exit_code());
     }
     error.exit()

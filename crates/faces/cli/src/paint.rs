@@ -61,7 +61,7 @@ impl Paint {
 
     /// Prints a message beside the data, without secrets. A closed standard error is ignored. What
     /// others wrote does not steer the terminal.
-    pub(crate) fn say(text: &str) {
+    pub(crate) fn print_message(text: &str) {
         let text = secrets::handling().text(text);
         let text = visible(&text);
         let mut err = io::stderr().lock();
@@ -82,9 +82,9 @@ impl Paint {
     /// Prints an error and its remedy.
     pub(crate) fn error(&self, error: &CommandError) {
         let red = AnsiColor::Red.on_default().bold();
-        Self::say(&format!("{} {error}", self.styled(red, "error:")));
+        Self::print_message(&format!("{} {error}", self.styled(red, "error:")));
         if let Some(hint) = &error.hint {
-            Self::say(&format!("  {hint}"));
+            Self::print_message(&format!("  {hint}"));
         }
     }
 }

@@ -72,7 +72,7 @@ impl<'a> ProgressDisplay<'a> {
     }
 
     /// Prints a line above the view.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn print_message(&self, text: &str) {
         self.always(text);
     }
 
@@ -336,8 +336,8 @@ impl<'a> ProgressDisplay<'a> {
 
     fn always(&self, text: &str) {
         match &self.live {
-            Some(live) => live.say(&folded(text, usize::from(Paint::message_columns()))),
-            None => Paint::say(text),
+            Some(live) => live.print_message(&folded(text, usize::from(Paint::message_columns()))),
+            None => Paint::print_message(text),
         }
     }
 }

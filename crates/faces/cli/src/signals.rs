@@ -34,13 +34,13 @@ pub(crate) fn listen(raise: impl Fn(i32) + Send + 'static) -> std::io::Result<Sc
     let mut scope = Scope::new(&Token::new());
     // Nothing is ever sent: that the sender has gone says that all is in place.
     let (installing, installed) = sync_channel::<()>(1);
-    let heeds_hangup = !is_ignored(SIGHUP);
+    let handles_hangup = !is_ignored(SIGHUP);
     scope.worker(Place::default(), "signals", move |token| async move {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut quit = signal(SignalKind::quit())?;
         let _file_size = signal(SignalKind::from_raw(SIGXFSZ))?;
-        let mut hangup = match heeds_hangup {
+        let mut hangup = match handles_hangup {
             true => Some(signal(SignalKind::hangup())?),
             false => None,
         };

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_pass_than_the_rate_says_and_late_timers_cost_nothing() {
+    fn no_more_pass_than_the_rate_permits_and_late_timers_cost_nothing() {
         let limit = Limit::new(ByteRate::try_new(1_000_000).unwrap());
         let begin = Moment::new(1_000_000_000);
         let mut now = begin;

@@ -20,7 +20,7 @@ pub(crate) struct Transform {
     /// Bytes appended to lines.
     suffix: Vec<u8>,
     work: Work,
-    hoard: Hoard,
+    retained: RetainedMemory,
 }
 
 /// An event that could not be parsed.
@@ -41,7 +41,7 @@ impl Transform {
             rewrite: options.rewrite.clone(),
             suffix,
             work,
-            hoard: Hoard {
+            retained: RetainedMemory {
                 event_bytes: options.hoard_per_event.as_usize(),
                 leak: options.leak,
                 kept: VecDeque::new(),
@@ -53,7 +53,7 @@ impl Transform {
     /// Changes `event`, or leaves it as it is where it cannot be parsed.
     pub(crate) fn apply(&mut self, event: &mut Bytes) -> Result<(), NotParsed> {
         self.work.perform();
-        self.hoard.grow();
+        self.retained.grow();
         match self.format {
             Format::Lines => self.apply_to_line(event),
             Format::Json => self.apply_to_json(event),
@@ -63,7 +63,7 @@ impl Transform {
 
     /// Memory taken and not given back, in bytes.
     pub(crate) const fn hoard_bytes(&self) -> u64 {
-        self.hoard.bytes
+        self.retained.bytes
     }
 
     fn apply_to_line(&self, event: &mut Bytes) -> Result<(), NotParsed> {
@@ -95,14 +95,14 @@ impl Transform {
 
 /// Memory that is taken on purpose.
 #[derive(Debug)]
-struct Hoard {
+struct RetainedMemory {
     event_bytes: usize,
     leak: bool,
     kept: VecDeque<Box<[u8]>>,
     bytes: u64,
 }
 
-impl Hoard {
+impl RetainedMemory {
     /// Takes memory for one event, and gives the oldest back where it is due.
     fn grow(&mut self) {
         if self.event_bytes == 0 {
@@ -182,15 +182,15 @@ mod tests {
     #[test]
     fn a_hoard_grows_to_its_bound_and_a_leak_beyond() {
         for (leak, expected) in [(false, 100_000), (true, 100_500)] {
-            let mut hoarding = transform(|options| {
+            let mut retaining = transform(|options| {
                 options.hoard_per_event = ByteSize::new(3);
                 options.leak = leak;
             });
             for _ in 0..100_500 {
-                hoarding.hoard.grow();
+                retaining.retained.grow();
             }
-            assert_eq!(hoarding.hoard_bytes(), 3 * expected);
-            assert_eq!(hoarding.hoard.kept.len() as u64, expected);
+            assert_eq!(retaining.hoard_bytes(), 3 * expected);
+            assert_eq!(retaining.retained.kept.len() as u64, expected);
         }
     }
 }

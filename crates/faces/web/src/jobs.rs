@@ -101,7 +101,7 @@ impl JobState {
 
 /// The queue is full.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{QUEUE_MAX} commands wait already; stop one, or wait for its end")]
+#[error("{QUEUE_MAX} commands are already waiting; stop one, or wait until one ends")]
 pub(crate) struct QueueFull;
 
 impl Jobs {

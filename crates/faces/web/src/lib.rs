@@ -7,7 +7,6 @@
 //! numbers.
 
 mod answer;
-mod desk;
 mod fields;
 mod guard;
 mod jobs;
@@ -16,6 +15,7 @@ mod pages;
 mod program;
 mod routes;
 mod server;
+mod work_queue;
 
 pub use guard::{Admission, Guard, Reason, RequestFacts};
 pub use program::{CheckedFile, ClusterJobView, FileFinding, Program, Refusal};

@@ -137,14 +137,14 @@ const EXPERIMENT: [OrderField; 4] = [
 ];
 
 /// The kind that `init` finds by itself.
-const FOUND: &str = "find it";
+const FOUND: &str = "detect it";
 const PROGRAMS: &[&str] = &[FOUND, "http", "tcp", "udp", "files", "otlp", "kafka"];
 
 #[rustfmt::skip]
 const INIT: [OrderField; 7] = [
     field("folder", "", FieldInput::Folder, "", ["Folder", "a new one for the file, such as shop or experiments/shop"]),
     field("command", "--command", FieldInput::Line, "", ["Command", "such as ./server --port 8080; it is started once to find its port"]),
-    field("url", "--url", FieldInput::Lines, "", ["Or two URLs", "of services that run already, the baseline first"]),
+    field("url", "--url", FieldInput::Lines, "", ["Or two URLs", "of running services, the baseline first"]),
     field("kind", "--kind", FieldInput::Choice(PROGRAMS), FOUND, ["Kind of program", "what it reads"]),
     field("comparison", "--comparison", FieldInput::Line, "", ["Comparison", "such as bin:./new-server or args:--fast; empty: no change"]),
     field("output", "--output", FieldInput::Line, "", ["Output", "of a pipeline, such as tcp:127.0.0.1:9200; none if empty"]),
@@ -341,7 +341,7 @@ mod tests {
             "./a/b",
         ];
         assert_eq!(words.unwrap(), expected);
-        let words = init("folder=a&url=http://a/%0D%0Ahttp://b/&kind=find+it");
+        let words = init("folder=a&url=http://a/%0D%0Ahttp://b/&kind=detect+it");
         let expected = ["init", "--url=http://a/", "--url=http://b/", "--", "./a"];
         assert_eq!(words.unwrap(), expected);
         for (text, field) in [

@@ -18,14 +18,14 @@ use stillwell_report::{FullReport, page_style};
 use tokio::time::timeout;
 
 use crate::answer::{self, Answer};
-use crate::desk::Desk;
 use crate::fields::Fields;
 use crate::guard::{Admission, Guard, RequestFacts};
 use crate::jobs::Jobs;
 use crate::pages::{self, Chrome, CompareChoice, Section};
 use crate::program::{Program, Refusal};
+use crate::work_queue::WorkQueue;
 use stillwell_experiment::library::{
-    Library, PlaceBelow, PlaceError, ResultKind, ResultRoots, Shelf,
+    Library, PlaceBelow, PlaceError, ResultKind, ResultListing, ResultRoots,
 };
 
 /// Maximum size of the body of a request.
@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) program: Box<dyn Program>,
     pub(crate) library: Library,
     pub(crate) jobs: Jobs,
-    pub(crate) desk: Desk,
+    pub(crate) work_queue: WorkQueue,
 }
 
 type Server = State<Arc<Shared>>;
@@ -154,12 +154,12 @@ impl Shared {
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, Answer> {
         let shared = Arc::clone(self);
-        let done = self.desk.run(move || work(&shared)).await;
+        let done = self.work_queue.run(move || work(&shared)).await;
         done.map_err(|error| refused(self, StatusCode::SERVICE_UNAVAILABLE, &error.to_string()))
     }
 
     /// Returns everything below the roots.
-    async fn shelf(self: &Arc<Self>) -> Result<Shelf, Answer> {
+    async fn listing(self: &Arc<Self>) -> Result<ResultListing, Answer> {
         self.work(|shared| shared.library.survey(&shared.roots))
             .await
     }
@@ -194,8 +194,8 @@ async fn script() -> Answer {
 }
 
 async fn results(State(shared): Server) -> Result<Answer, Answer> {
-    let shelf = shared.shelf().await?;
-    let page = pages::results(&shelf, shared.chrome());
+    let listing = shared.listing().await?;
+    let page = pages::results(&listing, shared.chrome());
     Ok(answer::page(StatusCode::OK, page))
 }
 
@@ -269,18 +269,18 @@ async fn compare(State(shared): Server, RawQuery(query): RawQuery) -> Result<Ans
     let fields = Fields::parse(query.unwrap_or_default().as_bytes());
     let (a, b) = (fields.line("a").to_owned(), fields.line("b").to_owned());
     let compare = move |shared: &Shared| {
-        let shelf = shared.library.survey(&shared.roots);
+        let listing = shared.library.survey(&shared.roots);
         if a.is_empty() || b.is_empty() {
-            return (shelf, None);
+            return (listing, None);
         }
         let path = |text: &str| {
             let place = PlaceBelow::parse(text).and_then(|place| shared.roots.path(&place));
             place.map_err(|error| Refusal::new(error.to_string()))
         };
         let report = path(&a).and_then(|a| shared.program.compare(&a, &path(&b)?));
-        (shelf, Some(report))
+        (listing, Some(report))
     };
-    let (shelf, report) = shared.work(compare).await?;
+    let (listing, report) = shared.work(compare).await?;
     let choice = CompareChoice {
         a: fields.line("a"),
         b: fields.line("b"),
@@ -288,17 +288,17 @@ async fn compare(State(shared): Server, RawQuery(query): RawQuery) -> Result<Ans
     let chrome = shared.chrome();
     Ok(match report {
         Some(Ok(report)) => {
-            let around = pages::choices(&shelf, choice);
+            let around = pages::choices(&listing, choice);
             rendered(&report, Section::Results, "", &around, chrome)
         }
         Some(Err(refusal)) => {
-            let page = pages::compare(&shelf, choice, Some(&refusal), chrome);
+            let page = pages::compare(&listing, choice, Some(&refusal), chrome);
             answer::page(StatusCode::UNPROCESSABLE_ENTITY, page)
         }
         None => {
             let note = Refusal::new("Choose two results.");
             let is_started = !(choice.a.is_empty() && choice.b.is_empty());
-            let page = pages::compare(&shelf, choice, is_started.then_some(&note), chrome);
+            let page = pages::compare(&listing, choice, is_started.then_some(&note), chrome);
             answer::page(StatusCode::OK, page)
         }
     })
@@ -308,8 +308,8 @@ async fn history(State(shared): Server, RawQuery(query): RawQuery) -> Result<Ans
     let fields = Fields::parse(query.unwrap_or_default().as_bytes());
     let only = fields.line("only").to_owned();
     let read = move |shared: &Shared| {
-        let shelf = shared.library.survey(&shared.roots);
-        let suites = shelf
+        let listing = shared.library.survey(&shared.roots);
+        let suites = listing
             .results
             .iter()
             .filter(|entry| entry.kind == ResultKind::Suite);

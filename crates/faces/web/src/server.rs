@@ -13,11 +13,11 @@ use stillwell_scope::{Place, Scope, Tasks, Token};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::desk::Desk;
 use crate::guard::Guard;
 use crate::jobs::{Jobs, run_jobs};
 use crate::program::Program;
 use crate::routes::{Shared, router};
+use crate::work_queue::WorkQueue;
 use stillwell_experiment::library::{Library, ResultRoots};
 
 /// Maximum number of connections.
@@ -140,7 +140,7 @@ impl WebServer {
     /// # Errors
     /// The kernel's answer where it starts no more threads.
     pub fn start(self, scope: &mut Scope) -> io::Result<()> {
-        let desk = Desk::start(scope)?;
+        let work_queue = WorkQueue::start(scope)?;
         let folder = self.roots.folders().first().cloned().unwrap_or_default();
         let executable = self.options.executable;
         let shared = Arc::new(Shared {
@@ -150,7 +150,7 @@ impl WebServer {
             program: self.options.program,
             library: Library::default(),
             jobs: Jobs::default(),
-            desk,
+            work_queue,
         });
         let listener = self.listener;
         let of_pages = Arc::clone(&shared);

@@ -222,7 +222,7 @@ fn read_bench(
         Some(of_connector(context, &read_bench_keys(reader, &map)))
     });
     let connector = of_connector(context, &read_bench_keys(reader, &map));
-    let native = read_own(context, &map, codecs);
+    let native = read_native(context, &map, codecs);
     Some(native.or(connector).or(nested.unwrap_or_default()))
 }
 
@@ -243,7 +243,7 @@ fn of_connector(context: &ReadContext<'_>, keys: &BenchKeys<'_>) -> BenchOptions
     }
 }
 
-fn read_own(
+fn read_native(
     context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     codecs: &[(&str, ())],

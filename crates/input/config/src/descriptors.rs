@@ -57,13 +57,13 @@ pub enum DescriptorsError {
         problem: String,
     },
     /// They contradict each other or are incomplete.
-    #[error("its descriptions do not fit together: {problem}")]
+    #[error("it is inconsistent or incomplete: {problem}")]
     Set {
         /// Description of the problem.
         problem: String,
     },
     /// An imported file is missing.
-    #[error("{file} is not in it, which {by} imports: give protoc --include_imports as well")]
+    #[error("it lacks {file}, which {by} imports: run protoc with --include_imports")]
     Import {
         /// The one that is missing.
         file: String,
@@ -74,7 +74,7 @@ pub enum DescriptorsError {
 
 /// A method that is not described.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no {what} `{given}`{}; there {}", near(.nearest.as_ref()), listed(.names))]
+#[error("there is no {what} `{given}`{}; {}", near(.nearest.as_ref()), listed(.names))]
 pub struct MethodError {
     /// Service or method.
     pub what: &'static str,
@@ -94,10 +94,9 @@ fn listed(names: &[String]) -> String {
     let hidden = names.len().saturating_sub(NAMES_MAX);
     let shown = names[..names.len() - hidden].join(", ");
     match (names.len(), hidden) {
-        (0, _) => "is none at all".to_owned(),
-        (1, _) => format!("is {shown}"),
-        (_, 0) => format!("are {shown}"),
-        (_, hidden) => format!("are {shown} and {hidden} more"),
+        (0, _) => "none is described".to_owned(),
+        (_, 0) => format!("known: {shown}"),
+        (_, hidden) => format!("known: {shown} and {hidden} more"),
     }
 }
 
@@ -111,7 +110,7 @@ pub enum MessageTextError {
         problem: String,
     },
     /// A value that does not fit.
-    #[error("it does not fit {message}{}: {problem}", at(.field.as_ref()))]
+    #[error("it does not match {message}{}: {problem}", at(.field.as_ref()))]
     Shape {
         /// The type.
         message: String,

@@ -65,7 +65,7 @@ fn read_object(reader: &Reader, node: &Node, kind: Option<KubernetesKind>) -> Op
         && let Some(text) = reader.text(version)
         && text != kind.api_version()
     {
-        let message = format!("a {} of `{text}` cannot be made", kind.name());
+        let message = format!("`{text}` is not the apiVersion of a {}", kind.name());
         refuse(version, message, format!("write `{}`", kind.api_version()));
     }
     let metadata = node.entry("metadata");
@@ -75,7 +75,7 @@ fn read_object(reader: &Reader, node: &Node, kind: Option<KubernetesKind>) -> Op
         && !is_name(text, NAME_BYTES_MAX)
     {
         let message = format!("`{text}` cannot be the name of a {}", kind.word());
-        let label = "small letters, digits, `-` and `.`, a letter or digit at both ends";
+        let label = "lowercase letters, digits, `-` and `.`, a letter or digit at both ends";
         refuse(node, message, label.to_owned());
     }
     let namespace = part("namespace").and_then(|node| Some((node, reader.text(node)?)));
@@ -85,7 +85,7 @@ fn read_object(reader: &Reader, node: &Node, kind: Option<KubernetesKind>) -> Op
             refuse(node, message, "leave it out".to_owned());
         } else if !is_name(text, NAMESPACE_BYTES_MAX) || text.contains('.') {
             let message = format!("`{text}` cannot be a namespace");
-            let label = "small letters, digits and `-`";
+            let label = "lowercase letters, digits and `-`";
             refuse(node, message, label.to_owned());
         }
     }
@@ -103,7 +103,7 @@ fn read_kind(
     expected: Option<KubernetesKind>,
 ) -> Option<KubernetesKind> {
     let words = KubernetesKind::ALL.map(|kind| (kind.name(), kind));
-    let Some(said) = node.entry("kind") else {
+    let Some(kind_node) = node.entry("kind") else {
         if expected.is_none() {
             let error = reader.error(code::MISSING_KEY, node.span, "a manifest needs `kind`");
             let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
@@ -112,9 +112,9 @@ fn read_kind(
         return expected;
     };
     let Some(expected) = expected else {
-        return reader.word(said, "kind of object", &words);
+        return reader.word(kind_node, "kind of object", &words);
     };
-    let text = reader.text(said)?;
+    let text = reader.text(kind_node)?;
     if text == expected.name() {
         return Some(expected);
     }
@@ -122,7 +122,7 @@ fn read_kind(
         "this manifest is a `{text}` and not a `{}`",
         expected.name()
     );
-    let error = reader.error(code::BAD_VALUE, said.span, message);
+    let error = reader.error(code::BAD_VALUE, kind_node.span, message);
     let known = words.iter().find(|(name, _)| *name == text);
     reader.report(match known {
         Some((_, kind)) => error.label(format!("it belongs under `{}`", kind.word())),

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_is_accepted() {
+    fn mistakes_name_what_is_accepted() {
         for (text, hint) in [
             ("", "steps `100/s:10s"),
             ("500 MiB", "write `500 MiB/s`"),

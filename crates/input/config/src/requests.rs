@@ -28,6 +28,7 @@ use crate::files::Disk;
 use host::ReadLoad;
 
 pub(crate) use endpoint::read as read_requests_file;
+pub(crate) use endpoint::suggested_path;
 pub use endpoint::{read_text, target, tls_host, usual_method};
 pub use error::LoadSpecError;
 pub use grpc::described_calls;

@@ -204,7 +204,7 @@ pub struct ScaffoldProgram {
     /// Its readiness check; `None` for the default.
     pub ready: Option<ReadyProbe>,
     /// True if each run may have its own network.
-    pub has_own_network: bool,
+    pub has_private_network: bool,
     /// Baseline and comparison.
     pub variants: [VariantArgument; 2],
     /// Build of variants that come from a revision.
@@ -298,7 +298,7 @@ impl Scaffold {
                 );
             }
             ScaffoldTarget::Program(program) => {
-                if !program.has_own_network {
+                if !program.has_private_network {
                     commented(
                         text,
                         "isolation: {network: no}",

@@ -16,7 +16,7 @@ use stillwell_units::{Nanos, Seed, Target};
 use crate::files::{Files, absolute, read_source, resolve};
 use crate::load::Loaded;
 use crate::rate::parse_request_rate;
-use crate::requests::TlsSpec;
+use crate::requests::{TlsSpec, suggested_path};
 
 mod keys;
 mod rows;
@@ -309,7 +309,7 @@ impl ScenarioContext<'_> {
             .and_then(|text| rows::rows(&text))
             .and_then(|mut rows| {
                 if rows.len() < 2 {
-                    return Err("there is no row below the names".to_owned());
+                    return Err("there is no row below the header".to_owned());
                 }
                 let names = rows.remove(0);
                 Ok((names, rows))
@@ -418,14 +418,14 @@ impl ScenarioContext<'_> {
             None => Some("GET".to_owned()),
         };
         let headers_node = map.take("headers");
-        let own_headers = headers_node.map_or_else(Vec::new, |node| reader.headers(node));
-        let is_own = |name: &str| {
-            let mut names = own_headers.iter();
+        let step_headers = headers_node.map_or_else(Vec::new, |node| reader.headers(node));
+        let is_overridden = |name: &str| {
+            let mut names = step_headers.iter();
             names.any(|(header, _)| header.eq_ignore_ascii_case(name))
         };
-        let inherited = common.iter().filter(|(name, _)| !is_own(name));
+        let inherited = common.iter().filter(|(name, _)| !is_overridden(name));
         let mut headers = Vec::new();
-        for (name, value) in inherited.chain(&own_headers) {
+        for (name, value) in inherited.chain(&step_headers) {
             let value = self.template(headers_node.unwrap_or(node), value, names)?;
             headers.push((name.clone(), value));
         }
@@ -465,7 +465,8 @@ impl ScenarioContext<'_> {
         let text = self.reader.text(node)?;
         if !text.starts_with('/') && !text.starts_with("{{") {
             let error = self.bad(node, format!("`{text}` is not a path"));
-            self.reader.report(error.label(format!("write `/{text}`")));
+            let label = format!("write `{}`", suggested_path(text));
+            self.reader.report(error.label(label));
             return None;
         }
         self.template(node, text, names)

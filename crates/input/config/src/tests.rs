@@ -12,7 +12,7 @@ use crate::{Loaded, Loader, RunOverrides, SuiteOverrides};
 macro_rules! snapshot {
     ($text:expr) => {
         insta::with_settings!({ omit_expression => true }, {
-            insta::assert_snapshot!($crate::tests::mistakes::said($text));
+            insta::assert_snapshot!($crate::tests::mistakes::rendered_diagnostics($text));
         });
     };
 }

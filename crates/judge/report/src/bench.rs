@@ -7,6 +7,7 @@ mod json;
 mod tests;
 
 use hdrhistogram::Histogram;
+use stillwell_units::human::counted;
 use stillwell_verdict::{CountBounds, LedgerRecord};
 
 use crate::FullReport;
@@ -95,20 +96,29 @@ impl BenchReport {
         if self.lossy {
             return failures;
         }
-        let mut fail = |count: u64, what: &str| {
+        let mut fail = |count: u64, [singular, plural]: [&str; 2]| {
             if count > 0 {
-                failures.push(format!("{count} {what}"));
+                failures.push(counted(count, singular, plural));
             }
         };
         let answers = self.answers.unwrap_or_default();
-        fail(answers.refused, "events were refused permanently");
-        fail(answers.unacknowledged, "events were not acknowledged");
+        fail(
+            answers.refused,
+            [
+                "event was refused permanently",
+                "events were refused permanently",
+            ],
+        );
+        fail(
+            answers.unacknowledged,
+            ["event was not acknowledged", "events were not acknowledged"],
+        );
         let Some(ledger) = &self.ledger else {
             // Without stamps only the numbers can be held against each other, and
             // those of a warm-up are of both.
             let missing = self.sent.events.saturating_sub(self.received.events);
             if self.unstamped.is_none() {
-                fail(missing, "events are missing");
+                fail(missing, ["event is missing", "events are missing"]);
             }
             return failures;
         };
@@ -118,16 +128,28 @@ impl BenchReport {
         let least = |bounds: CountBounds| bounds.least;
         let lost = sum(|generator| generator.lost.least);
         let explained = answers.refused + answers.unacknowledged;
-        fail(lost.saturating_sub(explained), "events were lost");
+        fail(
+            lost.saturating_sub(explained),
+            ["event was lost", "events were lost"],
+        );
         if !answers.at_least_once {
             let duplicated: u64 = ledger
                 .generators
                 .iter()
                 .map(|generator| least(generator.duplicated))
                 .sum();
-            fail(duplicated, "events arrived more than once");
+            fail(
+                duplicated,
+                [
+                    "event arrived more than once",
+                    "events arrived more than once",
+                ],
+            );
         }
-        fail(sum(|generator| generator.damaged), "events arrived damaged");
+        fail(
+            sum(|generator| generator.damaged),
+            ["event arrived damaged", "events arrived damaged"],
+        );
         failures
     }
 

@@ -10,7 +10,8 @@ use stillwell_units::Nanos;
 
 pub use json::CALIBRATION_SCHEMA;
 pub use stillwell_verdict::calibration::{
-    AlikeFound, CalibratedExperiment, CalibratedGoal, MachineMet, Slowdown, Visible, WorseFound,
+    CalibratedExperiment, CalibratedGoal, MachineMet, SelfComparisonFigures, Slowdown, Visible,
+    WorseFound,
 };
 
 use crate::FullReport;

@@ -32,8 +32,8 @@ use stillwell_verdict::{ErrorBudget, ExperimentVerdict, GatePolicy, exit_code};
 
 pub use bench::{BenchAnswers, BenchReport, BenchVolume, BenchWindow, bench_json};
 pub use calibration::{
-    AlikeFound, CALIBRATION_SCHEMA, CalibratedExperiment, CalibratedGoal, CalibrationReport,
-    MachineMet, Slowdown, Visible, WorseFound,
+    CALIBRATION_SCHEMA, CalibratedExperiment, CalibratedGoal, CalibrationReport, MachineMet,
+    SelfComparisonFigures, Slowdown, Visible, WorseFound,
 };
 pub use capacity::{
     CAPACITY_SCHEMA, CapacityJsonError, CapacityReport, capacity_csv, capacity_json, probe_line,

@@ -282,13 +282,24 @@ fn routes(routes: &[RouteFigures]) -> Option<Block> {
     (!routes.is_empty()).then_some(Block::Table(table))
 }
 
+/// The most steps of a timeline that a report lists. All of them are in `events.jsonl`.
+const STEPS_LISTED_MAX: usize = 20;
+
 fn steps(figures: &RunFigures) -> Block {
-    let steps = figures.steps.iter();
-    let rows = steps.map(|step| {
+    let listed = figures.steps.iter().take(STEPS_LISTED_MAX);
+    let rows = listed.map(|step| {
         let at = format!("at {}", words::nanos(step.at));
         (Text::from(at), Text::from(step.what.as_str()))
     });
-    Block::KeyValue(rows.collect())
+    let left_out = figures.steps.len().saturating_sub(STEPS_LISTED_MAX);
+    let rest = (left_out > 0).then(|| {
+        let more = words::counted(stillwell_units::count(left_out), "more step", "more steps");
+        (
+            Text::from(more),
+            Text::from("all are in events.jsonl of the capture"),
+        )
+    });
+    Block::KeyValue(rows.chain(rest).collect())
 }
 
 /// Returns how the target came back from restarts, a sentence each.

@@ -3,11 +3,11 @@
 //! A terminal shows the experiments in the order of the plan, and the answers last. A page shows those that
 //! need attention first, in one table, and folds everything else.
 
+mod caveats;
 pub(crate) mod charts;
 mod comment;
 mod evidence;
 mod family;
-mod honesty;
 pub(crate) mod links;
 mod moved;
 mod profiles;
@@ -181,6 +181,10 @@ fn finding(report: &SuiteReport) -> Text {
     let all = words::counted(count(report.experiments.len()), "experiment", "experiments");
     let (regressed, failed) = (with(Gate::Regressed), with(Gate::CheckFailed));
     let (invalid, unsure) = (with(Gate::Invalid), with(Gate::Inconclusive));
+    let is_unconfirmed = |entry: &&ExperimentVerdict| {
+        entry.gate == Gate::Inconclusive && entry.verdict == Verdict::Regressed
+    };
+    let unconfirmed = count(gating().filter(is_unconfirmed).count());
     let (sign, finding) = if regressed > 0 {
         let word = words::counted(regressed, "regression", "regressions");
         (Sign::Worse, format!("stillwell: {word} in {all}"))
@@ -194,6 +198,13 @@ fn finding(report: &SuiteReport) -> Text {
     } else if !report.problems.is_empty() {
         let finding = format!("stillwell: the suite is incomplete; no regression in {all}");
         (Sign::Invalid, finding)
+    } else if unconfirmed > 0 {
+        let word = words::counted(
+            unconfirmed,
+            "unconfirmed regression",
+            "unconfirmed regressions",
+        );
+        (Sign::Unclear, format!("stillwell: {word} in {all}"))
     } else if unsure > 0 {
         let finding = format!("no conclusion in {unsure} of {all}");
         (Sign::Unclear, finding)
@@ -371,7 +382,7 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
         };
         Block::Note(Severity::Note, format!("{}{runs}", seen.note).into())
     }));
-    let lines = honesty::of_experiment(experiment).into_iter();
+    let lines = caveats::of_experiment(experiment).into_iter();
     let lines = lines.chain([circumstances(experiment)]);
     let lines = Block::list(lines.map(Text::dim));
     blocks.push(Block::On(Medium::Plain, vec![lines]));
@@ -451,6 +462,8 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
             |entry| Cell::interval(words::change_with_interval(goal.scale, entry), entry),
         );
         let relative = unreliable_change(goal).map_or(relative, Cell::from);
+        let visible = goal.smallest_visible;
+        let visible = visible.map(|share| words::size(goal.scale, share));
         vec![
             format!("{}{role}", words::goal_name(goal, experiment)).into(),
             Text::verdict(goal.verdict).into(),
@@ -462,7 +475,7 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
                 .into(),
             relative,
             goal.tolerance_text().into(),
-            words::or_missing(goal.smallest_visible.map(words::percent)).into(),
+            words::or_missing(visible).into(),
             words::pairs(goal, experiment).into(),
         ]
     });
@@ -492,7 +505,7 @@ fn remarks(experiment: &ExperimentVerdict) -> Vec<String> {
             }
         }
         let notes = goal.note.iter().map(|note| format!("{name}: {note}"));
-        let notes = notes.chain(honesty::of_goal(goal, experiment));
+        let notes = notes.chain(caveats::of_goal(goal, experiment));
         lines.extend(notes.map(|note| (Vec::new(), note)));
     }
     let lines = lines.into_iter();
@@ -541,7 +554,7 @@ const COLUMNS_EXPLAINED: &str = "primary: the goal that alone decides the exit c
 /// Returns the meaning of columns, where the results are and what to type next.
 fn footer(report: &SuiteReport) -> Block {
     let bounded = report.budget.false_alarm_bound;
-    let alarms = bounded.map(|_| ("false alarms", honesty::budget(&report.budget)));
+    let alarms = bounded.map(|_| ("false alarms", caveats::budget(&report.budget)));
     let columns =
         (!report.experiments.is_empty()).then(|| ("columns", COLUMNS_EXPLAINED.to_owned()));
     let rows = [
@@ -574,7 +587,7 @@ fn method(report: &SuiteReport) -> Block {
     .and(" goal decides the exit code.");
     let host = report.host.iter();
     let host: Vec<String> = host.map(|(name, fact)| format!("{name} {fact}")).collect();
-    let budget = honesty::budget(&report.budget);
+    let budget = caveats::budget(&report.budget);
     let elapsed = words::clock(report.elapsed);
     let mut lines: Vec<Text> = vec![
         format!("false alarms: {budget}").into(),

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
-    Change, CheckPassed, CheckResult, Component, GeneratorFigures, Measured, OutcomeCount,
-    RunFigures, RunNote, RunOutcome, RunStage, RunSummary, RunWarning, SUMMARY_SCHEMA,
+    Change, CheckPassed, CheckResult, Component, Gate, GeneratorFigures, Measured, OutcomeCount,
+    RunFigures, RunNote, RunOutcome, RunStage, RunSummary, RunWarning, SUMMARY_SCHEMA, StepMark,
     TimeQuantiles, Totals, Verdict, WorkerShares,
 };
 
@@ -147,7 +147,20 @@ fn an_inconclusive_answer_is_never_called_no_change() {
 }
 
 #[test]
-fn colors_only_repeat_what_words_say() {
+fn a_heading_does_not_contradict_a_verdict_that_too_few_pairs_found() {
+    let mut unconfirmed = regressed();
+    unconfirmed.gate = Gate::Inconclusive;
+    let text =
+        FullReport::from(&report(vec![unconfirmed])).render(Format::Markdown, Style::default());
+    assert!(
+        text.contains("stillwell: 1 unconfirmed regression in 1 experiment"),
+        "{text}"
+    );
+    assert!(!text.contains("no conclusion"), "{text}");
+}
+
+#[test]
+fn colors_only_repeat_the_words() {
     let style = Style {
         color: true,
         width: 100,
@@ -295,6 +308,22 @@ fn run() -> RunSummary {
 #[test]
 fn run_completed() {
     insta::assert_snapshot!(run_terminal(&run(), Style::default()));
+}
+
+#[test]
+fn a_long_timeline_is_listed_in_part() {
+    let mut long = run();
+    let steps = (1..=300).map(|at| StepMark {
+        at: Nanos::from_secs(at),
+        what: format!("step {at}"),
+    });
+    long.figures.steps = steps.collect();
+    let text = run_terminal(&long, Style::default());
+    assert!(
+        text.contains("step 20\n") && !text.contains("step 21\n"),
+        "{text}"
+    );
+    assert!(text.contains("280 more steps"), "{text}");
 }
 
 #[test]

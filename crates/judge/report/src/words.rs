@@ -128,6 +128,14 @@ pub(crate) fn change_size(scale: Scale, share: f64) -> String {
     }
 }
 
+/// Returns the size of a change on the goal's own scale, without a sign.
+pub(crate) fn size(scale: Scale, share: f64) -> String {
+    match scale {
+        Scale::Ratio => percent(share),
+        Scale::Difference => percent(share).replace('%', "points"),
+    }
+}
+
 /// Returns a change with its interval: `+4.9 % [+4.5, +5.4]`.
 #[must_use]
 pub fn change_with_interval(scale: Scale, change: Change) -> String {
@@ -237,10 +245,10 @@ pub(crate) const DIFFERENT: &str = "there is a change, but it is neither certain
 pub(crate) fn could_see(goal: &GoalVerdict) -> String {
     let seen = goal.smallest_visible.map_or_else(
         || "the noise is not known".to_owned(),
-        |visible| format!("detectable change {}", percent(visible)),
+        |visible| format!("detectable change {}", size(goal.scale, visible)),
     );
     let needed = goal.pairs_needed.map_or_else(
-        || format!("{} is beyond reach at this noise", goal.tolerance_text()),
+        || format!("{} cannot be detected at this noise", goal.tolerance_text()),
         |pairs| {
             // Fewer never end as equivalent, however quiet they are.
             let pairs = pairs.max(PAIRS_EQUIVALENT_MIN);
@@ -404,11 +412,11 @@ pub(crate) fn tally(experiments: &[ExperimentVerdict]) -> String {
     };
     let failed =
         |experiment: &&ExperimentVerdict| experiment.checks.iter().any(|check| check.failed() > 0);
-    let besides = [
+    let other_reasons = [
         (gating().filter(failed).count(), "with failed checks"),
         (experiments.len() - gating().count(), "erratic"),
     ];
-    let parts = order.into_iter().map(with).chain(besides);
+    let parts = order.into_iter().map(with).chain(other_reasons);
     let parts = parts.filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts
         .map(|(count, word)| format!("{count} {word}"))

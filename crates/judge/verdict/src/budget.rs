@@ -206,7 +206,9 @@ fn demote(verdict: &mut ExperimentVerdict, goal: usize, of: usize) -> bool {
     ));
     let primaries = verdict.goals.iter().filter(|goal| goal.primary);
     let words = primaries.map(|goal| goal.verdict);
-    verdict.verdict = words.reduce(Verdict::graver).unwrap_or(Verdict::Invalid);
+    verdict.verdict = words
+        .reduce(Verdict::more_severe)
+        .unwrap_or(Verdict::Invalid);
     let gating = gating(verdict.confirm, verdict.verdict, verdict.pairs_used);
     verdict.gate = gate(gating, &verdict.checks);
     true

@@ -21,7 +21,7 @@ pub struct CalibratedExperiment {
     /// Unit of the work that costs are divided by.
     pub work: WorkUnit,
     /// Comparisons of the baseline with itself, by the primary goal.
-    pub alike: AlikeFound,
+    pub self_comparison: SelfComparisonFigures,
     /// Comparisons with itself made worse, by the primary goal; or why there are
     /// none.
     pub worse: Result<WorseFound, String>,
@@ -37,7 +37,7 @@ pub struct CalibratedExperiment {
 
 /// Comparisons in which nothing differs.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct AlikeFound {
+pub struct SelfComparisonFigures {
     /// All that ended.
     pub comparisons: u32,
     /// Those of them that were invalid.

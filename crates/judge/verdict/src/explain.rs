@@ -360,7 +360,7 @@ pub const STOP_REASONS: &[(&str, &str)] = &[
     ),
     (
         "unfit",
-        "Too many pairs were discarded: the machine is unfit, or the target fails.",
+        "Too many pairs were discarded: the machine is too busy, or the target fails.",
     ),
 ];
 

@@ -27,7 +27,7 @@ const SECONDS: u64 = 15;
 /// A run of one generator `g`, one sink `s` and a target, whose every counter
 /// grows evenly.
 #[derive(Clone, Debug)]
-pub(crate) struct Story {
+pub(crate) struct TestRun {
     pub(crate) manifest: Manifest,
     /// Growth for each second of counters, value of gauges.
     series: BTreeMap<(&'static str, Labels), (Kind, f64)>,
@@ -53,9 +53,9 @@ pub(crate) fn sink() -> Labels {
         .with("worker", "0")
 }
 
-impl Story {
+impl TestRun {
     pub(crate) fn healthy() -> Self {
-        let mut story = Self {
+        let mut test_run = Self {
             manifest: manifest(),
             series: BTreeMap::new(),
             seconds: SECONDS,
@@ -72,7 +72,7 @@ impl Story {
             (catalogue::WORKER_RUNNING, 0.39e9),
             (catalogue::WORKER_LATE, 0.0),
         ] {
-            story.set(metric, generator(), per_second);
+            test_run.set(metric, generator(), per_second);
         }
         for (metric, per_second) in [
             (catalogue::BYTES_RECEIVED, 90_000.0),
@@ -80,7 +80,7 @@ impl Story {
             (catalogue::WORKER_RUNNING, 0.1e9),
             (catalogue::WORKER_BLOCKED, 0.9e9),
         ] {
-            story.set(metric, sink(), per_second);
+            test_run.set(metric, sink(), per_second);
         }
         for (metric, value) in [
             (catalogue::TARGET_CPU, 0.5e9),
@@ -89,9 +89,9 @@ impl Story {
             (catalogue::HOST_CPU_STEAL, 0.0),
             (catalogue::HOST_CPU_FOREIGN, 0.02e9),
         ] {
-            story.set(metric, Labels::none(), value);
+            test_run.set(metric, Labels::none(), value);
         }
-        story
+        test_run
     }
 
     /// A run of an experiment: `variant` in pair `pair`.

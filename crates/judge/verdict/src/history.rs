@@ -136,7 +136,7 @@ pub struct TrendOptions {
 pub enum Method {
     /// Stillwell's: finds something in this share of histories in which nothing
     /// changed, at most.
-    Own {
+    Stillwell {
         /// Above 0 and below 1.
         alarm_rate: f64,
     },

@@ -168,8 +168,8 @@ fn not_on_disk(table: &ImportedTable) -> Option<ImportWarning> {
     }
     Some(ImportWarning {
         reason: format!(
-            "a test of buffers on disk in which at most {} reached a disk while up to {} went by: \
-             the buffers were not used",
+            "this is a test of buffers on disk, but at most {} reached a disk while up to {} passed \
+             through: the buffers were not used",
             most_written.1, most_taken.1
         ),
         columns,
@@ -228,14 +228,9 @@ fn less_work_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     }
     Some(ImportWarning {
         reason: format!(
-            "{} {} as the best who took less than half of what another did: totals are not divided \
-             by the work",
-            rows.join(", "),
-            if rows.len() == 1 {
-                "marks one"
-            } else {
-                "mark some"
-            }
+            "{}: the best one took less than half of what another one took, and totals are not \
+             divided by the work",
+            rows.join(", ")
         ),
         columns,
     })

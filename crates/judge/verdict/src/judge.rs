@@ -229,7 +229,7 @@ fn verdict(
     let primaries = || searched.iter().filter(|item| item.goal.primary);
     let verdict = primaries()
         .map(|item| item.goal.verdict)
-        .reduce(Verdict::graver)
+        .reduce(Verdict::more_severe)
         .unwrap_or(Verdict::Invalid);
     let checks = aggregate::checks(plan, table);
     let primary: Option<&GoalPlan> = plan.goals.first();

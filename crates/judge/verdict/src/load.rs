@@ -6,6 +6,7 @@ use stillwell_metric::{GeneratorEvidence, LoadEvidence, LoadSourceEvidence, Load
 use stillwell_plan::load::LoadPacing;
 use stillwell_plan::{LoadPlan, Validity};
 use stillwell_units::float_from_u64;
+use stillwell_units::human::counted;
 
 pub use warning::LoadWarning;
 
@@ -96,13 +97,16 @@ pub fn load_warnings(rules: LoadRules, evidence: &LoadEvidence) -> Vec<LoadWarni
     let pacing = rules.pacing;
     if !is_source && of_due(pacing, evidence, evidence.begun) < LOAD_RATE_ACHIEVED_SHARE {
         let share = of_due(pacing, evidence, evidence.sent);
-        let is_own = warnings.iter().any(|warning| match warning {
+        let is_generator_slow = warnings.iter().any(|warning| match warning {
             LoadWarning::GeneratorSaturated { .. } | LoadWarning::GeneratorLate { .. } => true,
             // A worker that waits 10 % of its time for a CPU does not lose most of its requests by that.
             LoadWarning::CpuStarvation { share: waited } => *waited >= (1.0 - share) / 2.0,
             _ => false,
         });
-        warnings.push(LoadWarning::RateNotReached { share, is_own });
+        warnings.push(LoadWarning::RateNotReached {
+            share,
+            is_generator_slow,
+        });
     }
     let exports = evidence.export_failures.iter().cloned();
     let failures = exports.chain(headers_dropped(evidence));
@@ -208,7 +212,8 @@ fn source(evidence: &LoadSourceEvidence) -> Vec<LoadWarning> {
 fn headers_dropped(evidence: &LoadEvidence) -> Option<String> {
     let dropped = evidence.headers_dropped;
     (dropped > 0).then(|| {
-        format!("{dropped} response headers were not reported: they arrived faster than they can be written")
+        let dropped = counted(dropped, "response header was", "response headers were");
+        format!("{dropped} not reported, because headers arrived faster than they can be written")
     })
 }
 

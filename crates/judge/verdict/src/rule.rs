@@ -85,15 +85,15 @@ impl Verdict {
 
     /// Of two comparisons' verdicts the one that matters more to a reader.
     #[must_use]
-    pub fn graver(self, right: Self) -> Self {
-        if self.gravity() >= right.gravity() {
+    pub fn more_severe(self, right: Self) -> Self {
+        if self.severity() >= right.severity() {
             self
         } else {
             right
         }
     }
 
-    const fn gravity(self) -> u8 {
+    const fn severity(self) -> u8 {
         match self {
             Self::Regressed => 5,
             Self::Invalid => 4,

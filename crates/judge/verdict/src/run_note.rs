@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use stillwell_capture::BusyProgram;
 use stillwell_plan::WorkUnit;
-use stillwell_units::human::{bytes, grouped, nanos, percent};
+use stillwell_units::human::{bytes, counted, grouped, nanos, percent};
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::limits;
@@ -403,7 +403,8 @@ impl RunNote {
                 };
                 write!(
                     f,
-                    "points skipped: sink {id} did not record {count} points: {why}"
+                    "points skipped: sink {id} did not record {}: {why}",
+                    counted(*count, "point", "points")
                 )
             }
             Self::SeriesLeftOut { count } => {

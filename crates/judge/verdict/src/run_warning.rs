@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_capture::RunOutcome;
 use stillwell_plan::{GoalMetric, Phase, WorkUnit};
 use stillwell_units::Nanos;
-use stillwell_units::human::{grouped, nanos, percent};
+use stillwell_units::human::{counted, grouped, nanos, percent};
 
 use crate::limits;
 
@@ -252,13 +252,14 @@ impl fmt::Display for RunWarning {
             ),
             Self::OutOfMemory { kills } => write!(
                 f,
-                "out of memory: the kernel killed {kills} processes of the target; raise its memory \
-                 limit"
+                "out of memory: the kernel killed {} of the target; raise its memory limit",
+                counted(*kills, "process", "processes")
             ),
             Self::BodiesUnread { id, count } => write!(
                 f,
-                "bodies unread: sink {id} could not decode {count} request bodies, so their events \
-                 are not counted; use another content coding"
+                "bodies unread: sink {id} could not decode {}, so their events are not counted; use \
+                 another content coding",
+                counted(*count, "request body", "request bodies")
             ),
             Self::DatagramsDropped { id, count } => write!(
                 f,

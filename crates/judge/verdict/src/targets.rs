@@ -129,9 +129,9 @@ pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict 
     let mut remarks = left_out(&columns, &runs, latencies);
     if plan.runs < limits::PAIRS_MIN {
         remarks.push(format!(
-            "{} blocks are too few to call a target better: at least {} are needed",
-            plan.runs,
-            limits::PAIRS_MIN
+            "at least {} blocks are needed to call a target better; this experiment has {}",
+            limits::PAIRS_MIN,
+            plan.runs
         ));
     }
     let mut claims: Vec<Option<Durability>> = columns.iter().map(|left| left.durability).collect();
@@ -139,7 +139,8 @@ pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict 
     claims.dedup();
     if claims.len() > 1 {
         remarks.push(
-            "only targets that claim to keep the same are compared with each other".to_owned(),
+            "only targets with the same claim of durability are compared with each other"
+                .to_owned(),
         );
     }
     TargetsVerdict {

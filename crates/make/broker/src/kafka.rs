@@ -74,7 +74,7 @@ impl Refusal {
 
     /// The request is at fault, not the state of the broker.
     #[must_use]
-    pub const fn is_ours(self) -> bool {
+    pub const fn is_client_error(self) -> bool {
         // Corrupt, unknown topic, message or batch too large, invalid topic, acks or timestamp, no permission,
         // unknown mechanism or version, wrong password, and policy violation.
         matches!(
@@ -85,7 +85,7 @@ impl Refusal {
 
     /// Another broker may now lead the partition.
     #[must_use]
-    pub const fn wants_metadata(self) -> bool {
+    pub const fn needs_metadata(self) -> bool {
         matches!(self.0, 3 | 5 | 6)
     }
 }

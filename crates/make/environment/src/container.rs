@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_is_described_as_docker_wants_it() {
+    fn a_container_is_described_as_docker_requires() {
         let plan = ContainerPlan {
             socket: "/run/x".into(),
             repository: "busybox".to_owned(),

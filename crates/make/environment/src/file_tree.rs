@@ -91,7 +91,7 @@ async fn work(worker: Rc<Worker>, tree: FileTree) {
         due: 0,
         folders: Vec::new(),
     });
-    while worker.ask(&worker.next, 0).await.is_some() {
+    while worker.next_slice(&worker.next, 0).await.is_some() {
         worker.begin_paced();
         let outcome = match work.borrow_mut().step() {
             Ok(()) => Outcome::Ok,

@@ -151,7 +151,7 @@ pub enum KubeconfigError {
         expected: &'static str,
     },
     /// Something that Stillwell does not do.
-    #[error("the {part} in {path} has `{key}`, which is not followed here: {advice}", path = path.display())]
+    #[error("the {part} in {path} has `{key}`, which is not supported: {advice}", path = path.display())]
     Unsupported {
         /// The file.
         path: PathBuf,

@@ -182,7 +182,7 @@ impl Churn {
             let (path, body) = (self.object.collection.clone(), self.object.body.clone());
             // Waited for also at the end of the worker: a created object could not be
             // deleted without its uid.
-            let response = match self.ask("POST", &path, &body).await {
+            let response = match self.send_request("POST", &path, &body).await {
                 Ok(response) => response,
                 Err(failure) => {
                     if failure.may_have_arrived {
@@ -226,7 +226,7 @@ impl Churn {
     /// Resolves an unknown state. Returns true if the object exists.
     async fn look(&mut self) -> Result<bool, Refusal> {
         let path = self.object.path.clone();
-        let response = self.ask("GET", &path, b"").await;
+        let response = self.send_request("GET", &path, b"").await;
         let response = response.map_err(|failure| self.unanswered("look at", &failure))?;
         match (response.status, Object::uid_of(&response.body)) {
             (200, Some(uid)) if self.object.is_from_generator(&response.body) => {
@@ -279,7 +279,7 @@ impl Churn {
             return Ok(());
         };
         let (path, body) = (self.object.path.clone(), Object::deletion(uid));
-        let response = self.ask("DELETE", &path, &body).await;
+        let response = self.send_request("DELETE", &path, &body).await;
         let response = response.map_err(|failure| self.unanswered("delete", &failure))?;
         // 404: it is deleted; 409: another owner's object has the name.
         if response.is_done() || matches!(response.status, 404 | 409) {
@@ -289,7 +289,7 @@ impl Churn {
         Err(self.refused("delete", &response, &response.message()))
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
         method: &str,
         path: &str,
@@ -298,7 +298,7 @@ impl Churn {
         let request = async {
             // The semaphore is never closed.
             let _place = self.cluster.places.acquire().await.ok();
-            self.cluster.api.ask(method, path, body).await
+            self.cluster.api.send_request(method, path, body).await
         };
         let response = self.worker.wait(Wait::Other, request).await;
         if response.is_ok() {

@@ -86,7 +86,7 @@ impl Opener for ProcessTree {
 /// Grows tree after tree until the worker ends.
 async fn work(worker: Rc<Worker>, trees: ProcessTree) {
     for number in 0.. {
-        let Some(slice) = worker.ask(&worker.next, 0).await else {
+        let Some(slice) = worker.next_slice(&worker.next, 0).await else {
             return;
         };
         let growth = Growth::draw(&trees.plan, &trees.seed.derive("process_tree", number));

@@ -16,7 +16,7 @@ use stillwell_plan::step::DiskChange;
 use stillwell_scope::{PartError, Token};
 use stillwell_units::{ByteSize, Nanos};
 
-use crate::mount::{Beneath, Device, Mount, MountError, MountNote};
+use crate::mount::{Device, ExistingEntries, Mount, MountError, MountNote};
 use crate::serve::serve;
 use answer::Files;
 pub use controls::DiskControls;
@@ -43,7 +43,7 @@ pub enum DiskError {
     #[error(transparent)]
     Mount(#[from] MountError),
     /// The folder that it shows cannot be made, opened or gone through.
-    #[error("open {}, which the disk is to show", path.display())]
+    #[error("cannot open {}, which the disk is to show", path.display())]
     Backing {
         /// The folder.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum DiskError {
     },
     /// The disk would show itself.
     #[error(
-        "show {} at {}: one lies in the other; name a folder elsewhere",
+        "cannot show {} at {}: one contains the other; name a folder elsewhere",
         backing.display(),
         at.display()
     )]
@@ -81,21 +81,21 @@ impl Disk {
         };
         // What a killed run left at the place is cleared only by mounting there.
         let mut notes = Vec::new();
-        let beneath = if plan.backing.is_some() {
+        let existing = if plan.backing.is_some() {
             fs::create_dir_all(folder).map_err(backing)?;
             refuse_within(folder, at)?;
-            Beneath::Nothing
+            ExistingEntries::Nothing
         } else {
             notes.extend(Mount::clear(at)?);
             fs::create_dir_all(folder).map_err(backing)?;
-            Beneath::Shown
+            ExistingEntries::Shown
         };
         let root = File::open(folder).map_err(backing)?;
         let controls = Arc::new(DiskControls::new(plan));
         let shard = Arc::new(DiskShard::new(&at.to_string_lossy()));
         let files = Files::new(root, Arc::clone(&controls), Arc::clone(&shard));
         let files = files.map_err(backing)?;
-        let (mount, device, more) = Mount::fuse(at, beneath)?;
+        let (mount, device, more) = Mount::fuse(at, existing)?;
         notes.extend(more);
         let disk = Self {
             mount,

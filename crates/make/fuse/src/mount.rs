@@ -24,7 +24,7 @@ const KIND: &str = "fuse.stillwell";
 pub enum MountError {
     /// The kernel has no FUSE, or we are not let at it.
     #[error(
-        "open {DEVICE}, which the file system at {} needs: load the kernel's module with \
+        "cannot open {DEVICE}, which the file system at {} needs: load the kernel's module with \
          `modprobe fuse`; in a container, start it with `--device {DEVICE} --cap-add SYS_ADMIN`",
         at.display()
     )]
@@ -35,7 +35,7 @@ pub enum MountError {
         source: io::Error,
     },
     /// We may not mount.
-    #[error("mount a file system at {}: run as root (CAP_SYS_ADMIN)", at.display())]
+    #[error("cannot mount a file system at {}: run as root (CAP_SYS_ADMIN)", at.display())]
     Forbidden {
         /// The mount point.
         at: PathBuf,
@@ -43,7 +43,7 @@ pub enum MountError {
         source: io::Error,
     },
     /// The kernel refused for another reason.
-    #[error("mount a file system at {}", at.display())]
+    #[error("cannot mount a file system at {}", at.display())]
     Refused {
         /// The mount point.
         at: PathBuf,
@@ -59,14 +59,14 @@ pub enum MountError {
         source: io::Error,
     },
     /// There is something that is no folder.
-    #[error("mount at {}: it is not a folder", at.display())]
+    #[error("cannot mount at {}: it is not a folder", at.display())]
     NoFolder {
         /// The place.
         at: PathBuf,
     },
     /// The folder has an entry, which the mount would hide.
     #[error(
-        "mount at {}: `{entry}` and perhaps more lies in it and would be hidden: empty the \
+        "cannot mount at {}: `{entry}` and perhaps more lies in it and would be hidden: empty the \
          folder, or name another",
         at.display()
     )]
@@ -78,7 +78,7 @@ pub enum MountError {
     },
     /// Another run has it.
     #[error(
-        "mount at {}: a file system of another run is there; wait until that has ended, or \
+        "cannot mount at {}: a file system of another run is there; wait until that has ended, or \
          name another folder",
         at.display()
     )]
@@ -88,7 +88,7 @@ pub enum MountError {
     },
     /// A file system of another program is there, and its server has ended.
     #[error(
-        "mount at {}: the {kind} file system there has no server any more: \
+        "cannot mount at {}: the {kind} file system there has no server any more: \
          `umount -l {}` removes it",
         at.display(),
         at.display()
@@ -126,7 +126,7 @@ pub struct MountNote {
 
 /// Treatment of entries that are below the mount point already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Beneath {
+pub enum ExistingEntries {
     /// Nothing may.
     Nothing,
     /// Any entry: the file system shows it.
@@ -140,8 +140,11 @@ impl Mount {
     ///
     /// # Errors
     /// [`MountError`], which says what to do.
-    pub fn fuse(at: &Path, beneath: Beneath) -> Result<(Self, Device, Vec<MountNote>), MountError> {
-        let place = Place::prepare(at, beneath)?;
+    pub fn fuse(
+        at: &Path,
+        existing: ExistingEntries,
+    ) -> Result<(Self, Device, Vec<MountNote>), MountError> {
+        let place = Place::prepare(at, existing)?;
         let device = open_device(&place.at).inspect_err(|_| place.give_up())?;
         let options = format!(
             "fd={},rootmode=40000,user_id={},group_id={},allow_other,default_permissions",
@@ -159,7 +162,7 @@ impl Mount {
     /// # Errors
     /// [`MountError`], which says what to do.
     pub fn memory(at: &Path, size: ByteSize) -> Result<(Self, Vec<MountNote>), MountError> {
-        let place = Place::prepare(at, Beneath::Nothing)?;
+        let place = Place::prepare(at, ExistingEntries::Nothing)?;
         let options = format!("size={},mode=0755", size.bytes());
         let mounted = place.mount("tmpfs", &options)?;
         Ok((mounted, place.notes))
@@ -248,7 +251,7 @@ struct Place {
 }
 
 impl Place {
-    fn prepare(at: &Path, beneath: Beneath) -> Result<Self, MountError> {
+    fn prepare(at: &Path, existing: ExistingEntries) -> Result<Self, MountError> {
         let failed = |source| MountError::Place {
             at: at.to_owned(),
             source,
@@ -265,7 +268,7 @@ impl Place {
         if table::kind_at(&at).is_some_and(|kind| kind == KIND) {
             return Err(MountError::Busy { at });
         }
-        if beneath == Beneath::Nothing
+        if existing == ExistingEntries::Nothing
             && let Some(entry) = fs::read_dir(&at).map_err(failed)?.next()
         {
             let entry = entry.map_err(failed)?.file_name();

@@ -152,7 +152,7 @@ impl Server {
             }
             _ => file_system.answer(&request, now, out),
         };
-        if !request.operation.wants_answer() {
+        if !request.operation.expects_reply() {
             return Ok(());
         }
         match answer {

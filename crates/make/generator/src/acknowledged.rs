@@ -184,8 +184,8 @@ mod tests {
             (301, 0, None),
         ] {
             let pause = Rules::acknowledged(10).again_after(status, again);
-            let wanted = milliseconds.map(Nanos::from_millis);
-            assert_eq!(pause, wanted, "{status} {again}");
+            let expected = milliseconds.map(Nanos::from_millis);
+            assert_eq!(pause, expected, "{status} {again}");
         }
     }
 }

@@ -116,7 +116,7 @@ async fn run_session(
     loop {
         let task = match feed.left.take() {
             Some(task) => task,
-            None => match worker.ask_together().await {
+            None => match worker.next_block().await {
                 Some((set, slice)) => Task {
                     set,
                     slice,

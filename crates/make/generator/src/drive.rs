@@ -99,7 +99,7 @@ async fn push<T: Transport>(
     loop {
         let (set, slice) = match feed.left.take() {
             Some(left) => left,
-            None => match worker.ask_walking(&mut feed.walk, bytes_max.into()).await {
+            None => match worker.next_block_of(&mut feed.walk, bytes_max.into()).await {
                 Some(taken) => taken,
                 None => return Ok(()),
             },

@@ -129,7 +129,7 @@ async fn run_session(
     loop {
         let (set, slice) = match feed.left.take() {
             Some(left) => left,
-            None => match worker.ask_together().await {
+            None => match worker.next_block().await {
                 Some(taken) => taken,
                 None => return CallEnd::Ended,
             },

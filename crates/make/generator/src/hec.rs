@@ -34,7 +34,7 @@ const EVENT_PATH: &str = "/services/collector/event";
 const ACK_PATH: &str = "/services/collector/ack";
 
 /// Maximum interval of the queries, once all is sent.
-const ASK_EVERY_AT_THE_END: Nanos = Nanos::from_millis(50);
+const POLL_INTERVAL_AT_THE_END: Nanos = Nanos::from_millis(50);
 
 /// The common part of all channels of a generator.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Hec {
             sent_all: Token::new(),
         });
         if let Some(how) = self.shared.acknowledgements {
-            tasks.spawn(ask(Rc::clone(&session), how));
+            tasks.spawn(poll_acks(Rc::clone(&session), how));
         }
         tasks.spawn(send(session));
     }
@@ -211,7 +211,7 @@ impl HecSession {
     }
 
     /// Waits until it is time to poll; whether nothing more will be sent.
-    async fn until_asking(&self, every: Nanos) -> bool {
+    async fn until_poll(&self, every: Nanos) -> bool {
         let crowded = async {
             while !self.pending.borrow().is_crowded() {
                 self.crowded.notified().await;
@@ -278,9 +278,9 @@ async fn send(session: Rc<HecSession>) {
 /// Queries the state of the requests at an interval; once all are sent, over and over
 /// until none waits or the worker has no more time. Requests that wait then are neither
 /// acknowledged nor lost.
-async fn ask(session: Rc<HecSession>, how: HecAcknowledgements) {
+async fn poll_acks(session: Rc<HecSession>, how: HecAcknowledgements) {
     let worker = &session.worker;
-    let mut asking = Asking {
+    let mut poller = AckPoller {
         caller: Caller::new(),
         link: None,
         question: Vec::new(),
@@ -288,11 +288,11 @@ async fn ask(session: Rc<HecSession>, how: HecAcknowledgements) {
     let mut is_last = false;
     loop {
         if is_last {
-            let pause = how.every.min(ASK_EVERY_AT_THE_END);
+            let pause = how.every.min(POLL_INTERVAL_AT_THE_END);
             worker.wait(Wait::Other, sleep(pause.as_duration())).await;
         } else {
             is_last = worker
-                .wait(Wait::Other, session.until_asking(how.every))
+                .wait(Wait::Other, session.until_poll(how.every))
                 .await;
         }
         let lost = session
@@ -300,7 +300,7 @@ async fn ask(session: Rc<HecSession>, how: HecAcknowledgements) {
             .borrow_mut()
             .expire(clock::now(), how.timeout);
         session.ended(lost, Kept::default());
-        asking.round(&session).await;
+        poller.round(&session).await;
         if is_last && session.pending.borrow().is_empty() {
             return;
         }
@@ -309,14 +309,14 @@ async fn ask(session: Rc<HecSession>, how: HecAcknowledgements) {
 
 /// Buffers and the connection that queries use again.
 #[derive(Debug)]
-struct Asking {
+struct AckPoller {
     caller: Caller,
     /// The connection, where it was kept.
     link: Option<CallConnection>,
     question: Vec<u8>,
 }
 
-impl Asking {
+impl AckPoller {
     /// Queries all requests that wait when it begins, unless a query has no answer.
     async fn round(&mut self, session: &HecSession) {
         let shard = &session.worker.shard;

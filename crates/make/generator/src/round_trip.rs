@@ -62,7 +62,7 @@ async fn send(worker: Rc<Worker>, plan: RoundTrip) {
     let dial = || dial::tcp(&plan.address);
     while let Some(mut stream) = worker.connect(&mut backoff, dial).await {
         loop {
-            let Some(slice) = worker.ask(&worker.next, 0).await else {
+            let Some(slice) = worker.next_slice(&worker.next, 0).await else {
                 return;
             };
             worker.begin_paced();

@@ -414,7 +414,7 @@ mod tests {
         }
 
         #[test]
-        fn for_all_deadlines_what_is_said_is_not_shorter_and_fits(nanoseconds: u64) {
+        fn for_all_deadlines_the_encoded_timeout_is_not_shorter_and_fits(nanoseconds: u64) {
             let text = timeout_value(nanoseconds);
             let (digits, unit) = text.split_at(text.len() - 1);
             let length: u128 = match unit {
@@ -425,9 +425,9 @@ mod tests {
                 "M" => 60_000_000_000,
                 _ => 3_600_000_000_000,
             };
-            let said = digits.parse::<u128>().unwrap() * length;
-            prop_assert!(digits.len() <= 8 && said >= u128::from(nanoseconds), "{text}");
-            prop_assert!(said - u128::from(nanoseconds) < length, "{text}");
+            let encoded = digits.parse::<u128>().unwrap() * length;
+            prop_assert!(digits.len() <= 8 && encoded >= u128::from(nanoseconds), "{text}");
+            prop_assert!(encoded - u128::from(nanoseconds) < length, "{text}");
         }
     }
 

@@ -30,7 +30,7 @@
 //! let (mut client, mut server) = (Client::new(Limits::default()), Server::new(Limits::default()));
 //! let request = H2RequestBlock::new("GET", Scheme::Http, "h", "/", &[])?;
 //! let response = H2ResponseBlock::new(204, &[])?;
-//! let asked = client.request(&request, BodyLength::None)?;
+//! let requested = client.request(&request, BodyLength::None)?;
 //!
 //! let (mut input, mut read) = (client.output().to_vec(), 0);
 //! client.sent(input.len());
@@ -49,7 +49,7 @@
 //!     read += taken;
 //!     match event {
 //!         ClientEvent::Head { head, .. } => status = head.status,
-//!         ClientEvent::End { stream, .. } => assert_eq!((stream, status), (asked, 204)),
+//!         ClientEvent::End { stream, .. } => assert_eq!((stream, status), (requested, 204)),
 //!         _ => unreachable!(),
 //!     }
 //! }

@@ -76,7 +76,7 @@ mod tests {
 
     /// Reading took the task's whole turn, and the timer was never looked at.
     #[test]
-    fn a_peer_that_never_stops_talking_was_never_too_late() {
+    fn a_peer_that_never_stops_sending_was_never_too_late() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()

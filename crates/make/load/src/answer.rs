@@ -192,8 +192,8 @@ impl ResponseReader {
                     }
                     let is_read = self.watched.is_some() || self.headers_kept.is_some();
                     let is_framed = body == AnswerBody::Any && !matches!(head.status, 204 | 304);
-                    let is_alike = !is_read && is_framed;
-                    if is_start && is_alike {
+                    let is_cacheable = !is_read && is_framed;
+                    if is_start && is_cacheable {
                         memo.learn(&input[..read], self.whole, head.content_length);
                     }
                 }

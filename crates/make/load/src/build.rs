@@ -42,7 +42,7 @@ pub enum PrepareLoadError {
     },
     /// An endpoint that a proxy cannot connect to.
     #[error("write the request that has the proxy connect with {address}")]
-    Ask {
+    ProxyHead {
         /// The endpoint's address.
         address: String,
         /// The reason.
@@ -103,7 +103,7 @@ pub(super) struct Endpoint {
     /// Share of the load and of connections, relative to other endpoints.
     pub(super) weight: u32,
     /// The request to the proxy, if there is one.
-    pub(super) ask: Option<ProxyRequest>,
+    pub(super) proxy_request: Option<ProxyRequest>,
     /// Name in the certificate, with TLS.
     pub(super) tls_host: Option<String>,
     /// In turn.
@@ -242,13 +242,16 @@ impl<'p> RequestEncoder<'p> {
         }
         let is_quic = self.client.connecting.protocol == LoadProtocol::Http3;
         let tunnel = self.client.tunnel.as_ref();
-        let ask = tunnel.map(|tunnel| ProxyRequest::new(tunnel, &plan.address, is_quic));
-        let ask = ask.transpose().map_err(|source| PrepareLoadError::Ask {
-            address: plan.address.clone(),
-            source,
-        })?;
+        let proxy_request = tunnel.map(|tunnel| ProxyRequest::new(tunnel, &plan.address, is_quic));
+        let proxy_request =
+            proxy_request
+                .transpose()
+                .map_err(|source| PrepareLoadError::ProxyHead {
+                    address: plan.address.clone(),
+                    source,
+                })?;
         Ok(Endpoint {
-            ask,
+            proxy_request,
             requests,
             ..Endpoint::bare(plan)
         })
@@ -280,16 +283,16 @@ impl<'p> RequestEncoder<'p> {
         let trace = self.trace.filter(|_| protocol == LoadProtocol::Http1);
         let blank = trace.map_or_else(Vec::new, trace::blank_headers);
         let traced = blank.iter().map(|(name, value)| (*name, value.as_str()));
-        let own_headers = request.headers.iter();
-        let own_headers = own_headers.map(|(name, value)| (name.as_str(), value.as_str()));
+        let request_headers = request.headers.iter();
+        let request_headers = request_headers.map(|(name, value)| (name.as_str(), value.as_str()));
         let of_call = calls::headers(&request.body);
         let is_given = |name: &str| {
-            let mut own_headers = request.headers.iter();
-            own_headers.any(|(header, _)| header.eq_ignore_ascii_case(name))
+            let mut request_headers = request.headers.iter();
+            request_headers.any(|(header, _)| header.eq_ignore_ascii_case(name))
         };
         let of_call = of_call.iter().filter(|(name, _)| !is_given(name));
         let of_call = of_call.map(|(name, value)| (*name, value.as_str()));
-        let headers: Vec<(&str, &str)> = traced.chain(of_call).chain(own_headers).collect();
+        let headers: Vec<(&str, &str)> = traced.chain(of_call).chain(request_headers).collect();
         let RequestPlan {
             method,
             path,
@@ -404,7 +407,7 @@ impl Endpoint {
         Self {
             address: plan.address.clone(),
             weight: plan.weight,
-            ask: None,
+            proxy_request: None,
             tls_host: plan.tls_host.clone(),
             requests: Vec::new(),
         }

@@ -224,12 +224,12 @@ impl fmt::Display for CallTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             CallEnd::NoStatus => "a call was answered without `grpc-status`",
-            CallEnd::NotGrpc => "the response is not gRPC: its content-type differs",
-            CallEnd::CutShort => "a call ended well and within a message",
+            CallEnd::NotGrpc => "the response is not gRPC: its content-type is another one",
+            CallEnd::CutShort => "a call ended with status OK within a message",
             CallEnd::WrongCount => {
-                "a call of a method that gives one message ended well without one, or with several"
+                "a call ended with status OK and without a message or with several, but has one"
             }
-            _ => "the content of a call is not a message, or is compressed in an unstated way",
+            _ => "a response is not a gRPC message, or does not state its compression",
         })
     }
 }

@@ -258,13 +258,13 @@ impl ConnectionSlot {
         let dialled = timeout(limit.as_duration(), self.open()).await;
         let late = || {
             let endpoint = &worker.endpoints[self.pool.endpoint];
-            let besides = match endpoint.tls_host {
+            let handshake_note = match endpoint.tls_host {
                 Some(_) => ", TLS handshake included",
                 None => "",
             };
             let address = &endpoint.address;
             Trouble::plain(format!(
-                "connect to {address}: no connection within {limit}{besides}"
+                "connect to {address}: no connection within {limit}{handshake_note}"
             ))
         };
         let dialled = dialled.unwrap_or_else(|_| Err((Outcome::ConnectTimedOut, late())));
@@ -296,9 +296,11 @@ impl ConnectionSlot {
         }
         let source = worker.client.connecting.source;
         let begun = clock::now();
-        if let Some((proxy, ask)) = worker.proxy.as_ref().zip(endpoint.ask.as_ref()) {
+        if let Some((proxy, proxy_request)) =
+            worker.proxy.as_ref().zip(endpoint.proxy_request.as_ref())
+        {
             let refused = |error: TunnelError| (error.outcome(), error.trouble());
-            let tunnel = proxy.lead(source, &worker.proxy_quic, ask, &endpoint.address);
+            let tunnel = proxy.lead(source, &worker.proxy_quic, proxy_request, &endpoint.address);
             let tunnel = tunnel.await.map_err(refused)?;
             let connect = clock::now().since(begun);
             let (way, handshake) = self.secure(tunnel).await?;
@@ -346,10 +348,11 @@ impl ConnectionSlot {
             let (why, remedy) = (explain(&error), error.remedy(false));
             (error.outcome(), Trouble { why, remedy })
         };
-        let opened = match worker.proxy.as_ref().zip(endpoint.ask.as_ref()) {
+        let opened = match worker.proxy.as_ref().zip(endpoint.proxy_request.as_ref()) {
             None => client.open(source, &endpoint.address, &name).await,
-            Some((proxy, ask)) => {
-                let tunnel = proxy.lead(source, &worker.proxy_quic, ask, &endpoint.address);
+            Some((proxy, proxy_request)) => {
+                let tunnel =
+                    proxy.lead(source, &worker.proxy_quic, proxy_request, &endpoint.address);
                 let tunnel = tunnel
                     .await
                     .map_err(|error| (error.outcome(), error.trouble()))?;
@@ -385,12 +388,12 @@ impl ConnectionSlot {
         };
         let mut stream = tls.open(stream, &name).map_err(failed)?;
         let handshake = stream.handshake().await.map_err(failed)?;
-        let wants_http2 = worker.client.connecting.protocol == LoadProtocol::Http2;
+        let is_http2_required = worker.client.connecting.protocol == LoadProtocol::Http2;
         let is_agreed = match handshake.alpn {
             None => worker.client.connecting.without_alpn,
             alpn => alpn == Some(Alpn::Http2),
         };
-        if wants_http2 && !is_agreed {
+        if is_http2_required && !is_agreed {
             return Err(refused(format!("{host} does not speak HTTP/2 over TLS")));
         }
         Ok((EndpointStream::Tls(Box::new(stream)), Some(handshake)))

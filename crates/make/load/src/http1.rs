@@ -19,7 +19,7 @@ use super::recorder::{Answer, Take, Ticket};
 use super::trace::{Outgoing, TracedRequest};
 
 /// Message about a peer whose connections carry no request.
-pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before they carry anything";
+pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before it answers a request";
 
 impl ConnectionSlot {
     /// Sends request after request on one connection, those in hand first.
@@ -30,7 +30,7 @@ impl ConnectionSlot {
         let worker = Rc::clone(&self.worker);
         let pool = Rc::clone(&self.pool);
         let reader = ResponseReader::new(worker.latency_header.as_deref());
-        let mut reader = reader.keeping_headers(worker.wants_headers());
+        let mut reader = reader.keeping_headers(worker.forwards_headers());
         let mut outgoing = Outgoing::default();
         let mut left = worker.client.connecting.requests_max.unwrap_or(u64::MAX);
         let mut is_proven = false;

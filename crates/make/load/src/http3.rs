@@ -68,7 +68,7 @@ impl ConnectionSlot {
         let mut now = clock::now();
         loop {
             while let Some(event) = quic.next_event() {
-                if let Some(end) = self.heed(quic, session, event) {
+                if let Some(end) = self.handle_event(quic, session, event) {
                     return end;
                 }
             }
@@ -96,7 +96,7 @@ impl ConnectionSlot {
             now = clock::now();
             match happened {
                 Http3Event::Event(event) => {
-                    if let Some(end) = self.heed(quic, session, event) {
+                    if let Some(end) = self.handle_event(quic, session, event) {
                         return end;
                     }
                 }
@@ -137,7 +137,7 @@ impl ConnectionSlot {
     }
 
     /// Handles an event; returns the end of the connection, if it ended.
-    fn heed(
+    fn handle_event(
         &self,
         quic: &mut QuicConnection,
         session: &mut Http3Session,
@@ -145,7 +145,7 @@ impl ConnectionSlot {
     ) -> Option<ConnectionEnd> {
         let came = quic.came();
         let line = quic.line();
-        let heeded = match event {
+        let handled = match event {
             QuicEvent::Connected | QuicEvent::Available => Ok(()),
             QuicEvent::Opened => session.accept(line),
             QuicEvent::Readable(stream) => session.read(line, stream, came),
@@ -159,7 +159,7 @@ impl ConnectionSlot {
             }
             QuicEvent::Lost(end) => return Some(self.lost(session, &end)),
         };
-        let error = heeded.err()?;
+        let error = handled.err()?;
         line.close(error.code().0);
         let outcome = self.worker.malformed(&error);
         if !session.has_begun {

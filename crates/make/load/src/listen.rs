@@ -55,7 +55,7 @@ impl NoteForwarder {
     }
 
     /// Returns true if headers are forwarded.
-    pub(super) fn wants_headers(&self) -> bool {
+    pub(super) fn forwards_headers(&self) -> bool {
         !self.plan.telemetry.headers.is_empty()
     }
 

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_says_its_own_trace_in_the_same_room() {
+    fn each_request_has_its_own_trace_of_the_same_length() {
         for headers in [TraceHeaders::W3c, TraceHeaders::B3, TraceHeaders::B3Multi] {
             let run = RunId::from_bytes([1; 16]);
             let mut tracer = Tracer::new(&plan(headers), run, 0, None);

@@ -247,17 +247,17 @@ impl Proxy {
         &self,
         source: Option<SocketAddr>,
         quic: &OnceCell<QuicClient>,
-        ask: &ProxyRequest,
+        request: &ProxyRequest,
         to: &str,
     ) -> Result<Tunnel, TunnelError> {
-        let answer = match ask {
+        let answer = match request {
             ProxyRequest::Http1(head) => {
                 let connection = self.secure(self.dial(source).await?).await?;
                 answer(connection, head).await
             }
             ProxyRequest::Http2(block) | ProxyRequest::Datagrams(block) => {
                 let connection = self.secure(self.dial(source).await?).await?;
-                let is_for_datagrams = matches!(ask, ProxyRequest::Datagrams(_));
+                let is_for_datagrams = matches!(request, ProxyRequest::Datagrams(_));
                 http2::answer(connection, block, is_for_datagrams).await
             }
             // What QUIC keeps is too large to be moved about.

@@ -320,11 +320,11 @@ impl Worker {
     /// Maps an I/O error to an outcome and keeps the first TLS alert of a server.
     pub(super) fn broken(&self, endpoint: usize, error: &std::io::Error) -> Outcome {
         let address = &self.endpoints[endpoint].address;
-        if let Some(said) = HandshakeError::behind(address, error) {
+        if let Some(handshake_error) = HandshakeError::behind(address, error) {
             let recorder = self.recorder.borrow();
             recorder.shard.answer_trouble.get_or_init(|| Trouble {
-                why: explain(&said),
-                remedy: said.remedy(false),
+                why: explain(&handshake_error),
+                remedy: handshake_error.remedy(false),
             });
         }
         stream_outcome(error)
@@ -474,10 +474,10 @@ impl Worker {
     }
 
     /// Returns true if headers of answers are reported.
-    pub(super) fn wants_headers(&self) -> bool {
+    pub(super) fn forwards_headers(&self) -> bool {
         self.listener
             .as_ref()
-            .is_some_and(NoteForwarder::wants_headers)
+            .is_some_and(NoteForwarder::forwards_headers)
     }
 }
 

@@ -36,14 +36,17 @@ impl Part {
         let period: u64 = weights.iter().sum();
         let mut slots = vec![Vec::new(); weights.len()];
         // Each unit goes to the part with the largest deficit, the first of equals.
-        let mut owed = vec![0_i64; weights.len()];
+        let mut deficits = vec![0_i64; weights.len()];
         for unit in 0..period {
-            for (owed, weight) in owed.iter_mut().zip(&weights) {
-                *owed += weight.cast_signed();
+            for (deficit, weight) in deficits.iter_mut().zip(&weights) {
+                *deficit += weight.cast_signed();
             }
-            let most = owed.iter().copied().max().unwrap_or(0);
-            let next = owed.iter().position(|owed| *owed == most).unwrap_or(0);
-            owed[next] -= period.cast_signed();
+            let most = deficits.iter().copied().max().unwrap_or(0);
+            let next = deficits
+                .iter()
+                .position(|deficit| *deficit == most)
+                .unwrap_or(0);
+            deficits[next] -= period.cast_signed();
             slots[next].push(unit);
         }
         let parts = slots.into_iter().map(|slots| Self {
@@ -111,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_interleave_as_their_weights_say() {
+    fn parts_interleave_by_their_weights() {
         let parts = Part::split(Share::WHOLE, &[200, 100]);
         let numbers = |part: &Part| (0..4).map(|at| part.number(at)).collect::<Vec<_>>();
         assert_eq!(numbers(&parts[0]), [0, 2, 3, 5]);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whichever_comes_first_ends_it() {
+    fn the_first_limit_that_is_reached_ends_it() {
         let at = Some(Moment::new(10));
         for (at, units, now, sent, reached) in [
             (None, None, u64::MAX, u64::MAX, false),

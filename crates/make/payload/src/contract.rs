@@ -67,7 +67,7 @@ pub(crate) enum Joint<'w> {
     /// The same, and the event is the first of its block.
     Break,
     /// These, which the frame must have room for.
-    Own {
+    Separator {
         /// Before the first event of a block.
         first: &'w [u8],
         /// Before any other one.
@@ -80,8 +80,8 @@ impl<'w> Event<'w> {
     pub(crate) const fn before(&self, frame: Frame, is_first: bool) -> &'w [u8] {
         match self.joint {
             Joint::Frame | Joint::Break => frame.before(is_first),
-            Joint::Own { first, .. } if is_first => first,
-            Joint::Own { next, .. } => next,
+            Joint::Separator { first, .. } if is_first => first,
+            Joint::Separator { next, .. } => next,
         }
     }
 }

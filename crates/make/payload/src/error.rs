@@ -56,7 +56,7 @@ pub enum BuildError {
         name: &'static str,
     },
     /// A line does not begin with a time.
-    #[error("line {line} does not begin with a time as the pattern has it")]
+    #[error("line {line} does not begin with a time that matches the pattern")]
     NoTime {
         /// Its number, from 1.
         line: u64,
@@ -68,7 +68,7 @@ pub enum BuildError {
         line: u64,
     },
     /// Too many seconds without a line to hold a placeholder for each.
-    #[error("up to line {line} more than 1,000,000 seconds have no line")]
+    #[error("more than 1,000,000 seconds before line {line} have no line")]
     TimeGap {
         /// Its number, from 1.
         line: u64,

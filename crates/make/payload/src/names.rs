@@ -4,7 +4,7 @@ use stillwell_plan::payload::Between;
 use stillwell_units::Seed;
 
 use crate::mix::{Draw, index, key};
-use crate::pool::{Ink, Pool};
+use crate::pool::{Pool, TextWriter};
 
 /// Digits that distinguish texts.
 pub(crate) const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
@@ -74,10 +74,10 @@ impl Names {
 
     /// Writes name `number`, counted around.
     #[inline(always)]
-    pub(crate) fn write(&self, ink: &mut Ink<'_>, number: u64) {
+    pub(crate) fn write(&self, out: &mut TextWriter<'_>, number: u64) {
         match &self.source {
             NameSource::Listed(list) => {
-                ink.text(list[index(number % list.len() as u64)].as_bytes());
+                out.text(list[index(number % list.len() as u64)].as_bytes());
             }
             NameSource::Drawn {
                 pool,
@@ -87,11 +87,11 @@ impl Names {
             } => {
                 let number = number % count;
                 let mut draw = Draw::new(self.key, number);
-                let start = ink.len();
+                let start = out.len();
                 let len = index(draw.between(*length));
-                ink.piece(pool.piece(draw.word(), len));
-                ink.replace(start, b'a' + low_letter(draw.word()));
-                write_identity(ink, number, *identity);
+                out.piece(pool.piece(draw.word(), len));
+                out.replace(start, b'a' + low_letter(draw.word()));
+                write_identity(out, number, *identity);
             }
         }
     }
@@ -100,13 +100,13 @@ impl Names {
 /// Puts the digits of `number` over the last `identity` characters, the first
 /// of them a letter.
 #[inline(always)]
-fn write_identity(ink: &mut Ink<'_>, mut number: u64, identity: usize) {
-    let end = ink.len();
+fn write_identity(out: &mut TextWriter<'_>, mut number: u64, identity: usize) {
+    let end = out.len();
     for back in 1..identity {
-        ink.replace(end - back, DIGITS[index(number % 36)]);
+        out.replace(end - back, DIGITS[index(number % 36)]);
         number /= 36;
     }
-    ink.replace(end - identity, b'a' + low_letter_of(number % 26));
+    out.replace(end - identity, b'a' + low_letter_of(number % 26));
 }
 
 /// One of 0 to 25.

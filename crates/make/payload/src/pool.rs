@@ -66,7 +66,7 @@ impl<'p> Piece<'p> {
 /// Text being written into a room that is large enough for all of it and one
 /// chunk more; writing beyond panics.
 #[derive(Debug)]
-pub(crate) struct Ink<'r> {
+pub(crate) struct TextWriter<'r> {
     room: &'r mut [u8],
     at: usize,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Ink<'r> {
 /// Bytes that a room needs beyond what is written into it.
 pub(crate) const SLACK: usize = CHUNK;
 
-impl<'r> Ink<'r> {
+impl<'r> TextWriter<'r> {
     #[inline(always)]
     pub(crate) const fn new(room: &'r mut [u8]) -> Self {
         Self { room, at: 0 }
@@ -184,14 +184,14 @@ mod tests {
         ) {
             let pool = Pool::new(Seed::from_number(1), b"abc", 8, 64);
             let mut room = [0; 256];
-            let mut ink = Ink::new(&mut room);
-            ink.decimal(number);
-            ink.fixed(b" ");
-            ink.unsigned(second_number);
-            ink.fixed(b" ");
-            ink.piece(pool.piece(word, len));
-            ink.fixed(b"!");
-            let text = String::from_utf8(ink.finish().to_vec()).unwrap();
+            let mut out = TextWriter::new(&mut room);
+            out.decimal(number);
+            out.fixed(b" ");
+            out.unsigned(second_number);
+            out.fixed(b" ");
+            out.piece(pool.piece(word, len));
+            out.fixed(b"!");
+            let text = String::from_utf8(out.finish().to_vec()).unwrap();
             let mut parts = text.split(' ');
             prop_assert_eq!(parts.next().map(str::to_owned), Some(number.to_string()));
             prop_assert_eq!(parts.next().map(str::to_owned), Some(second_number.to_string()));

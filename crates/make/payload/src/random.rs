@@ -75,7 +75,7 @@ impl Random {
 
     /// True once in 2^`bits` times.
     #[inline(always)]
-    pub(crate) fn seldom(&mut self, bits: u32) -> bool {
+    pub(crate) fn one_in_power_of_two(&mut self, bits: u32) -> bool {
         self.bits(bits) == 0
     }
 }

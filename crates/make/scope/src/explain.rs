@@ -28,10 +28,10 @@ mod tests {
     struct Outer(&'static str, #[source] io::Error);
 
     #[test]
-    fn causes_follow_unless_they_are_said() {
+    fn causes_follow_unless_the_message_has_them() {
         let inner = || io::Error::other("no space");
         assert_eq!(explain(&Outer("write it", inner())), "write it: no space");
-        let said = Outer("write it: no space", inner());
-        assert_eq!(explain(&said), "write it: no space");
+        let error = Outer("write it: no space", inner());
+        assert_eq!(explain(&error), "write it: no space");
     }
 }

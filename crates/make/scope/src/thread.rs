@@ -124,7 +124,7 @@ impl Scope {
     ) -> std::io::Result<()> {
         let (token, sender) = (self.token.clone(), self.sender.clone());
         let infos = Arc::clone(&self.infos);
-        let own_name = name.to_owned();
+        let thread_name = name.to_owned();
         let number = self.started;
         let handle = thread::Builder::new()
             .name(name.to_owned())
@@ -134,14 +134,14 @@ impl Scope {
                     .get()
                     .unsigned_abs();
                 let info = ThreadInfo {
-                    name: own_name.clone(),
+                    name: thread_name.clone(),
                     id,
                 };
                 lock(&infos).push(info.clone());
                 let result = run_body(&place, &token, body);
                 lock(&infos).retain(|known| *known != info);
                 let end = PartEnd {
-                    name: own_name,
+                    name: thread_name,
                     result,
                     cpu: clock::thread_cpu(),
                 };

@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_written_and_read_as_the_table_says(value in any::<u32>()) {
+        fn words_are_written_and_read_by_the_table(value in any::<u32>()) {
             let characters = encode(value).to_le_bytes();
             prop_assert_eq!(characters, plainly(value));
             let mut whole = [b'a'; 64];

@@ -208,8 +208,8 @@ impl Ledger {
     /// If the two expect another run, other streams or other copies; then both
     /// stay as they are.
     pub fn absorb(&mut self, source: &mut Self) -> Result<(), LedgerError> {
-        let (ours, theirs) = (&self.expected, &source.expected);
-        if ours.run != theirs.run || ours.streams != theirs.streams {
+        let (expected, source_expected) = (&self.expected, &source.expected);
+        if expected.run != source_expected.run || expected.streams != source_expected.streams {
             return Err(LedgerError::Unlike);
         }
         self.foreign += std::mem::take(&mut source.foreign);

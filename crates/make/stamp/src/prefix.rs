@@ -264,7 +264,7 @@ mod tests {
         }
 
         #[test]
-        fn for_all_times_only_those_within_the_bounds_are_believed(
+        fn for_all_times_only_those_within_the_bounds_are_accepted(
             earliest in 1_000_u64..2_000,
             time in 0_u64..5_000,
             now in 2_000_u64..4_000,

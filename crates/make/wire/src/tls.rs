@@ -80,7 +80,7 @@ pub enum TlsError {
         place: String,
     },
     /// A cipher suite that there is none of.
-    #[error("cipher suite `{name}` is not known: {accepted} are")]
+    #[error("unknown cipher suite `{name}`: the accepted ones are {accepted}")]
     Suite {
         /// The name.
         name: String,

@@ -113,7 +113,7 @@ pub enum PrepareError {
     },
     /// Its logs would grow without an end in no time.
     #[error(
-        "generator `{id}` fills a file system of its own, which nothing holds back: give it a rate"
+        "generator `{id}` writes to a mounted file system, where nothing limits its speed: give it a rate"
     )]
     Unpaced {
         /// The generator.

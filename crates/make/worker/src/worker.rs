@@ -182,8 +182,8 @@ impl Worker {
     /// Waits for the turn and for something to be due, and takes it from the
     /// blocks at `next`, which are not sent: at most `bytes_max` bytes, or one
     /// block. `None` once the worker is to end.
-    pub async fn ask(&self, next: &Cell<usize>, bytes_max: usize) -> Option<Slice> {
-        self.ask_with(|now| {
+    pub async fn next_slice(&self, next: &Cell<usize>, bytes_max: usize) -> Option<Slice> {
+        self.next_with(|now| {
             let mut state = self.state.borrow_mut();
             taken(state.take(&self.set, next, bytes_max, now))
         })
@@ -192,19 +192,23 @@ impl Worker {
 
     /// The same for connections that walk its sets together, a block at a time;
     /// gives the set that the slice is of as well.
-    pub async fn ask_together(&self) -> Option<(Rc<BlockSet>, Slice)> {
-        self.ask_with(|now| self.take_block(now)).await
+    pub async fn next_block(&self) -> Option<(Rc<BlockSet>, Slice)> {
+        self.next_with(|now| self.take_block(now)).await
     }
 
     /// The same for a connection that walks by itself.
-    pub async fn ask_walking(&self, walk: &mut Walk, most: Most) -> Option<(Rc<BlockSet>, Slice)> {
-        self.ask_with(|now| self.take_of(walk, most, now)).await
+    pub async fn next_block_of(
+        &self,
+        walk: &mut Walk,
+        most: Most,
+    ) -> Option<(Rc<BlockSet>, Slice)> {
+        self.next_with(|now| self.take_of(walk, most, now)).await
     }
 
     /// Waits for the turn, and until `take` gives something; its error says when to
     /// look again.
-    async fn ask_with<T>(&self, mut take: impl FnMut(Moment) -> Result<T, Moment>) -> Option<T> {
-        self.breathe().await;
+    async fn next_with<T>(&self, mut take: impl FnMut(Moment) -> Result<T, Moment>) -> Option<T> {
+        self.publish_and_yield().await;
         let mut timer = match self.turn.try_lock() {
             Ok(timer) => timer,
             // The task that holds it gives it back at the end.
@@ -431,7 +435,7 @@ impl Worker {
 
     /// Brings the shard up to date where that is due, and lets the worker's
     /// other parts run, however busy this one is.
-    async fn breathe(&self) {
+    async fn publish_and_yield(&self) {
         let now = clock::now();
         {
             let mut state = self.state.borrow_mut();

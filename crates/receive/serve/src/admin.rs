@@ -33,7 +33,7 @@ pub(crate) struct BoundAdmin {
 
 /// State that the connections of the interface share.
 #[derive(Debug)]
-struct Desk {
+struct AdminState {
     pages: AdminPages,
     started: Moment,
     quit: Token,
@@ -58,7 +58,7 @@ impl BoundAdmin {
     ) -> Result<(), PartError> {
         let shard = Arc::new(SinkShard::new(Labels::none().with("component", "admin")));
         let worker = Rc::new(ServerWorker::new(shard, token.child_token()));
-        let desk = Rc::new(Desk {
+        let admin = Rc::new(AdminState {
             pages: AdminPages {
                 counter,
                 listeners,
@@ -69,8 +69,8 @@ impl BoundAdmin {
         });
         let of_connection = Rc::clone(&worker);
         let serve = move |stream: Stream| {
-            let (worker, desk) = (Rc::clone(&of_connection), Rc::clone(&desk));
-            async move { run_session(&worker, &desk, stream).await }
+            let (worker, admin) = (Rc::clone(&of_connection), Rc::clone(&admin));
+            async move { run_session(&worker, &admin, stream).await }
         };
         let accepted = accept(Rc::clone(&worker), self.listener, CONNECTIONS_MAX, serve);
         accounted(worker, accepted).await
@@ -78,27 +78,27 @@ impl BoundAdmin {
 }
 
 /// Answers one request after the other.
-async fn run_session(worker: &ServerWorker, desk: &Rc<Desk>, mut stream: Stream) {
-    let (mut server, mut state) = (PageServer::new(Visit::of(desk)), worker.begin());
+async fn run_session(worker: &ServerWorker, admin: &Rc<AdminState>, mut stream: Stream) {
+    let (mut server, mut state) = (PageServer::new(Visit::of(admin)), worker.begin());
     let end = drive(&mut server, worker, &mut state, &mut stream).await;
     if end.is_some() && server.pages().is_quitting {
         // The answer is on its way before anything ends.
         drop(stream.shutdown().await);
-        desk.quit.cancel();
+        admin.quit.cancel();
     }
 }
 
 /// The pages of one connection.
 #[derive(Debug)]
 struct Visit {
-    desk: Rc<Desk>,
+    admin: Rc<AdminState>,
     is_quitting: bool,
 }
 
 impl Visit {
-    fn of(desk: &Rc<Desk>) -> Self {
+    fn of(admin: &Rc<AdminState>) -> Self {
         Self {
-            desk: Rc::clone(desk),
+            admin: Rc::clone(admin),
             is_quitting: false,
         }
     }
@@ -106,9 +106,9 @@ impl Visit {
 
 impl Pages for Visit {
     fn page(&mut self, request: &PageRequest) -> Page {
-        let uptime = clock::now().since(self.desk.started);
+        let uptime = clock::now().since(self.admin.started);
         let (method, target) = (&request.method, &request.target);
-        let page = self.desk.pages.page(method, target, uptime);
+        let page = self.admin.pages.page(method, target, uptime);
         self.is_quitting = page.ends_server;
         let is_last = !request.keeps_alive || page.ends_server;
         response(page, method == "HEAD", is_last)

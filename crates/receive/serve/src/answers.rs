@@ -30,7 +30,7 @@ pub(crate) struct Answers {
     refusal: Laid,
     /// Value of the header `server`.
     server: Option<String>,
-    usual: OwnAnswer,
+    usual: SpecificAnswer,
 }
 
 /// The head of the common answer in HTTP/2, length and date included, of the last
@@ -43,7 +43,7 @@ pub(crate) struct CommonHead {
 
 /// An answer that only some requests get.
 #[derive(Debug)]
-pub(crate) struct OwnAnswer {
+pub(crate) struct SpecificAnswer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
@@ -67,13 +67,13 @@ pub(crate) struct Manner {
 
 impl Answers {
     pub(crate) fn new(plan: &AnswerPlan) -> Result<Self, HeadError> {
-        let usual = OwnAnswer::new(&plan.options, plan.filters, None, None);
+        let usual = SpecificAnswer::new(&plan.options, plan.filters, None, None);
         let server = plan.headers.server.as_deref();
-        let laid = |answer: &OwnAnswer, last| Laid::new(answer, last, server);
+        let laid = |answer: &SpecificAnswer, last| Laid::new(answer, last, server);
         Ok(Self {
             common: laid(&usual, false)?,
             last: laid(&usual, true)?,
-            refusal: laid(&OwnAnswer::of_status(400), true)?,
+            refusal: laid(&SpecificAnswer::of_status(400), true)?,
             server: plan.headers.server.clone(),
             usual,
         })
@@ -92,19 +92,19 @@ impl Answers {
 
     /// Appends `answer` to `out`, or status 500 where it cannot be laid out, and
     /// says its status.
-    pub(crate) fn write_own(
+    pub(crate) fn write_specific(
         &self,
-        answer: &OwnAnswer,
+        answer: &SpecificAnswer,
         manner: Manner,
         date: &str,
         out: &mut Vec<u8>,
     ) -> u16 {
-        let laid = |answer: &OwnAnswer| Laid::new(answer, manner.last, self.server());
+        let laid = |answer: &SpecificAnswer| Laid::new(answer, manner.last, self.server());
         if let Ok(response) = laid(answer) {
             response.write(manner.head_only, date, out);
             return answer.status;
         }
-        if let Ok(error) = laid(&OwnAnswer::of_status(500)) {
+        if let Ok(error) = laid(&SpecificAnswer::of_status(500)) {
             error.write(manner.head_only, date, out);
         }
         500
@@ -117,13 +117,13 @@ impl Answers {
 
     /// Appends an answer that breaks off in the middle of its body.
     pub(crate) fn write_broken(&self, date: &str, out: &mut Vec<u8>) {
-        let mut answer = OwnAnswer::of_status(200);
+        let mut answer = SpecificAnswer::of_status(200);
         answer.body = vec![b'a'; self.broken_bytes()];
         let manner = Manner {
             head_only: false,
             last: false,
         };
-        self.write_own(&answer, manner, date, out);
+        self.write_specific(&answer, manner, date, out);
         out.truncate(out.len() - answer.body.len() / 2);
     }
 
@@ -134,7 +134,7 @@ impl Answers {
     }
 
     /// The usual answer.
-    pub(crate) const fn common(&self) -> &OwnAnswer {
+    pub(crate) const fn common(&self) -> &SpecificAnswer {
         &self.usual
     }
 
@@ -221,7 +221,7 @@ impl CommonHttp3 {
     }
 }
 
-impl OwnAnswer {
+impl SpecificAnswer {
     /// The answer that `options` request, as far as there are `filters` that
     /// heed them; with the request's headers and with the time since the request
     /// before, where those are to be sent.
@@ -291,11 +291,11 @@ impl OwnAnswer {
         let block = h3::H3ResponseBlock::new(self.status, &self.header_list(server, date))?;
         let length = self.body.len();
         let mut laid = Vec::with_capacity(length + 512);
-        let said = match (head_only, length as u64) {
+        let body_length = match (head_only, length as u64) {
             (true, bytes) => h3::BodyLength::Withheld(bytes),
             (false, bytes) => h3::BodyLength::Bytes(bytes),
         };
-        block.write(&[], said, &mut laid);
+        block.write(&[], body_length, &mut laid);
         if !head_only && length > 0 {
             h3::write_data_head(length, &mut laid);
             laid.extend_from_slice(&self.body);
@@ -346,7 +346,7 @@ impl OwnAnswer {
 }
 
 impl Laid {
-    fn new(answer: &OwnAnswer, last: bool, server: Option<&str>) -> Result<Self, HeadError> {
+    fn new(answer: &SpecificAnswer, last: bool, server: Option<&str>) -> Result<Self, HeadError> {
         let given = answer.headers.iter();
         let mut headers: Vec<(&str, &str)> = given
             .map(|(name, value)| (name.as_str(), value.as_str()))

@@ -5,7 +5,7 @@ use stillwell_units::Moment;
 
 use crate::answers::Manner;
 use crate::outbox::Outbox;
-use crate::request::Wishes;
+use crate::request::RequestedResponse;
 use crate::service::Service;
 
 /// Reads requests and has them answered.
@@ -20,7 +20,7 @@ pub(crate) struct Conversation {
 #[derive(Debug)]
 struct Http1Request {
     manner: Manner,
-    wishes: Option<Box<Wishes>>,
+    requested: Option<Box<RequestedResponse>>,
 }
 
 impl Conversation {
@@ -80,7 +80,7 @@ impl Conversation {
                 if let Some(request) = self.request.take() {
                     service.shard.requests.add(1);
                     self.ended = request.manner.last;
-                    outbox.push(service.decide(now, request.wishes), request.manner);
+                    outbox.push(service.decide(now, request.requested), request.manner);
                 }
             }
             None => return Ok(None),
@@ -100,7 +100,7 @@ impl Http1Request {
                 head_only: head.method == "HEAD",
                 last: !head.keep_alive,
             },
-            wishes: service.wishes("HTTP/1", || pseudo.into_iter().chain(head.headers())),
+            requested: service.requested("HTTP/1", || pseudo.into_iter().chain(head.headers())),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Versions for ServeVersions {
 }
 
 impl Output for Http1 {
-    fn wants_filling(&self) -> bool {
+    fn needs_filling(&self) -> bool {
         self.outbox.due().is_some()
     }
 

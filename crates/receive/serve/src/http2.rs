@@ -13,9 +13,9 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use stillwell_wire::server::{Output, Protocol};
 
-use crate::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
+use crate::answers::{Answers, HUGE_HEADER_BYTES, SpecificAnswer};
 use crate::outbox::End;
-use crate::request::Wishes;
+use crate::request::RequestedResponse;
 use crate::service::{Reply, Service};
 
 /// One connection and its requests.
@@ -46,7 +46,7 @@ struct Http2Request {
 #[derive(Debug)]
 enum Http2RequestState {
     /// It is not whole yet.
-    Reading(Option<Box<Wishes>>),
+    Reading(Option<Box<RequestedResponse>>),
     /// Its answer is not due yet.
     Waiting(Reply),
     /// So much of its body was sent.
@@ -58,7 +58,7 @@ enum Http2RequestState {
 #[derive(Debug)]
 enum Body {
     Common,
-    Own(Vec<u8>),
+    Specific(Vec<u8>),
     /// Broken off by a reset once it was sent.
     Broken(Vec<u8>),
 }
@@ -108,12 +108,12 @@ impl Http2 {
         let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
-        let Http2RequestState::Reading(wishes) = &mut request.state else {
+        let Http2RequestState::Reading(requested) = &mut request.state else {
             return;
         };
         let service = &self.service;
         service.shard.requests.add(1);
-        let decision = service.decide(now, wishes.take());
+        let decision = service.decide(now, requested.take());
         if decision.due <= now {
             return self.answer(stream, decision.reply);
         }
@@ -133,9 +133,9 @@ impl Http2 {
                 self.respond_common(stream);
                 answers.common().status
             }
-            Reply::Own(answer) => self.respond_own(stream, *answer),
+            Reply::Specific(answer) => self.respond_specific(stream, *answer),
             Reply::Fault(Fault::Status(status)) => {
-                self.respond_own(stream, OwnAnswer::of_status(status))
+                self.respond_specific(stream, SpecificAnswer::of_status(status))
             }
             Reply::Fault(fault) => {
                 service.shard.count_fault(fault);
@@ -176,15 +176,15 @@ impl Http2 {
 
     /// Answers with `answer`, or with status 500 where it cannot be laid out, and
     /// says which status it was.
-    fn respond_own(&mut self, stream: Stream, answer: OwnAnswer) -> u16 {
+    fn respond_specific(&mut self, stream: Stream, answer: SpecificAnswer) -> u16 {
         let status = answer.status;
         if let Ok(block) = answer.block(self.service.site.answers.server()) {
             let length = answer.body.len();
-            self.respond(stream, &block, length, Body::Own(answer.body));
+            self.respond(stream, &block, length, Body::Specific(answer.body));
             return status;
         }
-        if let Ok(block) = OwnAnswer::of_status(500).block(None) {
-            self.respond(stream, &block, 0, Body::Own(Vec::new()));
+        if let Ok(block) = SpecificAnswer::of_status(500).block(None) {
+            self.respond(stream, &block, 0, Body::Specific(Vec::new()));
         }
         500
     }
@@ -224,7 +224,7 @@ impl Http2 {
         };
         let (bytes, is_whole) = match body {
             Body::Common => (self.service.site.answers.common().body.as_slice(), true),
-            Body::Own(bytes) => (bytes.as_slice(), true),
+            Body::Specific(bytes) => (bytes.as_slice(), true),
             Body::Broken(bytes) => (bytes.as_slice(), false),
         };
         let taken = self.server.send_body(stream, &bytes[*sent..], is_whole);
@@ -255,10 +255,10 @@ impl Http2 {
                 self.end = Some(End::CloseEarly);
             }
             Fault::HugeHead => {
-                let mut answer = OwnAnswer::of_status(200);
+                let mut answer = SpecificAnswer::of_status(200);
                 let value = "a".repeat(HUGE_HEADER_BYTES);
                 answer.headers.push(("x-huge".to_owned(), value));
-                self.respond_own(stream, answer);
+                self.respond_specific(stream, answer);
             }
             Fault::Truncate | Fault::Stall => self.break_off(stream, fault),
         }
@@ -267,7 +267,7 @@ impl Http2 {
     /// Sends half of a body; what follows is a reset, or nothing ever.
     fn break_off(&mut self, stream: Stream, fault: Fault) {
         let (length, half) = self.service.site.answers.broken_body();
-        let Ok(block) = OwnAnswer::of_status(200).block(None) else {
+        let Ok(block) = SpecificAnswer::of_status(200).block(None) else {
             return;
         };
         let Some(request) = self.requests.get_mut(stream) else {
@@ -398,7 +398,7 @@ impl Http2Request {
     fn of(head: &RequestHead<'_>, service: &Service) -> Self {
         Self {
             head_only: head.method == "HEAD",
-            state: Http2RequestState::Reading(service.wishes("HTTP/2", || head.fields.iter())),
+            state: Http2RequestState::Reading(service.requested("HTTP/2", || head.fields.iter())),
         }
     }
 }

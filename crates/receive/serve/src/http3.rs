@@ -13,8 +13,8 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use stillwell_wire::quic::{Line, QuicEvent, QuicStream, StreamRead};
 
-use crate::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
-use crate::request::Wishes;
+use crate::answers::{Answers, HUGE_HEADER_BYTES, SpecificAnswer};
+use crate::request::RequestedResponse;
 use crate::sending::Sending;
 use crate::service::{Reply, Service};
 
@@ -47,7 +47,7 @@ struct Http3Request {
 #[derive(Debug)]
 enum Http3RequestState {
     /// It is not whole yet.
-    Reading(Option<Box<Wishes>>),
+    Reading(Option<Box<RequestedResponse>>),
     /// Its answer is not due yet.
     Waiting(Reply),
     /// Its answer is on its way.
@@ -75,8 +75,8 @@ impl Http3 {
     }
 
     /// Handles an event. Returns true if the connection goes on.
-    pub(crate) fn heed(&mut self, line: &mut Line, event: &QuicEvent, now: Moment) -> bool {
-        let heeded = match event {
+    pub(crate) fn handle_event(&mut self, line: &mut Line, event: &QuicEvent, now: Moment) -> bool {
+        let handled = match event {
             QuicEvent::Connected => {
                 self.send_settings(line);
                 Ok(())
@@ -95,7 +95,7 @@ impl Http3 {
             QuicEvent::Available => Ok(()),
             QuicEvent::Lost(_) => return false,
         };
-        if let Err(code) = heeded {
+        if let Err(code) = handled {
             self.service.shard.malformed.add(1);
             self.end = Some(code);
         }
@@ -228,12 +228,12 @@ impl Http3 {
         let Some(request) = self.requests.get_mut(&stream) else {
             return;
         };
-        let Http3RequestState::Reading(wishes) = &mut request.state else {
+        let Http3RequestState::Reading(requested) = &mut request.state else {
             return;
         };
         let service = &self.service;
         service.shard.requests.add(1);
-        let decision = service.decide(now, wishes.take());
+        let decision = service.decide(now, requested.take());
         if decision.due <= now {
             return self.answer(line, stream, decision.reply);
         }
@@ -260,9 +260,9 @@ impl Http3 {
                 self.send(line, stream, Sending::whole(common));
                 answers.common().status
             }
-            Reply::Own(answer) => self.respond(line, stream, &answer),
+            Reply::Specific(answer) => self.respond(line, stream, &answer),
             Reply::Fault(Fault::Status(status)) => {
-                self.respond(line, stream, &OwnAnswer::of_status(status))
+                self.respond(line, stream, &SpecificAnswer::of_status(status))
             }
             Reply::Fault(fault) => {
                 service.shard.count_fault(fault);
@@ -274,7 +274,7 @@ impl Http3 {
 
     /// Answers with `answer`, or with status 500 where it cannot be laid out, and
     /// says which status it was.
-    fn respond(&mut self, line: &mut Line, stream: QuicStream, answer: &OwnAnswer) -> u16 {
+    fn respond(&mut self, line: &mut Line, stream: QuicStream, answer: &SpecificAnswer) -> u16 {
         let head_only = self
             .requests
             .get(&stream)
@@ -282,7 +282,7 @@ impl Http3 {
         let has_date = self.service.site.answers.has_date();
         let date = &self.service.date;
         let date = has_date.then(|| date.borrow_mut().at(clock::wall()).to_owned());
-        let error = OwnAnswer::of_status(500);
+        let error = SpecificAnswer::of_status(500);
         let laid = answer.lay_http3(
             self.service.site.answers.server(),
             date.as_deref(),
@@ -340,7 +340,7 @@ impl Http3 {
                 self.send(line, stream, Sending::whole(garbage.into()));
             }
             Fault::HugeHead => {
-                let mut answer = OwnAnswer::of_status(200);
+                let mut answer = SpecificAnswer::of_status(200);
                 let value = "a".repeat(HUGE_HEADER_BYTES);
                 answer.headers.push(("x-huge".to_owned(), value));
                 self.respond(line, stream, &answer);
@@ -420,6 +420,6 @@ impl Http3Request {
 
     fn begin(&mut self, head: &RequestHead<'_>, service: &Service) {
         self.head_only = head.method == "HEAD";
-        self.state = Http3RequestState::Reading(service.wishes("HTTP/3", || head.fields.iter()));
+        self.state = Http3RequestState::Reading(service.requested("HTTP/3", || head.fields.iter()));
     }
 }

@@ -147,10 +147,10 @@ impl Outbox {
         let out = &mut self.bytes;
         let status = match reply {
             Reply::Common => answers.write_common(manner, date, out),
-            Reply::Own(answer) => answers.write_own(answer, manner, date, out),
+            Reply::Specific(answer) => answers.write_specific(answer, manner, date, out),
             Reply::Fault(Fault::Status(status)) => {
-                let answer = crate::answers::OwnAnswer::of_status(*status);
-                answers.write_own(&answer, manner, date, out)
+                let answer = crate::answers::SpecificAnswer::of_status(*status);
+                answers.write_specific(&answer, manner, date, out)
             }
             Reply::Fault(fault) => {
                 shard.count_fault(*fault);

@@ -107,12 +107,12 @@ impl All {
             self.sessions[key] = QuicSession::Handshake(Box::new(Http3::new(&self.service)));
         }
         while let Some(event) = self.server.line(key).and_then(|line| line.next_event()) {
-            self.heed(key, &event, now);
+            self.handle_event(key, &event, now);
         }
         self.flush_and_arm(key).await;
     }
 
-    fn heed(&mut self, key: usize, event: &QuicEvent, now: Moment) {
+    fn handle_event(&mut self, key: usize, event: &QuicEvent, now: Moment) {
         let shard = &self.service.shard;
         if let QuicEvent::Connected = event {
             shard.handshakes.add(1);
@@ -120,7 +120,7 @@ impl All {
         }
         let goes_on = match (&mut self.sessions[key], self.server.line(key)) {
             (QuicSession::Handshake(session) | QuicSession::Open(session), Some(line)) => {
-                session.heed(line, event, now)
+                session.handle_event(line, event, now)
             }
             _ => return,
         };

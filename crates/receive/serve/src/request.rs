@@ -7,7 +7,7 @@ use crate::request_log::LoggedRequest;
 
 /// Wishes of a request about its answer.
 #[derive(Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct RequestedResponse {
     /// Options in its configuration header.
     pub(crate) options: Option<Box<ResponseOptions>>,
     /// Reason why that is not understood.
@@ -24,40 +24,40 @@ pub(crate) struct Wishes {
     pub(crate) logged: Option<LoggedRequest>,
 }
 
-impl Wishes {
+impl RequestedResponse {
     /// Reads the headers of a request, pseudo-headers included. `is_echoed` is true if the
     /// headers are sent back unless the request says otherwise.
     pub(crate) fn of(names: &ServeHeaders, headers: &[(&[u8], &[u8])], is_echoed: bool) -> Self {
-        let mut wishes = Self::default();
+        let mut requested = Self::default();
         let mut configs = 0;
         for (name, value) in headers.iter().copied() {
             if is_called(name, &names.options) {
                 configs += 1;
                 match ResponseOptions::from_json(value) {
-                    Ok(options) => wishes.options = Some(Box::new(options)),
-                    Err(error) => wishes.misunderstand(&error),
+                    Ok(options) => requested.options = Some(Box::new(options)),
+                    Err(error) => requested.misunderstand(&error),
                 }
             } else if is_called(name, &names.delay) {
                 let milliseconds = str::from_utf8(value)
                     .ok()
                     .and_then(|text| text.parse().ok());
-                wishes.delay = Nanos::from_millis(milliseconds.unwrap_or(0));
+                requested.delay = Nanos::from_millis(milliseconds.unwrap_or(0));
             }
-            wishes.is_call |= is_call(names, name, value);
-            wishes.is_tunnel |= is_tunnel(name, value);
+            requested.is_call |= is_call(names, name, value);
+            requested.is_tunnel |= is_tunnel(name, value);
         }
         if let Some(header) = names.options.as_ref().filter(|_| configs > 1) {
             let message = format!("{header} is given {configs} times, once is accepted");
-            wishes.misunderstood = Some(message.into());
+            requested.misunderstood = Some(message.into());
         }
-        let options = wishes.options.as_ref();
+        let options = requested.options.as_ref();
         if options
             .and_then(|options| options.echo_request_headers)
             .unwrap_or(is_echoed)
         {
-            wishes.echo = Some(written(headers).into());
+            requested.echo = Some(written(headers).into());
         }
-        wishes
+        requested
     }
 
     fn misunderstand(&mut self, error: &ResponseOptionsError) {
@@ -65,8 +65,8 @@ impl Wishes {
     }
 }
 
-/// Returns true if a header is one that [`Wishes::of`] reads.
-pub(crate) fn is_wish(names: &ServeHeaders, name: &[u8], value: &[u8]) -> bool {
+/// Returns true if a header is one that [`RequestedResponse::of`] reads.
+pub(crate) fn defines_response(names: &ServeHeaders, name: &[u8], value: &[u8]) -> bool {
     is_called(name, &names.options)
         || is_called(name, &names.delay)
         || is_call(names, name, value)

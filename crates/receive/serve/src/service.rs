@@ -12,10 +12,10 @@ use stillwell_plan::serve::{
 use stillwell_units::{Moment, Nanos, Seed, float_from_u64};
 use stillwell_wire::tls::ServerTls;
 
-use crate::answers::{Answers, CommonHead, CommonHttp3, OwnAnswer};
+use crate::answers::{Answers, CommonHead, CommonHttp3, SpecificAnswer};
 use crate::counts::ServeShard;
 use crate::date::Date;
-use crate::request::{Wishes, is_wish};
+use crate::request::{RequestedResponse, defines_response};
 use crate::request_log::{LoggedRequest, LoggedResult, RequestLogSender};
 
 /// State that the workers of one listener share.
@@ -62,7 +62,7 @@ pub(crate) enum Reply {
     /// The usual answer.
     Common,
     /// An answer of its own.
-    Own(Box<OwnAnswer>),
+    Specific(Box<SpecificAnswer>),
     /// Something goes wrong.
     Fault(Fault),
 }
@@ -142,43 +142,48 @@ impl Service {
     }
 
     /// Reads the options in the headers of a request, pseudo-headers included.
-    pub(crate) fn wishes<'h, I>(
+    pub(crate) fn requested<'h, I>(
         &self,
         version: &'static str,
         headers: impl Fn() -> I,
-    ) -> Option<Box<Wishes>>
+    ) -> Option<Box<RequestedResponse>>
     where
         I: Iterator<Item = (&'h [u8], &'h [u8])>,
     {
         let plan = &self.site.plan.answer;
         let is_echoed = plan.options.echo_request_headers == Some(true);
         let is_logged = self.site.log.get().is_some();
-        let has_wishes = is_echoed
+        let defines_response = is_echoed
             || is_logged
-            || headers().any(|(name, value)| is_wish(&plan.headers, name, value));
-        has_wishes.then(|| {
+            || headers().any(|(name, value)| defines_response(&plan.headers, name, value));
+        defines_response.then(|| {
             let headers: Vec<_> = headers().collect();
-            let mut wishes = Wishes::of(&plan.headers, &headers, is_echoed);
-            wishes.logged = is_logged.then(|| LoggedRequest::of(version, &headers));
-            Box::new(wishes)
+            let mut requested = RequestedResponse::of(&plan.headers, &headers, is_echoed);
+            requested.logged = is_logged.then(|| LoggedRequest::of(version, &headers));
+            Box::new(requested)
         })
     }
 
     /// Decides about a request that is complete `now`. It is active until
     /// [`Site::end_one`].
-    pub(crate) fn decide(&self, now: Moment, wishes: Option<Box<Wishes>>) -> Decision {
+    pub(crate) fn decide(
+        &self,
+        now: Moment,
+        requested: Option<Box<RequestedResponse>>,
+    ) -> Decision {
         let before = self.site.last_arrival.swap(now.as_u64(), Ordering::Relaxed);
         let active = self.site.active.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.is_plain && wishes.is_none() {
+        if self.is_plain && requested.is_none() {
             return Decision {
                 due: now,
                 reply: Reply::Common,
             };
         }
         let delta = (before > 0).then(|| now.since(Moment::new(before)));
-        let mut wishes = wishes.map_or_else(Wishes::default, |wishes| *wishes);
-        let logged = wishes.logged.take();
-        let decision = self.decide_in_full(now, active, delta, wishes);
+        let mut requested =
+            requested.map_or_else(RequestedResponse::default, |requested| *requested);
+        let logged = requested.logged.take();
+        let decision = self.decide_in_full(now, active, delta, requested);
         if let (Some(log), Some(request)) = (self.site.log.get(), logged) {
             let delay = decision.due.since(now);
             log.send(request, self.logged_result(&decision.reply), delay);
@@ -189,7 +194,7 @@ impl Service {
     fn logged_result(&self, reply: &Reply) -> LoggedResult {
         match reply {
             Reply::Common => LoggedResult::Status(self.site.answers.common().status),
-            Reply::Own(answer) => LoggedResult::Status(answer.status),
+            Reply::Specific(answer) => LoggedResult::Status(answer.status),
             Reply::Fault(Fault::Status(status)) => LoggedResult::Status(*status),
             Reply::Fault(fault) => LoggedResult::Fault(fault.name()),
         }
@@ -200,7 +205,7 @@ impl Service {
         now: Moment,
         active: u64,
         delta: Option<Nanos>,
-        wishes: Wishes,
+        requested: RequestedResponse,
     ) -> Decision {
         let plan = &self.site.plan;
         let (faults, filters) = (&plan.faults, plan.answer.filters);
@@ -224,39 +229,41 @@ impl Service {
         let fault = fault.and_then(|error| error.evaluate(&inputs, &mut random));
         let added = faults.delay.as_ref();
         let added = added.map_or(Nanos::ZERO, |delay| delay.evaluate(&inputs, &mut random));
-        if let (Some(message), Some(filter)) = (&wishes.misunderstood, filters.first_name()) {
+        if let (Some(message), Some(filter)) = (&requested.misunderstood, filters.first_name()) {
             return Decision {
                 due: begin,
-                reply: Reply::Own(Box::new(OwnAnswer::misunderstood(filter, message))),
+                reply: Reply::Specific(Box::new(SpecificAnswer::misunderstood(filter, message))),
             };
         }
-        if wishes.is_tunnel {
+        if requested.is_tunnel {
             return Decision {
                 due: begin,
-                reply: Reply::Own(Box::new(OwnAnswer::of_status(403))),
+                reply: Reply::Specific(Box::new(SpecificAnswer::of_status(403))),
             };
         }
-        let merged = wishes.options.map(|over| plan.answer.options.merged(*over));
+        let merged = requested
+            .options
+            .map(|over| plan.answer.options.merged(*over));
         let options = merged.as_ref().unwrap_or(&plan.answer.options);
         let mut due = begin + added;
         if filters.dynamic_delay {
             let delay = options.delay.map_or(Nanos::ZERO, |delay| delay.at(active));
-            due = due + delay + wishes.delay;
+            due = due + delay + requested.delay;
         }
         let delta = delta.filter(|_| filters.time_tracking);
         let delta = delta.zip(options.delta_header.as_deref());
         let is_common =
-            merged.is_none() && wishes.echo.is_none() && delta.is_none() && !wishes.is_call;
+            merged.is_none() && requested.echo.is_none() && delta.is_none() && !requested.is_call;
         let reply = match fault {
             Some(fault) => Reply::Fault(fault),
             None if is_common => Reply::Common,
             None => {
-                let echo = wishes.echo.as_deref();
-                let mut answer = OwnAnswer::new(options, filters, echo, delta);
-                if wishes.is_call {
+                let echo = requested.echo.as_deref();
+                let mut answer = SpecificAnswer::new(options, filters, echo, delta);
+                if requested.is_call {
                     answer.make_call_answer();
                 }
-                Reply::Own(Box::new(answer))
+                Reply::Specific(Box::new(answer))
             }
         };
         Decision { due, reply }

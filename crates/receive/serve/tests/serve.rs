@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// Returns the answer to `text` until the server closes.
-    fn ask_all(&self, text: &str) -> Vec<u8> {
+    fn exchange_all(&self, text: &str) -> Vec<u8> {
         let mut stream = self.connect();
         stream.write_all(text.as_bytes()).unwrap();
         let mut bytes = Vec::new();
@@ -103,9 +103,9 @@ impl Server {
     }
 
     /// The answer to a request with these header lines, connection closed.
-    fn ask(&self, headers: &str) -> String {
+    fn exchange(&self, headers: &str) -> String {
         let text = format!("GET /p HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{headers}\r\n");
-        String::from_utf8(self.ask_all(&text)).unwrap()
+        String::from_utf8(self.exchange_all(&text)).unwrap()
     }
 
     /// Ends it; fails the test where a worker failed or did not end.
@@ -195,10 +195,10 @@ fn connections_are_kept_until_the_client_is_done() {
 }
 
 #[test]
-fn a_request_says_how_it_is_answered() {
+fn a_request_defines_how_it_is_answered() {
     let server = Server::of(listener());
     let config = |json: &str| format!("X-Nighthawk-Test-Server-Config: {json}\r\n");
-    let answer = server.ask(&config(
+    let answer = server.exchange(&config(
         r#"{"response_body_size":5,"v3_response_headers":[{"header":{"key":"x-a","value":"1"}},
         {"header":{"key":":status","value":"418"}}]}"#
             .replace('\n', " ")
@@ -210,7 +210,7 @@ fn a_request_says_how_it_is_answered() {
         "{answer}"
     );
 
-    let echo = server.ask(&format!(
+    let echo = server.exchange(&format!(
         "{}X-Me: yes\r\n",
         config(r#"{"echo_request_headers":true}"#)
     ));
@@ -220,11 +220,11 @@ fn a_request_says_how_it_is_answered() {
     );
     assert!(echo.contains("'x-me', 'yes'\n"), "{echo}");
 
-    let bad = server.ask(&config("bad_json"));
+    let bad = server.exchange(&config("bad_json"));
     assert!(bad.starts_with("HTTP/1.1 500 "), "{bad}");
     let message = "time-tracking didn't understand the request: expected value";
     assert!(bad.contains(message), "{bad}");
-    let twice = server.ask(&config("{}").repeat(2));
+    let twice = server.exchange(&config("{}").repeat(2));
     assert!(
         twice.starts_with("HTTP/1.1 500 ") && twice.contains("given 2 times"),
         "{twice}"
@@ -269,7 +269,7 @@ fn filters_that_are_not_there_have_no_effect() {
     };
     let server = Server::of(listener);
     let config = r#"x-nighthawk-test-server-config: {"static_delay":"100s"}"#;
-    let answer = server.ask(&format!("{config}\r\n"));
+    let answer = server.exchange(&format!("{config}\r\n"));
     assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
     server.end();
 }
@@ -279,8 +279,8 @@ fn the_time_since_the_request_before_is_sent_from_the_second_on() {
     let mut listener = listener();
     listener.answer.options.delta_header = Some("x-delta".to_owned());
     let server = Server::of(listener);
-    assert!(!server.ask("").contains("x-delta"));
-    let second = server.ask("");
+    assert!(!server.exchange("").contains("x-delta"));
+    let second = server.exchange("");
     let (_, rest) = second.split_once("x-delta: ").unwrap();
     let (delta, _) = rest.split_once("\r\n").unwrap();
     assert!(delta.parse::<u64>().unwrap() > 0);
@@ -299,7 +299,7 @@ fn a_delayed_answer_is_abandoned_with_its_client() {
     let config = r#"x-nighthawk-test-server-config: {"static_delay":"0s"}"#;
     assert!(
         server
-            .ask(&format!("{config}\r\n"))
+            .exchange(&format!("{config}\r\n"))
             .starts_with("HTTP/1.1 200 ")
     );
     waiting.set_nonblocking(true).unwrap();
@@ -313,10 +313,11 @@ fn a_delayed_answer_is_abandoned_with_its_client() {
 #[test]
 fn what_cannot_be_framed_is_refused_and_counted() {
     let server = Server::of(listener());
-    let answer = server.ask_all("GET / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n");
+    let answer =
+        server.exchange_all("GET / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n");
     assert!(answer.starts_with(b"HTTP/1.1 400 "));
     let post = "POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 1\r\nconnection: close\r\n\r\nb";
-    let answer = server.ask_all(&format!("{GET}{post}"));
+    let answer = server.exchange_all(&format!("{GET}{post}"));
     let expected = format!("{ANSWER}HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ");
     assert!(answer.starts_with(expected.as_bytes()));
     let counts = server.end();
@@ -342,7 +343,7 @@ fn several_listeners_and_workers_count_together() {
 }
 
 #[test]
-fn a_taken_port_says_what_to_do() {
+fn a_taken_port_is_reported_with_what_to_do() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut listener = listener();
     listener.address = holder.local_addr().unwrap();
@@ -366,7 +367,7 @@ fn a_rate_limit_answers_as_configured() {
         });
         let server = Server::of(listener);
         let last = GET.replace("host", "connection: close\r\nhost");
-        let text = String::from_utf8(server.ask_all(&(GET.repeat(3) + &last))).unwrap();
+        let text = String::from_utf8(server.exchange_all(&(GET.repeat(3) + &last))).unwrap();
         let statuses = text.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]);
         assert_eq!(statuses.collect::<Vec<_>>().join(" "), expected);
         server.end();
@@ -374,7 +375,7 @@ fn a_rate_limit_answers_as_configured() {
 }
 
 #[test]
-fn those_who_queue_are_all_answered() {
+fn all_queued_requests_are_answered() {
     let mut listener = listener();
     listener.faults.rate_limit = Some(RateLimitPlan {
         rate: EventRate::try_new(2000.0).unwrap(),

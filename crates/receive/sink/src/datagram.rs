@@ -84,7 +84,7 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
     let mut events = worker.events();
     let mut eager = Eager::new();
     loop {
-        let version = worker.heed();
+        let version = worker.apply_steering();
         if worker.is_paused() && !worker.is_cut_off(cuts) {
             if worker.until_resumed(version).await.is_none() {
                 return Ok(true);
@@ -114,7 +114,7 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
                 .pass(TimeState::Running, &worker.base.shard.account);
             eager.came(taken, now);
             let rest = AT_ONCE_MAX - taken;
-            ask_on(worker, &socket, (&mut eager, now, rest), &mut take)
+            poll_briefly(worker, &socket, (&mut eager, now, rest), &mut take)
         };
         // All arms are cancel-safe: a datagram that was taken was counted.
         let received = select! {
@@ -148,7 +148,7 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
 /// Nothing waits any more, `now`: polls for at most `most` further datagrams, each for as
 /// long as that costs less than to wait for it. Polling without a result is no work: the worker is
 /// ahead of the sender.
-fn ask_on(
+fn poll_briefly(
     worker: &Worker,
     socket: &WatchedSocket,
     (eager, mut now, most): (&mut Eager, Moment, u64),

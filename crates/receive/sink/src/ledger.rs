@@ -200,7 +200,7 @@ impl SharedLedger {
     /// Beginnings of stamps that were none, stamps of others, and the memory that
     /// the account takes.
     #[must_use]
-    pub fn besides(&self) -> (u64, u64, ByteSize) {
+    pub fn unattributed(&self) -> (u64, u64, ByteSize) {
         let ledger = &self.lock().ledger;
         (ledger.broken(), ledger.foreign(), ledger.memory())
     }

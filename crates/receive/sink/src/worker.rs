@@ -34,7 +34,7 @@ pub(crate) struct Worker {
     /// Changes of its behaviour, if there are any.
     steering: Option<Arc<Steering>>,
     /// The version of the behaviour that it follows.
-    heeded: Cell<u64>,
+    applied_version: Cell<u64>,
     is_paused: Cell<bool>,
 }
 
@@ -47,7 +47,7 @@ impl Worker {
             prefixes: None,
             throttle: RefCell::default(),
             steering: None,
-            heeded: Cell::new(0),
+            applied_version: Cell::new(0),
             is_paused: Cell::new(false),
         }
     }
@@ -116,7 +116,7 @@ impl Worker {
         mut take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {
         loop {
-            let version = self.heed();
+            let version = self.apply_steering();
             if self.is_paused.get() {
                 self.until_resumed(version).await?;
                 continue;
@@ -145,12 +145,12 @@ impl Worker {
     }
 
     /// Follows the changes since it last looked. Returns the version that it follows now.
-    pub(crate) fn heed(&self) -> u64 {
+    pub(crate) fn apply_steering(&self) -> u64 {
         let Some(steering) = &self.steering else {
             return 0;
         };
         let version = steering.version();
-        if self.heeded.replace(version) != version {
+        if self.applied_version.replace(version) != version {
             let now = steering.behaviour();
             self.is_paused.set(now.is_paused);
             let throttle = now.limit;
@@ -257,7 +257,7 @@ impl Reader for Worker {
     }
 
     fn behaviour(&self) -> Behaviour {
-        let version = self.heed();
+        let version = self.apply_steering();
         let steering = self.steering.as_ref();
         Behaviour {
             version,

@@ -20,8 +20,9 @@ use crate::journal::Row;
 use crate::schema;
 
 /// Rows kept in memory before they are written as one group: some megabytes, which come
-/// and go every minute of a usual run.
-const ROWS_WAITING_MAX: usize = 4_096;
+/// and go every few minutes of a usual run. The writer keeps about 10 KiB for each group until the end, so
+/// smaller groups make the memory of a run of hours grow.
+const ROWS_WAITING_MAX: usize = 16_384;
 /// By custom, of 1 to 22.
 pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 

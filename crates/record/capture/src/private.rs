@@ -122,11 +122,11 @@ mod tests {
     #[test]
     fn links_pipes_and_sockets_are_replaced_and_not_followed() {
         let base = tempfile::tempdir().unwrap();
-        let victim = base.path().join("victim");
-        fs::write(&victim, "kept").unwrap();
+        let link_target = base.path().join("victim");
+        fs::write(&link_target, "kept").unwrap();
         let path = base.path().join("file");
         let makers: [fn(&Path, &Path); 4] = [
-            |_, victim| symlink("victim", victim.with_file_name("file")).unwrap(),
+            |_, link_target| symlink("victim", link_target.with_file_name("file")).unwrap(),
             |path, _| symlink("/nowhere/at/all", path).unwrap(),
             |path, _| {
                 let made = std::process::Command::new("mkfifo").arg(path).status();
@@ -136,7 +136,7 @@ mod tests {
         ];
         for make in makers {
             for log in [false, true] {
-                make(&path, &victim);
+                make(&path, &link_target);
                 let made = if log {
                     create_private_log(&path)
                 } else {
@@ -149,7 +149,7 @@ mod tests {
         }
         symlink("victim", base.path().join("file.new")).unwrap();
         replace_private(&path, |file| file.write_all(b"x")).unwrap();
-        assert_eq!(fs::read(&victim).unwrap(), b"kept");
+        assert_eq!(fs::read(&link_target).unwrap(), b"kept");
     }
 
     #[test]

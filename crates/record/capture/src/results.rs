@@ -201,22 +201,22 @@ mod tests {
             .map(|row| row.unwrap().to_string())
             .collect();
         assert_eq!(read.len(), 2);
-        for wanted in [
+        for expected in [
             "suite: \"one\"",
             "version: \"1.2\"",
             "block: 2",
             "value: 1.5",
             "warning: null",
         ] {
-            assert!(read[0].contains(wanted), "{wanted}: {}", read[0]);
+            assert!(read[0].contains(expected), "{expected}: {}", read[0]);
         }
-        for wanted in [
+        for expected in [
             "target: \"birch\"",
             "version: null",
             "value: -2E0",
             "warning: \"busy\"",
         ] {
-            assert!(read[1].contains(wanted), "{wanted}: {}", read[1]);
+            assert!(read[1].contains(expected), "{expected}: {}", read[1]);
         }
     }
 

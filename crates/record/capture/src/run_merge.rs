@@ -321,9 +321,11 @@ const fn is_shared(phase: Phase) -> bool {
 /// is then the one that it took for this.
 fn begin_earlier(phases: &mut [PhaseMark], marks: &[PhaseMark], shift: i64) {
     for mark in phases.iter_mut().filter(|mark| is_shared(mark.phase)) {
-        let theirs = marks.iter().find(|theirs| theirs.phase == mark.phase);
-        if let Some(theirs) = theirs {
-            mark.moment = mark.moment.min(shifted(theirs.moment, shift));
+        let other_mark = marks
+            .iter()
+            .find(|other_mark| other_mark.phase == mark.phase);
+        if let Some(other_mark) = other_mark {
+            mark.moment = mark.moment.min(shifted(other_mark.moment, shift));
         }
     }
     // A phase does not begin before the one that it follows.

@@ -94,16 +94,16 @@ impl ProcessSnapshot {
                 continue;
             }
             // The nearest ancestor that is still there has waited for all in between.
-            let mut heir = stat.parent;
+            let mut ancestor = stat.parent;
             let mut steps = self.processes.len();
-            while let Some((parent, _)) = self.processes.get(&heir)
-                && !is_same(&heir, parent)
+            while let Some((parent, _)) = self.processes.get(&ancestor)
+                && !is_same(&ancestor, parent)
                 && steps > 0
             {
-                heir = parent.parent;
+                ancestor = parent.parent;
                 steps -= 1;
             }
-            *ended_before.entry(heir).or_default() += ticks(stat);
+            *ended_before.entry(ancestor).or_default() += ticks(stat);
         }
         let used = now.processes.iter().map(|(pid, (stat, _))| {
             let before = self.processes.get(pid).map(|(before, _)| before);

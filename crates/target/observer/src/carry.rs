@@ -57,7 +57,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn for_all_comings_and_goings_totals_never_fall(
+        fn for_all_starts_and_ends_totals_never_fall(
             rounds in proptest::collection::vec(proptest::collection::vec((0_u8..6, 0_u64..10), 0..6), 0..20)
         ) {
             let (mut carry, mut counters, mut last) = (Carry::new(), [0_u64; 6], 0);

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_clock_is_the_one_that_others_see() {
+    fn a_process_reads_the_same_clock_as_its_observers() {
         let before = stillwell_scope::clock::process_cpu().as_u64();
         let measured = process_nanos(std::process::id()).unwrap();
         let after = stillwell_scope::clock::process_cpu().as_u64();

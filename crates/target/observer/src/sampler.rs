@@ -188,8 +188,8 @@ impl Sampler {
                 () = profiler.tidy() => continue,
             };
             let now = clock::now();
-            let wants_detail = self.requests.is_detailed.swap(false, Ordering::AcqRel);
-            let is_detailed = wants_detail || now >= detail_due;
+            let is_detail_requested = self.requests.is_detailed.swap(false, Ordering::AcqRel);
+            let is_detailed = is_detail_requested || now >= detail_due;
             let delay = if is_marked {
                 Nanos::ZERO
             } else {

@@ -50,7 +50,7 @@ pub enum ContainerError {
         reason: String,
     },
     /// The engine refused a request.
-    #[error("have the container engine {action}: it responded with {status}, {message}")]
+    #[error("the container engine failed to {action}: it responded with {status}, {message}")]
     Refused {
         /// The requested action.
         action: String,

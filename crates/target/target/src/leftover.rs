@@ -22,13 +22,13 @@ pub fn end_leftovers() {
 
 /// Kills all leftover processes of a Stillwell that has ended, if permitted.
 pub(crate) fn end_all() {
-    let ourselves = Owner::ourselves();
+    let this_process = Owner::this_process();
     // Processes with this process's own mark are kept: they started it.
-    let own_mark = std::env::var_os(tree::MARK).unwrap_or_default();
-    let own_mark = own_mark.as_encoded_bytes();
+    let self_mark = std::env::var_os(tree::MARK).unwrap_or_default();
+    let self_mark = self_mark.as_encoded_bytes();
     let is_left = |mark: &[u8]| {
         let owner = std::str::from_utf8(mark).ok().and_then(owner_of);
-        mark != own_mark && owner.is_some_and(|owner| owner.is_gone(ourselves))
+        mark != self_mark && owner.is_some_and(|owner| owner.is_gone(this_process))
     };
     for _ in 0..ROUNDS_MAX {
         let leftovers = tree::processes()
@@ -50,7 +50,7 @@ pub(crate) fn end_all() {
 /// Returns a unique mark: its owner and a number. The length is constant, because the length of the environment
 /// moves a program's stack and changes its speed.
 pub(crate) fn fresh_mark(number: u64) -> String {
-    format!("{}-{number:016x}", Owner::ourselves())
+    format!("{}-{number:016x}", Owner::this_process())
 }
 
 fn owner_of(mark: &str) -> Option<Owner> {
@@ -72,11 +72,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_says_whose_it_is_and_has_one_length() {
+    fn a_mark_names_its_owner_and_has_one_length() {
         for number in [0, 7, u64::MAX] {
             let mark = fresh_mark(number);
             assert_eq!(mark.len(), 59);
-            assert_eq!(owner_of(&mark), Some(Owner::ourselves()));
+            assert_eq!(owner_of(&mark), Some(Owner::this_process()));
         }
         assert_eq!(owner_of("0000053900000000000012ab"), None);
     }

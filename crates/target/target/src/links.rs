@@ -25,6 +25,7 @@ use stillwell_plan::link::{
     INPUT_OURS, INPUT_TARGET, LinkChange, LinkPlan, NetworkPlan, OUTPUT_SINKS, OUTPUT_TARGET,
 };
 use stillwell_scope::{NetworkNamespace, Place, Scope};
+use stillwell_units::human::counted;
 
 use crate::namespace::{NetworkError, new_network};
 use carry::Carrier;
@@ -62,7 +63,7 @@ struct Link {
 pub enum LinkError {
     /// A program is missing.
     #[error(
-        "find the program `{program}`, which is needed for {purpose}: install it (Debian: \
+        "cannot find the program `{program}`, which is needed for {purpose}: install it (Debian: \
          apt-get install {package})"
     )]
     Program {
@@ -74,10 +75,10 @@ pub enum LinkError {
         package: &'static str,
     },
     /// The target cannot get its own network.
-    #[error("give the target a separate network, which usually requires root")]
+    #[error("cannot give the target a separate network, which usually requires root")]
     Network(#[source] NetworkError),
     /// A program that makes or changes links was not content.
-    #[error("change links by `{program}`, which usually requires root: {output}")]
+    #[error("cannot change links with `{program}`, which usually requires root: {output}")]
     Command {
         /// Its name.
         program: String,
@@ -86,7 +87,7 @@ pub enum LinkError {
     },
     /// There are no tunnel devices.
     #[error(
-        "make a tunnel device for a link with a delay (/dev/net/tun), which usually only root may"
+        "cannot make a tunnel device (/dev/net/tun) for a link with a delay, which usually requires root"
     )]
     Tunnel {
         /// The operating system's error.
@@ -270,7 +271,8 @@ impl Link {
             if let (Ok(back), Ok(forth)) = (back, forth) {
                 let name = self.name;
                 sentences.push(format!(
-                    "link {name} lost {forth} packets with the load and {back} against it"
+                    "link {name} lost {} with the load and {back} against it",
+                    counted(forth, "packet", "packets")
                 ));
             }
         }
@@ -278,7 +280,8 @@ impl Link {
         if overflowed > 0 {
             let name = self.name;
             sentences.push(format!(
-                "link {name} lost {overflowed} packets that were more than it holds"
+                "link {name} lost {} because its queue was full",
+                counted(overflowed, "packet", "packets")
             ));
         }
         sentences

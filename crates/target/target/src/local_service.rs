@@ -29,8 +29,8 @@ const HOLDERS: [&str; 2] = ["init", "systemd"];
 /// process, or if several programs listen there.
 pub(crate) fn process_at(url: &str) -> Option<u32> {
     let address = Target::from_url(url).ok()?.loopback()?;
-    let ourselves = std::process::id();
-    let sockets = open_sockets(ourselves).into_iter();
+    let this_process = std::process::id();
+    let sockets = open_sockets(this_process).into_iter();
     let sockets = sockets.filter(|(protocol, entry)| {
         let listener = Listener {
             protocol: *protocol,
@@ -46,7 +46,7 @@ pub(crate) fn process_at(url: &str) -> Option<u32> {
     let owners = owners.filter(|pid| !HOLDERS.contains(&&*name_of(*pid)));
     let parents = owners.filter_map(|pid| Some((pid, Stat::read(pid)?.parent)));
     let first = first_of(&parents.collect())?;
-    let mut ancestors = successors(Some(ourselves), |pid| Some(Stat::read(*pid)?.parent));
+    let mut ancestors = successors(Some(this_process), |pid| Some(Stat::read(*pid)?.parent));
     let is_usable = !ancestors.any(|pid| pid == first) && !FORWARDERS.contains(&&*name_of(first));
     is_usable.then_some(first)
 }

@@ -17,7 +17,7 @@ const MOUNTS_MAX: usize = 100;
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
     /// The source does not exist.
-    #[error("mount {} at {}: the source does not exist", source_path.display(), at.display())]
+    #[error("cannot mount {} at {}: the source does not exist", source_path.display(), at.display())]
     SourceMissing {
         /// The source.
         source_path: PathBuf,
@@ -26,7 +26,7 @@ pub enum MountError {
     },
     /// The place is not an absolute path below some folder.
     #[error(
-        "show anything at {}: write an absolute path below a folder that exists",
+        "cannot show a folder at {}: write an absolute path below a folder that exists",
         at.display()
     )]
     Place {
@@ -34,7 +34,7 @@ pub enum MountError {
         at: PathBuf,
     },
     /// More than can be.
-    #[error("show more than {MOUNTS_MAX} folders")]
+    #[error("cannot show more than {MOUNTS_MAX} folders to the target")]
     TooMany,
     /// A folder of the run's own, which is to be shown or to be laid over the place's
     /// parent, could not be made.
@@ -49,7 +49,7 @@ pub enum MountError {
     },
     /// The kernel does not permit it.
     #[error(
-        "mount a folder at {}: run as root, or write `{{files}}` in the target's arguments \
+        "cannot mount a folder at {}: run as root, or write `{{files}}` in the target's arguments \
          instead of that path",
         at.display()
     )]

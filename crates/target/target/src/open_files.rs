@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_raised_to_what_is_permitted_and_never_lowered() {
-        for (current, maximum, wanted) in [
+        for (current, maximum, expected) in [
             (Some(1_024), Some(4_096), Some(4_096)),
             (Some(1_024), Some(1_048_576), Some(65_536)),
             (Some(1_024), None, Some(65_536)),
@@ -56,7 +56,7 @@ mod tests {
             (None, None, None),
         ] {
             let raised = raised(&Rlimit { current, maximum });
-            assert_eq!(raised.as_ref().and_then(|limit| limit.current), wanted);
+            assert_eq!(raised.as_ref().and_then(|limit| limit.current), expected);
             assert!(raised.is_none_or(|limit| limit.maximum == maximum));
         }
     }

@@ -21,7 +21,7 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// This process.
-    pub(crate) fn ourselves() -> Self {
+    pub(crate) fn this_process() -> Self {
         let pid = std::process::id();
         let stat = Stat::read(pid);
         // A `/proc` of another namespace shows another process id, or none.
@@ -29,7 +29,7 @@ impl Owner {
             fs::read_link("/proc/self").is_ok_and(|path| path.as_os_str() == &*pid.to_string());
         match stat {
             Some(stat) if is_ours => Self {
-                namespace: own_namespace(),
+                namespace: pid_namespace(),
                 pid,
                 started: stat.started,
             },
@@ -41,10 +41,10 @@ impl Owner {
         }
     }
 
-    /// Returns true if it has certainly ended. Processes in namespaces other than that of `ourselves` are
+    /// Returns true if it has certainly ended. Processes in namespaces other than that of `this_process` are
     /// unknown.
-    pub(crate) fn is_gone(self, ourselves: Self) -> bool {
-        let is_comparable = self.namespace != 0 && self.namespace == ourselves.namespace;
+    pub(crate) fn is_gone(self, this_process: Self) -> bool {
+        let is_comparable = self.namespace != 0 && self.namespace == this_process.namespace;
         is_comparable
             && Stat::read(self.pid)
                 .is_none_or(|stat| stat.is_zombie() || stat.started != self.started)
@@ -78,7 +78,7 @@ impl fmt::Display for Owner {
     }
 }
 
-fn own_namespace() -> u64 {
+fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino())
 }
 
@@ -110,19 +110,19 @@ mod tests {
 
     #[test]
     fn the_living_are_not_gone_and_the_dead_are() {
-        let ourselves = Owner::ourselves();
-        assert!(!ourselves.is_gone(ourselves));
+        let this_process = Owner::this_process();
+        assert!(!this_process.is_gone(this_process));
         let earlier = Owner {
-            started: ourselves.started.wrapping_sub(1),
-            ..ourselves
+            started: this_process.started.wrapping_sub(1),
+            ..this_process
         };
-        assert!(earlier.is_gone(ourselves), "another had our number");
+        assert!(earlier.is_gone(this_process), "another had our number");
         let elsewhere = Owner {
-            namespace: ourselves.namespace + 1,
+            namespace: this_process.namespace + 1,
             ..earlier
         };
         assert!(
-            !elsewhere.is_gone(ourselves),
+            !elsewhere.is_gone(this_process),
             "numbers of elsewhere say nothing"
         );
         let unknown = Owner {

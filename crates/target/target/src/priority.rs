@@ -71,12 +71,12 @@ impl Priority {
 
     /// Raises the session of this process, unless another run has done so.
     fn raise_session(&mut self) {
-        let ours = self.proc.join("self");
-        let before = fs::read_to_string(ours.join("autogroup"));
+        let self_proc = self.proc.join("self");
+        let before = fs::read_to_string(self_proc.join("autogroup"));
         let before = before.ok().as_deref().and_then(parse_session);
         if has_session_groups(&self.proc)
             && let Some(before) = before.filter(|before| *before > self.nice)
-            && write_session(&ours, self.nice)
+            && write_session(&self_proc, self.nice)
         {
             self.session_before = Some(before);
         }

@@ -138,11 +138,11 @@ async fn until_ready(
 ) -> Result<(), String> {
     let mut timer = Timer::new().map_err(|error| error.to_string())?;
     let mut attempt_timer = Timer::new().map_err(|error| error.to_string())?;
-    let mut looker = Looker::new(probe, target_process)?;
+    let mut check = ReadinessCheck::new(probe, target_process)?;
     loop {
         let next = clock::now() + LOOK_AGAIN;
         let looked = tokio::select! {
-            looked = looker.look() => looked,
+            looked = check.look() => looked,
             () = attempt_timer.until(clock::now() + ATTEMPT_MAX) => {
                 Err(format!("no response within {ATTEMPT_MAX}"))
             }
@@ -156,7 +156,7 @@ async fn until_ready(
 }
 
 /// One probe, ready to be tried again and again.
-enum Looker<'a> {
+enum ReadinessCheck<'a> {
     Ready,
     Tcp {
         address: &'a str,
@@ -177,7 +177,7 @@ enum Looker<'a> {
     },
 }
 
-impl<'a> Looker<'a> {
+impl<'a> ReadinessCheck<'a> {
     fn new(probe: &'a ReadyProbe, target_process: &'a TargetProcess) -> Result<Self, String> {
         Ok(match probe {
             ReadyProbe::Immediately => Self::Ready,

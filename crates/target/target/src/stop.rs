@@ -83,8 +83,8 @@ pub(crate) fn kill_tree(process: &Process, owned: &Owned) -> u32 {
         reap_all(&killed, process);
     }
     reap_all(&killed, process);
-    let besides = killed.iter().filter(|pid| **pid != process.number());
-    count(besides.count())
+    let descendants = killed.iter().filter(|pid| **pid != process.number());
+    count(descendants.count())
 }
 
 /// Sends `signal` to the whole tree.
@@ -98,8 +98,8 @@ pub(crate) fn signal_all(process: &Process, owned: &Owned, signal: Signal) {
 /// Returns the living processes of the tree.
 fn survivors(process: &Process, owned: &Owned) -> Vec<u32> {
     let is_reaped = process.exited().is_some();
-    let ourselves = getpid().as_raw_pid().unsigned_abs();
-    let members = tree::members(process.number(), is_reaped, &owned.mark, ourselves);
+    let this_process = getpid().as_raw_pid().unsigned_abs();
+    let members = tree::members(process.number(), is_reaped, &owned.mark, this_process);
     for zombie in members.zombies {
         reap(zombie);
     }
@@ -107,7 +107,7 @@ fn survivors(process: &Process, owned: &Owned) -> Vec<u32> {
     if let Some(cgroup) = &owned.cgroup {
         let in_group = cgroup.pids().into_iter();
         alive.extend(in_group.filter(|pid| {
-            *pid != ourselves && tree::Stat::read(*pid).is_some_and(|stat| !stat.is_zombie())
+            *pid != this_process && tree::Stat::read(*pid).is_some_and(|stat| !stat.is_zombie())
         }));
     }
     alive.sort_unstable();

@@ -51,7 +51,7 @@ pub(crate) const MARK: &str = "STILLWELL_TARGET";
 /// descendants, all in its session, and children of this process with the mark: orphaned descendants. Once the
 /// target `is_reaped`, its process id may be reused, and only the mark counts. Adopted zombies of its session
 /// are returned separately.
-pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, ourselves: u32) -> Members {
+pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, this_process: u32) -> Members {
     let stats: BTreeMap<u32, Stat> = processes()
         .filter_map(|pid| Some((pid, Stat::read(pid)?)))
         .collect();
@@ -65,7 +65,7 @@ pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, ourselves: u32) ->
     let mut alive: BTreeSet<u32> = BTreeSet::new();
     let mut zombies = Vec::new();
     for (pid, stat) in &stats {
-        let came_to_us = stat.parent == ourselves && *pid != root;
+        let came_to_us = stat.parent == this_process && *pid != root;
         if stat.is_zombie() {
             if came_to_us && stat.session == root {
                 zombies.push(*pid);
@@ -86,7 +86,7 @@ pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, ourselves: u32) ->
     loop {
         let is_new = |pid: &u32, stat: &Stat| {
             let is_below = alive.contains(&stat.parent);
-            is_below && !alive.contains(pid) && !stat.is_zombie() && *pid != ourselves
+            is_below && !alive.contains(pid) && !stat.is_zombie() && *pid != this_process
         };
         let added = stats.iter().filter(|(pid, stat)| is_new(pid, stat));
         let added: Vec<u32> = added.map(|(pid, _)| *pid).collect();

@@ -196,8 +196,8 @@ catalogue! {
     BYTES_READ = "bytes_read", Bytes, Counter, "Bytes that programs read from growing logs, each time that they did.";
     MISSED_BYTES = "missed_bytes", Bytes, Counter, "Bytes of growing logs that were deleted unread.";
     UNREAD_BYTES = "unread_bytes", Bytes, Gauge, "Bytes of growing logs that exist and are not read yet.";
-    LOGS_ROTATED = "log_file_rotated", Count, Counter, "Growing logs that were given an older name since they were full.";
-    LOGS_DELETED = "log_file_deleted", Count, Counter, "Growing logs that were deleted since there were enough older ones.";
+    LOGS_ROTATED = "log_file_rotated", Count, Counter, "Growing logs that were rotated because they were full.";
+    LOGS_DELETED = "log_file_deleted", Count, Counter, "Growing logs that were deleted because there were enough older ones.";
     LOG_LISTINGS = "fs_readdir", Count, Counter, "Listings of the folders of growing logs.";
     LOG_READS = "fs_read", Count, Counter, "Reads of the files of a growing log.";
     LOG_OPENS = "fs_open", Count, Counter, "Opens of the files of a growing log.";
@@ -259,8 +259,8 @@ catalogue! {
     SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "How late this sample was.";
     SCRAPE_OK = "scrape_ok", Count, Counter, "Scrapes of the target's metrics that succeeded, labelled url.";
     SCRAPE_FAILED = "scrape_failed", Count, Counter, "Scrapes of the target's metrics that failed, labelled url.";
-    SCRAPE_MALFORMED = "scrape_malformed", Count, Counter, "Lines of the target's metrics that were not understood, labelled url.";
-    SCRAPE_SURPLUS = "scrape_surplus", Count, Counter, "Series of the target's metrics beyond the most of one page, labelled url.";
+    SCRAPE_MALFORMED = "scrape_malformed", Count, Counter, "Lines of the target's metrics that could not be parsed, labelled url.";
+    SCRAPE_SURPLUS = "scrape_surplus", Count, Counter, "Series of the target's metrics beyond the maximum of one page, labelled url.";
 }
 
 #[cfg(test)]

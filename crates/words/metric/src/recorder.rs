@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn histograms_go_round_and_come_back_empty() {
         for (mut recorder, intervals) in [Recorder::pair(), Recorder::rare_pair()] {
-            let (mut shown, mut all, mut wanted) = (None, empty_histogram(), 0);
+            let (mut shown, mut all, mut expected) = (None, empty_histogram(), 0);
             for number in 1..=20_u64 {
                 recorder.record_many(Nanos::from_millis(number), number);
                 let mut open = intervals.take();
@@ -331,14 +331,14 @@ mod tests {
                 }
                 recorder.hand_over();
                 // Values between two requests belong to the next second.
-                wanted += number + u64::from(number > 1);
+                expected += number + u64::from(number > 1);
                 let open = open.expect("something was recorded");
                 assert_eq!(open.len(), number + u64::from(number > 1));
                 shown = Some(open);
             }
             let made = intervals.shared.lock().made;
             assert!(made <= ROUND, "{made} histograms");
-            assert_eq!(all.len(), wanted - 19);
+            assert_eq!(all.len(), expected - 19);
             drop(shown);
             assert_eq!(intervals.shared.lock().made, made);
         }

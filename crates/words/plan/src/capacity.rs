@@ -149,18 +149,20 @@ impl FromStr for CapacityBound {
         let limit = limit.trim_start_matches('=').trim();
         let figure = figure(name.trim()).ok_or_else(|| refused(", there is no such figure"))?;
         if figure.is_upper() != is_upper {
-            let side = if figure.is_upper() { "above" } else { "below" };
-            return Err(refused(&format!(
-                ", {figure} is good at the other end and bounded from {side}"
-            )));
+            let side = if figure.is_upper() {
+                "an upper bound (`<`)"
+            } else {
+                "a lower bound (`>`)"
+            };
+            return Err(refused(&format!(", {figure} needs {side}")));
         }
         let limit = if figure.is_time() {
             let time: Nanos = limit
                 .parse()
-                .map_err(|_| refused(", its limit is a time"))?;
+                .map_err(|_| refused(", its limit must be a time"))?;
             float_from_u64(time.as_u64())
         } else {
-            share(limit).ok_or_else(|| refused(", its limit is a share from 0 to 100 %"))?
+            share(limit).ok_or_else(|| refused(", its limit must be a share from 0 to 100 %"))?
         };
         Ok(Self { figure, limit })
     }
@@ -230,19 +232,19 @@ mod tests {
 
     #[test]
     fn an_error_lists_the_accepted_bounds() {
-        for (text, says) in [
+        for (text, expected) in [
             ("p99", "is not a bound: write p99<20ms"),
             ("p100<1s", "no such figure"),
             ("p-1<1s", "no such figure"),
             ("latency<1s", "no such figure"),
-            ("p99<20", "its limit is a time"),
+            ("p99<20", "its limit must be a time"),
             ("errors<20ms", "a share from 0 to 100 %"),
             ("errors<200%", "a share from 0 to 100 %"),
-            ("p99>20ms", "at the other end and bounded from above"),
-            ("throughput<90%", "at the other end and bounded from below"),
+            ("p99>20ms", "p99 needs an upper bound"),
+            ("throughput<90%", "throughput needs a lower bound"),
         ] {
             let error = text.parse::<CapacityBound>().unwrap_err().to_string();
-            assert!(error.contains(says), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

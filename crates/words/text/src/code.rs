@@ -13,26 +13,26 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The text is not YAML.
+    /// The file is not valid YAML.
     SYNTAX = "W100";
-    /// A key that means nothing here. Keys are never ignored silently: a misspelled key would
-    /// measure something else.
+    /// A key that is not accepted in this place. Keys are never ignored silently, because a
+    /// misspelled key would measure something else.
     UNKNOWN_KEY = "W101";
-    /// A key that must be there is not.
+    /// A required key is missing.
     MISSING_KEY = "W102";
-    /// A map, list or value where another shape is expected.
+    /// A map, list or value where another type is expected.
     WRONG_SHAPE = "W103";
     /// A key that occurs twice in one map.
     DUPLICATE_KEY = "W104";
-    /// Exactly one of several keys must be there.
+    /// Exactly one of several keys must be given.
     ONE_OF_KEYS = "W105";
-    /// A key of another tool that is known, but not supported.
+    /// A key of another tool that is known but not supported.
     NOT_BUILT = "W106";
     /// A file or folder cannot be read.
     UNREADABLE = "W107";
-    /// A word that is not among those accepted.
+    /// A word that is not one of the accepted words.
     UNKNOWN_WORD = "W110";
-    /// A value that is not understood.
+    /// A value that is not valid for its key.
     BAD_VALUE = "W111";
     /// A value has no unit, and none is assumed: write `10s`, `64 KiB` or `2500/s`.
     UNIT_MISSING = "W112";
@@ -40,45 +40,45 @@ codes! {
     OUT_OF_RANGE = "W113";
     /// A key that is accepted but was never read: a defect of Stillwell.
     UNREAD_KEY = "W199";
-    /// Two things of one kind carry the same name.
+    /// Two items of one kind have the same name.
     SAME_NAME = "W201";
-    /// Two sinks listen at the same place.
+    /// Two sinks listen on the same address.
     SAME_ADDRESS = "W202";
     /// Nothing would be measured.
     NOTHING_MEASURED = "W203";
     /// A block larger than its transport carries.
     BLOCK_TOO_LARGE = "W204";
-    /// A goal that this workload can never reach.
+    /// A goal that cannot be measured with this workload.
     GOAL_WITHOUT_LOAD = "W205";
     /// A check without a bound, or whose bounds exclude each other.
     BAD_BOUNDS = "W206";
-    /// The ends of a ramp count different things.
+    /// The two rates of a ramp have different units.
     MIXED_UNITS = "W207";
     /// A path that must be absolute is not.
     RELATIVE_PATH = "W208";
-    /// Load goes straight into Stillwell's sink and does not pass the target.
+    /// A generator sends directly to a sink of Stillwell, so the load bypasses the target.
     PAST_TARGET = "W209";
     /// There is no program to measure.
     NO_TARGET = "W210";
-    /// The variants do not differ, or differ in more than one way.
+    /// There are fewer than two variants, or they do not differ, or they differ in more than one way.
     VARIANTS = "W211";
     /// A variant built from a revision lacks its build command or output.
     BUILD_INCOMPLETE = "W212";
-    /// Nothing to run was found, or nothing that was requested.
+    /// No experiment was found, or none that matches the request.
     NOTHING_FOUND = "W213";
     /// The rate or operating point contradicts the workload.
     OPERATING_POINT = "W214";
-    /// A matrix that makes no experiments: a parameter without values, a name that
-    /// cannot be one, or everything excluded.
+    /// A matrix that makes no experiments: a parameter without values, an invalid name, or
+    /// everything excluded.
     MATRIX = "W215";
-    /// A parameter that the file uses and its matrix does not have, or the other
-    /// way round: all cells would be the same in it.
+    /// A parameter that the file uses but its matrix does not have, or a parameter that the
+    /// file does not use, so the same experiment would run several times.
     MATRIX_PARAMETER = "W216";
-    /// Keys or flags that say different things about when an experiment has seen
-    /// enough, how its variants share the machine, or where measuring begins.
+    /// Keys or flags that contradict each other about the number of pairs, the use of the
+    /// machine by the variants, or the start of the measurement.
     COURSE = "W217";
-    /// A step that cannot happen: what it names is not there, cannot do that, or is
-    /// not in a state for it at that time.
+    /// A step that is not possible: its target, sink, disk or link does not exist, does not
+    /// support it, or is in the wrong state at that time.
     TIMELINE = "W218";
     /// A check on a series that no run of this experiment records: it fails each time.
     CHECK_UNMEASURABLE = "W219";
@@ -88,10 +88,10 @@ codes! {
     NO_EFFECT = "W402";
     /// An address that would listen on every interface was moved to loopback.
     LOOPBACK = "W403";
-    /// A meaning that differs between versions or tools.
+    /// A key or value whose meaning differs between versions or tools.
     MEANING = "W404";
-    /// A spelling of an earlier version of a tool. `stillwell lint --fix` writes
-    /// today's, where there is one that means the same.
+    /// A spelling of an earlier version of a tool. `stillwell lint --fix` writes the current
+    /// one, if there is one with the same meaning.
     OLD_SPELLING = "W405";
 }
 

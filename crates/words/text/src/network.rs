@@ -52,7 +52,7 @@ pub fn check_any_url(text: &str) -> Result<String, &'static str> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let authority = &rest[..end];
     if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err("it holds a blank");
+        return Err("it contains a space");
     }
     if authority.contains('@') {
         return Err("it holds a user name, which is not supported");

@@ -281,7 +281,7 @@ impl Reader {
             if let Value::Scalar { text, .. } = &entry.value.value
                 && text.chars().any(|c| c.is_control() && c != '\t')
             {
-                let message = format!("the value of header `{name}` breaks the line");
+                let message = format!("the value of header `{name}` contains a control character");
                 self.report(self.error(code::BAD_VALUE, entry.value.span, message));
             }
             if ["host", "content-length", "transfer-encoding"]

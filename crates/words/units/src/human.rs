@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        for (shown, wanted) in [
+        for (shown, expected) in [
             (time(950.4), "950 ns"),
             (time(999.6), "1.00 µs"),
             (time(4231.0), "4.23 µs"),
@@ -219,7 +219,7 @@ mod tests {
             (count(1_234_567), "1,234,567"),
             (grouped(-1234.4), "-1,234"),
         ] {
-            assert_eq!(shown, wanted);
+            assert_eq!(shown, expected);
         }
     }
 }

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_rate_without_time_says_what_to_write() {
+    fn a_byte_rate_without_time_is_refused_with_the_right_form() {
         assert_eq!(
             "500 MiB".parse::<ByteRate>().unwrap_err().to_string(),
             "a rate of bytes needs a unit, as none is assumed: write `500 MiB/s`"

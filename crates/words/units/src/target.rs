@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_over_tls_are_for_those_who_ask_for_them() {
+    fn urls_over_tls_need_their_option() {
         for (text, port, authority) in [
             ("HTTPS://h/x", 443, "h"),
             ("https://h:443/x", 443, "h"),

@@ -168,7 +168,7 @@ fn an_unknown_package_is_a_problem() {
 }
 
 #[test]
-fn members_stand_in_the_order_of_the_table() {
+fn members_are_in_the_order_of_the_table() {
     let metadata = workspace("stillwell", Vec::new());
     let manifest =
         "[workspace]\nmembers = [\n  # words\n  \"crates/metric\",\n  \"crates/units\",\n]\n";

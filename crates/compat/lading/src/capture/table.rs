@@ -96,7 +96,7 @@ fn check_places(metadata: &ParquetMetaData, length: u64) -> Result<(), Problem> 
         Ok(())
     } else {
         Err(Problem::Table(
-            "its columns do not lie within it".to_owned(),
+            "the position of a column is outside the file".to_owned(),
         ))
     }
 }

@@ -171,7 +171,7 @@ fn several_runs_in_one_file_stay_apart() {
 }
 
 #[test]
-fn what_is_no_capture_says_so() {
+fn a_file_that_is_no_capture_is_refused() {
     let error = |bytes: &[u8]| read_bytes("a", bytes).unwrap_err();
     assert!(matches!(error(b""), LadingError::Empty { .. }));
     assert!(matches!(error(b" \n \n"), LadingError::Empty { .. }));
@@ -313,7 +313,7 @@ fn a_table_gives_what_its_lines_give() {
 }
 
 #[test]
-fn a_table_whose_writer_was_killed_says_that_nothing_can_be_read() {
+fn a_table_whose_writer_was_killed_is_reported_as_unreadable() {
     let bytes = table();
     let error = read_bytes("a.parquet", &bytes[..bytes.len() / 2]).unwrap_err();
     assert!(matches!(error, LadingError::NoFooter { .. }));

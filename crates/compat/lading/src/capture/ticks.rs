@@ -151,10 +151,16 @@ impl Ticks {
             return;
         }
         let (name, labels) = lading_series(sample);
-        self.hold(tick.index, name, sample.kind, self.with_own(&labels), value);
+        self.hold(
+            tick.index,
+            name,
+            sample.kind,
+            self.with_common_labels(&labels),
+            value,
+        );
     }
 
-    fn with_own(&self, labels: &Labels) -> Labels {
+    fn with_common_labels(&self, labels: &Labels) -> Labels {
         extended(self.everywhere.clone(), labels)
     }
 
@@ -182,7 +188,7 @@ impl Ticks {
             let Some(millicores) = self.cpu[place].take() else {
                 continue;
             };
-            let labels = self.with_own(&Labels::none().with("focus", "target"));
+            let labels = self.with_common_labels(&Labels::none().with("focus", "target"));
             let name = SeriesName::recorded((*name).to_owned());
             let value = Value::Float(millicores);
             self.hold(tick.index, name, Kind::Gauge, labels, value);
@@ -220,7 +226,7 @@ impl Ticks {
             .retain(|_, held| !matches!(held.value, Value::Histogram(_)));
         let name = SeriesName::recorded(PHASE_MARKER.to_owned());
         let phase = Labels::none().with(PHASE_MARKER, tick.phase.name());
-        let labels = self.with_own(&phase);
+        let labels = self.with_common_labels(&phase);
         rows.push(row(&name, Kind::Gauge, &labels, Value::Float(1.0)));
         let running = [(LADING_RUNNING, true), (TARGET_RUNNING, self.target_runs)];
         for (name, _) in running.into_iter().filter(|(_, runs)| *runs) {

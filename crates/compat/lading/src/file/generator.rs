@@ -225,7 +225,7 @@ fn read_checked_url(
 ) -> Option<String> {
     let text = reader.text(node)?;
     if let Err(reason) = check(text) {
-        let message = format!("`{text}` cannot be connected to");
+        let message = format!("`{text}` is not an address to connect to");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label(reason));
         return None;

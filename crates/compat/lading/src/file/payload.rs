@@ -111,9 +111,9 @@ fn read_format(reader: &Reader, node: &Node) -> Option<PayloadFormat> {
     if let Value::Scalar { text, .. } = &node.value {
         let today = today_name(text);
         if let Some(today) = today {
-            let message = format!("`{text}` is called `{today}` today");
+            let message = format!("`{text}` was renamed to `{today}`");
             let warning = reader.warning(code::OLD_SPELLING, node.span, message);
-            reader.report(warning.label("a name of 2022"));
+            reader.report(warning.label("the name in 2022"));
         }
         let wanted = today.unwrap_or(text);
         let Some(name) = BUILT.iter().find(|name| **name == wanted) else {
@@ -187,7 +187,7 @@ pub(super) fn read_maximum(
     let sizes = map.take("block_sizes");
     let maximum = map.take("maximum_block_size");
     if let Some(node) = sizes {
-        let message = "`block_sizes` is read as a largest block of its largest size";
+        let message = "`block_sizes` is read as `maximum_block_size` with its largest value";
         let warning = reader.warning(code::MEANING, node.span, message);
         reader.report(
             warning.help("lading itself ignores it since 0.21: write `maximum_block_size`"),

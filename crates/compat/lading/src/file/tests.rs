@@ -246,14 +246,14 @@ fn a_process_tree_has_ladings_raw_throttle() {
     assert!(rate("").contains("Max"));
     let ramp = "throttle: {linear: {initial_capacity: 1, maximum_capacity: 9, rate_of_change: 2}}";
     assert!(rate(ramp).contains("Ramp"), "{}", rate(ramp));
-    for (wrong, said) in [
+    for (wrong, expected) in [
         (
             "throttle: {stable: {bytes_per_second: 1 kB}}",
             "maximum_capacity",
         ),
         ("max_tree_per_second: 0", "out of range"),
     ] {
-        assert!(rate(wrong).contains(said), "{}", rate(wrong));
+        assert!(rate(wrong).contains(expected), "{}", rate(wrong));
     }
 }
 
@@ -347,7 +347,7 @@ fn mistakes_in_objects_of_a_cluster_are_reported() {
         ),
         (
             "{manifest: {pod: a, node: b}}",
-            "a manifest has only one of",
+            "a manifest can have only one of",
         ),
         (
             "{manifest: {pod: 'a: b'}, concurrent_instances: 0}",
@@ -477,7 +477,7 @@ fn spellings_of_2022_are_read_with_a_remark() {
     assert_eq!(run_plan.generators[0].payload.format, PayloadFormat::Ascii);
     let result = result.to_string();
     for words in [
-        "`ascii` today",
+        "was renamed to `ascii`",
         "--measure 120s",
         "-- /usr/bin/vector --config a.toml",
     ] {

@@ -44,7 +44,7 @@ fn range(linter: &mut Linter<'_>, entries: &[Entry], today: &str) {
     let Some(first) = whole.or(low).or(high) else {
         return;
     };
-    let message = format!("`{}` is called `{today}` today", first.key.text);
+    let message = format!("`{}` was renamed to `{today}`", first.key.text);
     let has_today = find(entries, today).is_some();
     let edits = if has_today {
         // The current key wins, so the others have no effect.
@@ -56,7 +56,7 @@ fn range(linter: &mut Linter<'_>, entries: &[Entry], today: &str) {
     } else {
         ends(linter, low, high, today)
     };
-    linter.report(first.key.span, message, "an earlier name", edits);
+    linter.report(first.key.span, message, "an outdated name", edits);
 }
 
 /// The removal of each of them, if all can be removed.
@@ -136,7 +136,7 @@ fn tag_length(linter: &mut Linter<'_>, entries: &[Entry]) {
     let Some(first) = old.iter().min_by_key(|entry| entry.key.span.start).copied() else {
         return;
     };
-    let message = format!("`{}` is part of `tag_length` today", first.key.text);
+    let message = format!("`{}` was replaced by `tag_length`", first.key.text);
     let has_today = find(entries, "tag_length").is_some();
     let surplus = old
         .iter()

@@ -58,23 +58,23 @@ fn format_of(run_plan: RunPlan) -> PayloadFormat {
 
 #[test]
 fn every_payload_of_lading_is_read() {
-    let mut said = String::new();
+    let mut report = String::new();
     for payload in LADING {
         let read = match lading(payload) {
             Ok(format) => format!("{format:?}"),
             Err(result) => result.to_string(),
         };
-        said.push_str(&format!(
+        report.push_str(&format!(
             "{payload}\n    {}\n",
             read.replace('\n', "\n    ")
         ));
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(report);
 }
 
 #[test]
 fn mistakes_in_payloads_are_named() {
-    let mut said = String::new();
+    let mut report = String::new();
     for payload in [
         "static",
         "{static: {static_path: /nowhere}}",
@@ -83,8 +83,8 @@ fn mistakes_in_payloads_are_named() {
         "{templated_json: {template_path: lines.log}}",
         "{splunk_hec: {encoding: xml}}",
     ] {
-        said.push_str(&lading(payload).unwrap_err().to_string());
-        said.push('\n');
+        report.push_str(&lading(payload).unwrap_err().to_string());
+        report.push('\n');
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(report);
 }

@@ -69,7 +69,7 @@ fn the_files_of_a_folder_are_one() {
 }
 
 #[test]
-fn what_may_stand_but_once_is_named_with_both_files() {
+fn duplicates_are_named_with_both_files() {
     let once = "telemetry: {path: x}\n";
     let same = "blackhole: [{tcp: {binding_addr: '127.0.0.1:9'}}]\n";
     for (single, two, message) in [
@@ -81,12 +81,12 @@ fn what_may_stand_but_once_is_named_with_both_files() {
         (
             generator("in", 1),
             generator("in", 2),
-            "is called `in`, too",
+            "the id `in` is already used",
         ),
         (
             same.to_owned(),
             same.to_owned(),
-            "listens where another does",
+            "listens on an address that another sink already uses",
         ),
     ] {
         let result = folder(&single, &two).unwrap_err().to_string();

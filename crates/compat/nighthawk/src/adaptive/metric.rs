@@ -25,7 +25,7 @@ const LATENCY: &str = "benchmark_http_client.request_to_response";
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MetricError {
     /// There is none of this name.
-    #[error("there is no metric `{name}`: there are {}", BUILTIN_METRICS.join(", "))]
+    #[error("unknown metric `{name}`: the metrics are {}", BUILTIN_METRICS.join(", "))]
     Unknown {
         /// Requested name.
         name: String,

@@ -118,7 +118,7 @@ fn a_session_is_read_from_text_proto() {
 }
 
 #[test]
-fn the_json_form_says_the_same() {
+fn the_json_form_has_the_same_content() {
     let text = r#"{
       "nighthawkTrafficTemplate": {"uri": "http://127.0.0.1:80/", "connections": 7},
       "metricThresholds": [{
@@ -144,8 +144,8 @@ fn the_json_form_says_the_same() {
 }
 
 #[test]
-fn what_a_session_must_not_say_is_refused_by_name() {
-    for (from, to, says) in [
+fn invalid_messages_of_a_session_are_refused_by_name() {
+    for (from, to, expected) in [
         ("connections {", "connectoins {", "no field `connectoins`"),
         ("\"success-rate\"", "\"success-rate", "not closed"),
         ("nighthawk.linear_scoring", "mine", "scoring_function.name"),
@@ -176,7 +176,7 @@ fn what_a_session_must_not_say_is_refused_by_name() {
         assert_ne!(text, SPEC, "{from}");
         match read_session(&text) {
             Ok(_) => panic!("{to} is taken"),
-            Err(error) => assert!(error.to_string().contains(says), "{error}"),
+            Err(error) => assert!(error.to_string().contains(expected), "{error}"),
         }
     }
     let without = SPEC.split("metric_thresholds").next().unwrap();
@@ -200,7 +200,7 @@ fn metrics_are_not_cut_to_whole_seconds() {
     assert_eq!(metric("success-rate", &nothing), Ok(0.0));
     assert!(metric("latency-ns-mean", &nothing).is_err());
     let error = metric("p99", &output).unwrap_err().to_string();
-    assert!(error.contains("there are attempted-rps"), "{error}");
+    assert!(error.contains("the metrics are attempted-rps"), "{error}");
 }
 
 /// A load without one answer ended the session.

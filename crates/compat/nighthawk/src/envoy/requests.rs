@@ -241,13 +241,13 @@ mod tests {
             "{{name:{IN_LINE},typed_config:{{options_list:{{options:[{{}}]}},num_requests:7}}}}"
         );
         assert_eq!(list(&plugin).unwrap().requests_max, Some(7));
-        for (text, says) in [
+        for (text, expected) in [
             ("{options:[]}", "there are no requests"),
             ("{option:[{}]}", "did you mean `options`?"),
             ("{name:other,typed_config:{}}", "`other`"),
         ] {
             let error = list(text).unwrap_err();
-            assert!(error.contains(says), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_named() {
-        for (options, says) in [
+        for (options, expected) in [
             ("[]", "there are no requests"),
             ("[{request_method: GOT}]", "did you mean `GET`?"),
             ("[{request_body_size: 4194305}]", "is out of range"),
@@ -290,7 +290,7 @@ mod tests {
             ("[{request_headers: [{header: {}}]}]", "needs `key`"),
         ] {
             let error = in_line(options).unwrap_err();
-            assert!(error.contains(says), "{says}:\n{error}");
+            assert!(error.contains(expected), "{expected}:\n{error}");
         }
         let error = read("{name: nighthawk.request_source.llm, typed_config: {}}").unwrap_err();
         assert!(error.contains("not supported"), "{error}");

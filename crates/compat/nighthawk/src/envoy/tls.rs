@@ -39,8 +39,9 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan
     let keys = ["@type", "common_tls_context", "require_client_certificate"];
     let map = reader.map(node, &Keys::new("TLS context", &keys))?;
     check_type(reader, &map, &["DownstreamTlsContext"]);
-    let wants_client = map.take("require_client_certificate");
-    let wants_client = wants_client.is_some_and(|node| reader.boolean(node) == Some(true));
+    let is_client_certificate_required = map.take("require_client_certificate");
+    let is_client_certificate_required =
+        is_client_certificate_required.is_some_and(|node| reader.boolean(node) == Some(true));
     let common = map.required("common_tls_context")?;
     let keys = [
         "tls_params",
@@ -63,7 +64,7 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan
         Some(roots) => roots?.into_iter().collect(),
         None => Vec::new(),
     };
-    if wants_client && client_roots.is_empty() {
+    if is_client_certificate_required && client_roots.is_empty() {
         let message = "a client certificate is required, and no authority is named";
         let error = reader.error(code::MISSING_KEY, common.span, message);
         reader.report(error.help("name one in `validation_context: {trusted_ca: {filename: …}}`"));
@@ -71,7 +72,7 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan
     Some(ServerTlsPlan {
         identity: ServerIdentity::Given(identity?),
         alpn: alpn.unwrap_or(Some(Vec::new()))?,
-        client_roots: if wants_client {
+        client_roots: if is_client_certificate_required {
             client_roots
         } else {
             Vec::new()
@@ -210,8 +211,8 @@ pub(super) fn with_version_3(mut suites: TlsSuites) -> TlsSuites {
         "TLS_AES_256_GCM_SHA384",
         "TLS_CHACHA20_POLY1305_SHA256",
     ];
-    let is_spoken = suites.version_max != Some(TlsVersion::V1_2);
-    if is_spoken && !suites.names.is_empty() {
+    let has_version_3 = suites.version_max != Some(TlsVersion::V1_2);
+    if has_version_3 && !suites.names.is_empty() {
         suites.names.extend(OF_VERSION_3.map(str::to_owned));
     }
     suites

@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_named() {
         let in_context = |text: &str| format!("{{name: tls, typed_config: {text}}}");
-        for (text, says) in [
+        for (text, expected) in [
             ("{name: tls}".to_owned(), "`typed_config` is missing"),
             (
                 in_context("{allow_renegotiation: true}"),
@@ -177,7 +177,7 @@ mod tests {
             ),
         ] {
             let error = read(&text).unwrap_err();
-            assert!(error.contains(says), "{says}:\n{error}");
+            assert!(error.contains(expected), "{expected}:\n{error}");
         }
     }
 }

@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_named() {
-        for (config, says) in [
+        for (config, expected) in [
             ("logging_mode:LM_UNKNOWN", "unknown logging mode"),
             ("logging_mode:0", "LM_LOG_ALL_RESPONSES"),
             ("log_headers_with_name:[a]", "needs `logging_mode`"),
@@ -183,9 +183,9 @@ mod tests {
             ("logging_mod:1", "did you mean `logging_mode`?"),
         ] {
             let error = log(config).unwrap_err();
-            assert!(error.contains(says), "{says}:\n{error}");
+            assert!(error.contains(expected), "{expected}:\n{error}");
         }
-        for (text, says) in [
+        for (text, expected) in [
             (
                 format!("{{name:{LOG_HEADERS}}}"),
                 "`typed_config` is missing",
@@ -194,7 +194,7 @@ mod tests {
             ("{}".to_owned(), "needs `name`"),
         ] {
             let error = read(&text).unwrap_err();
-            assert!(error.contains(says), "{says}:\n{error}");
+            assert!(error.contains(expected), "{expected}:\n{error}");
         }
     }
 }

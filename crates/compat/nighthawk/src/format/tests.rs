@@ -29,6 +29,8 @@ fn every_format() {
     }
 }
 
+// compat: nighthawk_client | layout of human | differs | today's; that of 2020 is not written
+// compat: nighthawk_client | layout of fortio | differs | today's; that of early 2020 is not written
 /// The layouts as in Nighthawk's own test data, of the same message.
 #[test]
 fn nighthawks_own_data_gives_its_own_layouts() {
@@ -167,7 +169,7 @@ foo,1,1.00
 ";
 
 #[test]
-fn our_message_reads_back_as_json_and_yaml() {
+fn a_written_message_reads_back_as_json_and_yaml() {
     let output = nighthawk_output(&fixture::report());
     assert_eq!(
         read_json(&rendered(NighthawkFormat::Json)).as_ref(),
@@ -190,13 +192,13 @@ fn consumers_find_the_percentiles_that_they_look_up_by_equality() {
     let statistic = output
         .global()
         .and_then(|result| result.statistic(id::REQUEST_TO_RESPONSE));
-    for wanted in [0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999] {
+    for quantile in [0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999] {
         let mut all = statistic
             .iter()
             .flat_map(|statistic| &statistic.percentiles);
         assert!(
-            all.any(|percentile| percentile.percentile.to_bits() == f64::to_bits(wanted)),
-            "{wanted}"
+            all.any(|percentile| percentile.percentile.to_bits() == f64::to_bits(quantile)),
+            "{quantile}"
         );
     }
 }
@@ -314,7 +316,7 @@ proptest! {
 
     /// For all loads of this shape: the message reads back.
     #[test]
-    fn our_message_reads_back(
+    fn a_written_message_reads_back(
         samples in prop::collection::vec(0_u64..60_000_000_000, 0..60),
         rate in 0.0_f64..1e6,
         name in ".{0,9}",

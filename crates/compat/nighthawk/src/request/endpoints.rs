@@ -54,8 +54,8 @@ pub(super) fn endpoints(
     request: &NighthawkRequest,
     source: Option<&RequestSource>,
 ) -> Result<Vec<EndpointPlan>, RequestError> {
-    let alike = [SourceRequest::default()];
-    let all = source.map_or(alike.as_slice(), |source| &source.requests);
+    let uniform = [SourceRequest::default()];
+    let all = source.map_or(uniform.as_slice(), |source| &source.requests);
     let endpoint = |pattern: Pattern| EndpointPlan {
         address: pattern.target.dial_address(),
         tls_host: tls_host(&pattern.target),

@@ -254,7 +254,7 @@ fn failures(load: &NighthawkLoad, fake: Option<FakePlugin>) -> Vec<PredicatePlan
     counters.map(predicate).collect()
 }
 
-fn tls(request: &NighthawkRequest, is_spoken: bool) -> Result<ClientTlsPlan, RequestError> {
+fn tls(request: &NighthawkRequest, uses_tls: bool) -> Result<ClientTlsPlan, RequestError> {
     let target = &request.target;
     let mut plan = match (&target.tls_context, &target.transport_socket) {
         (Some(text), _) => EnvoyMessage::parse("--tls-context", text)?.tls_context()?,
@@ -266,7 +266,7 @@ fn tls(request: &NighthawkRequest, is_spoken: bool) -> Result<ClientTlsPlan, Req
     if target.protocol == Some(Protocol::Http3) {
         for_quic(&mut plan);
     }
-    if is_spoken && plan.server_name.is_none() {
+    if uses_tls && plan.server_name.is_none() {
         plan.server_name = server_name(request)?;
     }
     Ok(plan)

@@ -275,20 +275,20 @@ mod tests {
     #[test]
     fn numbers_are_refused_in_nighthawks_words() {
         assert_eq!(RPS.read("1000000"), Ok(1_000_000));
-        for (text, says) in [
+        for (text, expected) in [
             ("0", "value must be inside range [1, 1000000]"),
             ("1000001", "value must be inside range [1, 1000000]"),
             ("-1", "Invalid value '-1'"),
             ("4294937296", "Invalid value '4294937296'"),
             ("a", "Couldn't read argument value from string 'a'"),
         ] {
-            assert_eq!(RPS.read(text), Err(says.to_owned()));
+            assert_eq!(RPS.read(text), Err(expected.to_owned()));
         }
         assert_eq!(ACTIVE_REQUESTS.read("4294937295"), Ok(COUNT_MAX));
     }
 
     #[test]
-    fn numbers_and_their_text_are_refused_alike() {
+    fn numbers_and_their_text_are_refused_equally() {
         for range in [RPS, ACTIVE_REQUESTS, BODY_SIZE, FLUSH_INTERVAL] {
             for number in [0, 1, 300, 301, 1_000_001, 4_194_305, COUNT_MAX, u32::MAX] {
                 assert_eq!(range.check(number), range.read(&number.to_string()));
@@ -330,18 +330,18 @@ mod tests {
             (read.name.as_str(), read.plan.threshold),
             ("benchmark.http_2xx", 24)
         );
-        for (text, says) in [
+        for (text, expected) in [
             (
                 "a:a",
                 "Termination predicate 'a:a' has an out of range threshold.",
             ),
             ("a", "Termination predicate 'a' is badly formatted."),
         ] {
-            assert_eq!(termination(text), Err(says.to_owned()));
+            assert_eq!(termination(text), Err(expected.to_owned()));
         }
         let error = failure("benchmark.http_2x:0").unwrap_err();
         assert!(
-            error.contains("there is no counter `benchmark.http_2x`"),
+            error.contains("unknown counter `benchmark.http_2x`"),
             "{error}"
         );
         for text in ["127.0.0.1:80", "[::1]:80", "a:1"] {

@@ -270,7 +270,7 @@ mod tests {
         address: IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
     };
 
-    fn stranger() -> Caller {
+    fn remote_caller() -> Caller {
         Caller {
             address: "10.1.2.3".parse().unwrap(),
         }
@@ -299,10 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn strangers_have_no_target_by_default_and_callers_on_loopback_any() {
+    fn remote_callers_have_no_target_by_default_and_local_ones_any() {
         let access = AccessPlan::default();
         assert_eq!(refusal(&access, LOCAL, to("http://example.org/")), "");
-        let why = refusal(&access, stranger(), to("http://example.org/"));
+        let why = refusal(&access, remote_caller(), to("http://example.org/"));
         assert!(why.contains("example.org:80 is not allowed"), "{why}");
         assert!(
             Caller {
@@ -318,7 +318,10 @@ mod tests {
             targets: Some(vec!["10.0.0.0/8:80".parse().unwrap()]),
             ..AccessPlan::default()
         };
-        assert_eq!(refusal(&access, stranger(), to("http://10.2.3.4/")), "");
+        assert_eq!(
+            refusal(&access, remote_caller(), to("http://10.2.3.4/")),
+            ""
+        );
         assert!(refusal(&access, LOCAL, to("http://10.2.3.4:81/")).contains("10.2.3.4:81"));
         let mut options = to("http://10.2.3.4/");
         options.request_source = Some("grpc://192.168.0.1:90".to_owned());

@@ -105,7 +105,8 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
                     running.answers.iter().all(Option::is_some)
                 });
                 if is_whole && let Some(whole) = running.take() {
-                    call.send(whole.finish(&state, call.wants_samples)?).await?;
+                    call.send(whole.finish(&state, call.includes_samples)?)
+                        .await?;
                 }
             }
         }
@@ -219,7 +220,7 @@ impl Distribution {
     }
 
     /// The answer to the client; results are kept where they have an id.
-    fn finish(self, state: &ServiceState, wants_samples: bool) -> Result<Vec<u8>, CallFailed> {
+    fn finish(self, state: &ServiceState, includes_samples: bool) -> Result<Vec<u8>, CallFailed> {
         drop(self.tasks);
         let (mut responses, mut kept) = (Vec::new(), Vec::new());
         for (service, answer) in self.services.iter().zip(self.answers) {
@@ -229,7 +230,7 @@ impl Distribution {
                         response.execution_id.clone_from(&self.id);
                         kept.push(response.clone());
                     }
-                    if let Some(output) = response.output.as_mut().filter(|_| !wants_samples) {
+                    if let Some(output) = response.output.as_mut().filter(|_| !includes_samples) {
                         strip_samples(output);
                     }
                     let response = response_json(&response);

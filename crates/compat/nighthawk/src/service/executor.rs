@@ -25,7 +25,7 @@ pub trait Executor: Send + 'static {
 #[derive(Debug)]
 pub struct LoadTask {
     interrupt: Interrupt,
-    wants_samples: bool,
+    includes_samples: bool,
     caller: Caller,
     progress: watch::Sender<WorkerResult>,
 }
@@ -63,8 +63,8 @@ impl LoadTask {
     /// Returns true if the result must have its histograms; see
     /// [`attach_samples`](crate::service::attach_samples).
     #[must_use]
-    pub const fn wants_samples(&self) -> bool {
-        self.wants_samples
+    pub const fn includes_samples(&self) -> bool {
+        self.includes_samples
     }
 
     /// Returns the source of the request.
@@ -106,7 +106,7 @@ impl LoadSlot {
             options,
             task: LoadTask {
                 interrupt: interrupt.clone(),
-                wants_samples: call.wants_samples,
+                includes_samples: call.includes_samples,
                 caller: call.caller,
                 progress,
             },

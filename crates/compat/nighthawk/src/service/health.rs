@@ -13,7 +13,7 @@ use crate::service::state::ServiceState;
 pub(crate) async fn check(state: Rc<ServiceState>, mut call: Call) -> Result<(), CallFailed> {
     let name = service_name(&call.only().await?)?;
     if !state.role.has_service(&name) {
-        let why = format!("there is no service `{name}` here");
+        let why = format!("unknown service `{name}`");
         return Err(CallFailed::new(StatusCode::NotFound, why));
     }
     call.send(response("SERVING")?).await

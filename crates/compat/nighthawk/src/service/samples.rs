@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn without_histograms_results_stand_side_by_side() {
+    fn without_histograms_results_are_side_by_side() {
         let mut bare = response(&[1, 2]);
         strip_samples(bare.output.as_mut().unwrap());
         let merged = merge_responses(&[response(&[3]), bare]).output.unwrap();

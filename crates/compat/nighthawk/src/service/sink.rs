@@ -37,7 +37,7 @@ pub(crate) async fn get(state: Rc<ServiceState>, mut call: Call) -> Result<(), C
             CallFailed::new(StatusCode::InvalidArgument, why)
         })?;
         let mut response = state.store.get(id)?;
-        if let Some(output) = response.output.as_mut().filter(|_| !call.wants_samples) {
+        if let Some(output) = response.output.as_mut().filter(|_| !call.includes_samples) {
             strip_samples(output);
         }
         let response = json!({ "execution_response": response_json(&response) });

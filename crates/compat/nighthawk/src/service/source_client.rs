@@ -34,7 +34,7 @@ const RESPONSE_MESSAGE: &str = "nighthawk.request_source.RequestStreamResponse";
 
 /// Makes the request to send of one that a source hands out.
 pub trait RequestPattern: fmt::Debug + Send + Sync {
-    /// The request that `own` describes.
+    /// The request that `source_request` describes.
     fn request(&self, source_request: &SourceRequest) -> RequestPlan;
 }
 

@@ -51,7 +51,7 @@ impl Store {
         let known = executions.iter().position(|execution| execution.id == id);
         let mut execution = match known.and_then(|at| executions.get(at)) {
             Some(execution) if execution.results.len() >= RESULTS_MAX => {
-                let why = format!("{RESULTS_MAX} results of {id} are here already");
+                let why = format!("{id} already has {RESULTS_MAX} results, which is the maximum");
                 return Err(CallFailed::new(StatusCode::ResourceExhausted, why));
             }
             Some(execution) if execution.bytes.saturating_add(bytes) > self.bytes_max => {
@@ -91,7 +91,7 @@ impl Store {
         self.push(&mut executions, execution)
     }
 
-    /// Keeps `own` as the newest execution; older ones make room.
+    /// Keeps `execution` as the newest execution; older ones make room.
     fn push(
         &self,
         executions: &mut VecDeque<Execution>,
@@ -113,7 +113,7 @@ impl Store {
 
     fn too_long(&self, id: &str) -> CallFailed {
         let why = format!(
-            "the results of {id} are longer than the {} bytes that are kept",
+            "the results of {id} exceed the limit of {} bytes",
             self.bytes_max
         );
         CallFailed::new(StatusCode::ResourceExhausted, why)
@@ -124,7 +124,7 @@ impl Store {
         let executions = self.executions.borrow();
         let known = executions.iter().find(|execution| execution.id == id);
         let execution = known.ok_or_else(|| {
-            let why = format!("there are no results of an execution `{id}` here");
+            let why = format!("there are no results of execution `{id}`");
             CallFailed::new(StatusCode::NotFound, why)
         })?;
         Ok(ExecutionResponse {

@@ -13,7 +13,7 @@ pub enum WireError {
         problem: String,
     },
     /// A field that is not known, in a message where that matters.
-    #[error("field {number} of {message} is not known here: it cannot be taken into account")]
+    #[error("field {number} of {message} is not supported")]
     Unknown {
         /// The message's full name.
         message: String,
@@ -31,7 +31,7 @@ pub enum WireError {
         expected: &'static str,
     },
     /// A name that no message or field has.
-    #[error("there is no `{name}`")]
+    #[error("unknown name `{name}`")]
     NoSuch {
         /// The name.
         name: String,
@@ -58,9 +58,9 @@ pub(super) const fn expected(kind: &Kind) -> &'static str {
             "a whole number that is not negative"
         }
         Kind::Bool => "true or false",
-        Kind::String => "a text",
+        Kind::String => "a string",
         Kind::Bytes => "bytes",
-        Kind::Enum(_) => "one of the names that it can have",
+        Kind::Enum(_) => "one of the values of its enum",
         Kind::Message(_) => "a message",
     }
 }

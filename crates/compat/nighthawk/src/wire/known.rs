@@ -66,7 +66,7 @@ fn time(name: &str, fields: &Map<String, Value>) -> Result<Nanos, WireError> {
 }
 
 /// Returns true if the message `name` has a special JSON form, which may be no map.
-pub(super) fn has_own_form(name: &str) -> bool {
+pub(super) fn has_special_form(name: &str) -> bool {
     name.starts_with("google.protobuf.")
 }
 
@@ -80,12 +80,12 @@ fn any(
     let name = address.rsplit('/').next().unwrap_or_default();
     // It was encoded a moment ago.
     let bytes = BASE64.decode(value).unwrap_or_default();
-    let opened = match decoder.schema.knows(name) {
+    let opened = match decoder.schema.has_message(name) {
         true => Some(decoder.bytes(name, &bytes, depth + 1)?),
         false => None,
     };
     let mut map = match opened {
-        Some(Value::Object(map)) if !has_own_form(name) => map,
+        Some(Value::Object(map)) if !has_special_form(name) => map,
         Some(value) => Map::from_iter([("value".to_owned(), value)]),
         None if value.is_empty() => Map::new(),
         None => Map::from_iter([("value".to_owned(), Value::from(value))]),
@@ -147,7 +147,7 @@ fn packed(encoder: &Encoder<'_>, value: &Value, depth: usize) -> Result<Value, W
     if name.is_empty() && map.is_empty() {
         return Ok(json!({}));
     }
-    let inner = match has_own_form(name) {
+    let inner = match has_special_form(name) {
         true => map.get("value").cloned().unwrap_or_default(),
         false => Value::Object(map.clone()),
     };

@@ -89,7 +89,7 @@ impl Schema {
     }
 
     /// `true` where the message of this full name is known.
-    pub(super) fn knows(&self, name: &str) -> bool {
+    pub(super) fn has_message(&self, name: &str) -> bool {
         self.pool.get_message_by_name(name).is_some()
     }
 }

@@ -29,16 +29,10 @@ pub(super) fn figures(result: &Value) -> Result<Vec<Figure>, &'static str> {
     let times = FigureUnit::of(Unit::Nanoseconds);
     let lower = Some(Direction::LowerIsBetter);
     let percentiles = histogram.get("Percentiles").and_then(Value::as_array);
-    for entry in percentiles.into_iter().flatten() {
-        let percentile = entry.get("Percentile").and_then(number);
-        let Some(share) = percentile.map(|percentile| percentile / 100.0) else {
-            continue;
-        };
+    let percentiles = percentiles.map_or_else(Vec::new, |entries| percentiles_of(entries));
+    for (share, seconds) in percentiles {
         if (0.0..=1.0).contains(&share) {
-            let value = entry
-                .get("Value")
-                .and_then(number)
-                .map(|seconds| seconds * 1e9);
+            let value = seconds.map(|seconds| seconds * 1e9);
             let shown = share >= 0.499;
             push(quantile_name("latency_", share), times, lower, shown, value);
         }
@@ -67,6 +61,22 @@ pub(super) fn figures(result: &Value) -> Result<Vec<Figure>, &'static str> {
         return Err("figures in `DurationHistogram`");
     }
     Ok(figures)
+}
+
+/// Returns the shares and seconds of percentiles. Nighthawk of early 2020 wrote shares such as 0.5 in
+/// place of 50.
+fn percentiles_of(entries: &[Value]) -> Vec<(f64, Option<f64>)> {
+    let percentiles = entries.iter().filter_map(|entry| {
+        let percentile = entry.get("Percentile").and_then(number)?;
+        Some((percentile, entry.get("Value").and_then(number)))
+    });
+    let mut percentiles: Vec<_> = percentiles.collect();
+    if percentiles.iter().any(|(percentile, _)| *percentile > 1.0) {
+        for (percentile, _) in &mut percentiles {
+            *percentile /= 100.0;
+        }
+    }
+    percentiles
 }
 
 /// Returns the share of responses with an error code; Nighthawk reports only successful ones.

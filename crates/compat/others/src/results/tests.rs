@@ -148,8 +148,19 @@ fn counts_written_as_text_are_counts() {
     near(value(&result, "errors"), 0.05);
 }
 
+// compat: nighthawk_client | layout of fortio in early 2020, read by stillwell compare | works
 #[test]
-fn what_is_no_result_says_so() {
+fn percentiles_may_be_shares() {
+    let text = FORTIO
+        .replace("\"Percentile\": 50,", "\"Percentile\": 0.5,")
+        .replace("99.9,", "0.999,");
+    let result = read_result(&text).unwrap();
+    near(value(&result, "latency_p50"), 1.9e6);
+    near(value(&result, "latency_p999"), 1.9e7);
+}
+
+#[test]
+fn a_file_that_is_no_result_is_refused() {
     let error = |text: &str| read_result(text).unwrap_err().to_string();
     assert!(error("{\"a\": 1}").starts_with("it is not JSON of a known tool"));
     assert!(error("").starts_with("it is not complete JSON"));

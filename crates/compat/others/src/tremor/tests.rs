@@ -114,10 +114,10 @@ deploy flow main
 #[test]
 fn the_rest_of_the_language_is_refused_by_name_and_place() {
     let changed = |from: &str, to: &str| DOCUMENTED.replace(from, to);
-    for (text, says) in [
+    for (text, expected) in [
         (
             changed("from in into", "from in where true into"),
-            "18: `where` in a pipeline is not run here",
+            "18: `where` in a pipeline is not supported",
         ),
         (
             changed("select event", "select event.a"),
@@ -125,27 +125,27 @@ fn the_rest_of_the_language_is_refused_by_name_and_place() {
         ),
         (
             changed("from bench\n", "from file\n"),
-            "5: connector `file` is not run here",
+            "5: connector `file` is not supported",
         ),
         (
             changed("pipeline bench_me\n", "pipeline bench_me\nargs a\n"),
-            "16: `args` is not run here",
+            "16: `args` is not supported",
         ),
         (
             changed("tremor::connectors", "mine"),
-            "4: module `mine` is not run here",
+            "4: module `mine` is not supported",
         ),
         (
             changed("\"in.json\"", "args.file"),
-            "9: `args` is not run here",
+            "9: `args` is not supported",
         ),
         (
             changed("10,", "5 + 5,"),
-            "10: `+` after a value is not run here",
+            "10: `+` after a value is not supported",
         ),
         (
             changed("\"in.json\"", "\"#{x}\""),
-            "9: interpolation in a text is not run here",
+            "9: interpolation in a string is not supported",
         ),
         (
             changed("deploy flow main", "deploy flow other"),
@@ -169,18 +169,18 @@ fn the_rest_of_the_language_is_refused_by_name_and_place() {
         ),
         (
             changed("/connector/bench to", "/connector/bench/err to"),
-            "21: port `err` is not run here",
+            "21: port `err` is not supported",
         ),
         (
             changed("\"json\"", "\"json"),
-            "7: a text without its closing quote",
+            "7: a string without its closing quote",
         ),
         (
             "define flow main flow".to_owned(),
             "1: the program ends before a statement",
         ),
     ] {
-        assert_eq!(read(&text), Err(says.to_owned()));
+        assert_eq!(read(&text), Err(expected.to_owned()));
     }
 }
 

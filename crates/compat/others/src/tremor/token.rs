@@ -34,7 +34,7 @@ impl Word {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Name(text) | Self::Number(text) => format!("`{text}`"),
-            Self::Text(text) => format!("the text \"{text}\""),
+            Self::Text(text) => format!("the string \"{text}\""),
             Self::Sign(sign) => format!("`{sign}`"),
         }
     }
@@ -99,17 +99,17 @@ fn quoted(rest: &str, start: usize) -> Result<(Word, usize), Mistake> {
         };
         match letter {
             '"' if text.is_empty() && rest[at + 1..].starts_with('"') => {
-                return Err(Mistake::unsupported(span, "a text of several lines"));
+                return Err(Mistake::unsupported(span, "a string of several lines"));
             }
             '"' => return Ok((Word::Text(text), at + 1)),
             '\n' => {
                 return Err(Mistake::syntax(
                     span,
-                    "a text without its closing quote".to_owned(),
+                    "a string without its closing quote".to_owned(),
                 ));
             }
             '#' if rest[at + 1..].starts_with('{') => {
-                return Err(Mistake::unsupported(span, "interpolation in a text"));
+                return Err(Mistake::unsupported(span, "interpolation in a string"));
             }
             '\\' => match letters.next() {
                 Some((_, 'n')) => text.push('\n'),
@@ -119,7 +119,7 @@ fn quoted(rest: &str, start: usize) -> Result<(Word, usize), Mistake> {
                 _ => {
                     return Err(Mistake::syntax(
                         span,
-                        "an unknown escape in a text".to_owned(),
+                        "an unknown escape in a string".to_owned(),
                     ));
                 }
             },
@@ -132,6 +132,6 @@ fn quoted(rest: &str, start: usize) -> Result<(Word, usize), Mistake> {
     };
     Err(Mistake::syntax(
         span,
-        "a text without its closing quote".to_owned(),
+        "a string without its closing quote".to_owned(),
     ))
 }

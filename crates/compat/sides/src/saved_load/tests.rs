@@ -122,7 +122,7 @@ fn results_of_fortio_have_its_codes_and_times_between_its_percentiles() {
 
 #[test]
 fn what_is_no_saved_load_is_refused_with_what_to_do() {
-    for (text, says) in [
+    for (text, expected) in [
         ("#[x]\n0.0,1.0,2.0,HISTFAAAx\n", "stillwell transform"),
         (
             "Nighthawk - A layer 7 protocol benchmarking tool.\n",
@@ -132,6 +132,6 @@ fn what_is_no_saved_load_is_refused_with_what_to_do() {
         ("{\"results\": []}", "no result named `global`"),
     ] {
         let error = of_text(text).unwrap_err();
-        assert!(format!("{error:#}").contains(says), "{text}: {error:#}");
+        assert!(format!("{error:#}").contains(expected), "{text}: {error:#}");
     }
 }

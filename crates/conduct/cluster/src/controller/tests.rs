@@ -251,7 +251,7 @@ fn conduct(
         logs: PathBuf::new(),
         secrets: Secrets::Masked,
         interrupt: &Interrupt::new(),
-        say: &|text| println!("{:>9.3} s  {text}", clock::now().as_u64() as f64 / 1e9),
+        print_message: &|text| println!("{:>9.3} s  {text}", clock::now().as_u64() as f64 / 1e9),
     };
     let capture = fleet.conduct().unwrap();
     let cancelled = *engine.cancelled.borrow();

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_has_its_input_and_says_why_it_failed() {
+    fn a_command_has_its_input_and_reports_why_it_failed() {
         assert_eq!(run("cat", &[], "a\nb\n").unwrap(), "a\nb");
         let words = ["-c".to_owned(), "echo no >&2; exit 3".to_owned()];
         let failed = run("sh", &words, "").unwrap_err();

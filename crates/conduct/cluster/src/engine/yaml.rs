@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_have_the_form_that_readers_of_manifests_know() {
+    fn values_have_the_form_that_readers_of_manifests_accept() {
         let value = json!({"a": {"b": ["x", {"c": 1, "d": "1"}], "e": {}}, "f/g": "a: b", "h": "no", "i": []});
         let expected = "\
 a:

@@ -53,7 +53,7 @@ pub struct FleetRun<'a> {
     /// Requests the early end.
     pub interrupt: &'a Interrupt,
     /// Receives progress for readers.
-    pub say: &'a dyn Fn(&str),
+    pub print_message: &'a dyn Fn(&str),
 }
 
 /// Results of a run on several machines.
@@ -89,7 +89,12 @@ impl FleetRun<'_> {
     /// # Errors
     /// [`FleetError`] if the name is taken, or the store does not answer.
     pub fn job(&self, job: RunJob) -> Result<RunJob, FleetError> {
-        Ok(agreed_job(self.store, self.interrupt, self.say, job)?)
+        Ok(agreed_job(
+            self.store,
+            self.interrupt,
+            self.print_message,
+            job,
+        )?)
     }
 
     /// Has the tasks run, and writes the capture of each to a folder below `folder`, which has the
@@ -161,7 +166,7 @@ impl FleetRun<'_> {
                 ready += usize::from(self.store.get(self.interrupt, &name)?.is_some());
             }
             if std::mem::replace(&mut shown, ready) != ready {
-                (self.say)(&format!("{ready} of {tasks} tasks are ready"));
+                (self.print_message)(&format!("{ready} of {tasks} tasks are ready"));
             }
             if let Some(signal) = self.interrupt.signal() {
                 return Ok(Err((None, format!("interrupted by signal {signal}"))));
@@ -190,7 +195,7 @@ impl FleetRun<'_> {
                 return Ok(Err((None, why + &reason.after())));
             }
             if let Some(why) = reason.look(self.engine, handle) {
-                (self.say)(&format!("a task is waiting to start: {why}"));
+                (self.print_message)(&format!("a task is waiting to start: {why}"));
             }
             pause(self.interrupt, LOOK_EVERY);
         }
@@ -254,7 +259,7 @@ impl FleetRun<'_> {
             boot: boot_id(),
         };
         let error = self.clock_error(job, members, &start, None);
-        (self.say)(&match error {
+        (self.print_message)(&match error {
             Some(error) => format!(
                 "latencies between machines are accurate to ± {}",
                 human::nanos(error)
@@ -331,7 +336,7 @@ impl FleetRun<'_> {
             let complete = collected.ends.iter().flatten().count();
             collected.is_live = complete > before;
             if std::mem::replace(&mut shown, complete) != complete {
-                (self.say)(&format!("{complete} of {of} results have arrived"));
+                (self.print_message)(&format!("{complete} of {of} results have arrived"));
             }
             let mut lost = engine.ended_before(RESULT_DELAY_MAX)?;
             let mut why = "its process ended without a result";
@@ -412,7 +417,7 @@ impl FleetRun<'_> {
         let named = part
             .as_ref()
             .map_or(String::new(), |part| format!("{part}: "));
-        (self.say)(&format!("ending all tasks: {named}{why}"));
+        (self.print_message)(&format!("ending all tasks: {named}{why}"));
         let abort = Abort {
             why: why.to_owned(),
             part,
@@ -428,7 +433,7 @@ impl FleetRun<'_> {
             && let Err(error) = self.engine.cancel(handle)
         {
             let job = &job.run;
-            (self.say)(&format!(
+            (self.print_message)(&format!(
                 "tasks of run {job} may still be running; end them with `stillwell cluster \
                  cancel`: {error}"
             ));

@@ -93,19 +93,19 @@ impl RunTaskContext<'_> {
         let role =
             role.ok_or_else(|| FleetError::NoStart("the run has no such task".to_owned()))?;
         let whole = plan.over(roles).map_err(FleetError::NoStart)?;
-        let me = Member {
+        let this_member = Member {
             attempt: self.attempt.name.clone(),
             node: self.attempt.node.clone(),
             boot: self.attempt.boot.clone(),
             address: address(self.attempt)?,
             began: clock::wall(),
         };
-        self.register(&me)?;
+        self.register(&this_member)?;
         let Some(members) = self.members()? else {
             return Ok(RunTaskEnd::GivenUp);
         };
         let task = usize::from(self.attempt.task);
-        if members.tasks.get(task).map(|member| &member.attempt) != Some(&me.attempt) {
+        if members.tasks.get(task).map(|member| &member.attempt) != Some(&this_member.attempt) {
             return Ok(RunTaskEnd::NotNeeded);
         }
         let placed = whole.between(&members.hosts);
@@ -124,7 +124,7 @@ impl RunTaskContext<'_> {
         let conducted = conduct(request, self.interrupt, &mut |_| {});
         exchange.close(CLOSE_MAX);
         conducted.map_err(|error| FleetError::NoStart(explain(&error)))?;
-        let end = self.commit(&folder, &me);
+        let end = self.commit(&folder, &this_member);
         if matches!(end, Ok(RunTaskEnd::Committed)) {
             // Generators end before the others. A store that does not answer costs the drift alone.
             let rest = whole.phases.drain + whole.target.stop.grace + CLOCKS_MAX;
@@ -136,11 +136,11 @@ impl RunTaskContext<'_> {
     }
 
     /// Makes this attempt known; several of one task have numbers in turn.
-    fn register(&self, me: &Member) -> Result<(), FleetError> {
+    fn register(&self, this_member: &Member) -> Result<(), FleetError> {
         let task = usize::from(self.attempt.task);
         for number in 0..ATTEMPTS_MAX {
             let name = ready_name(task, number);
-            if self.store.create_json(self.interrupt, &name, me)? == Created::Now {
+            if self.store.create_json(self.interrupt, &name, this_member)? == Created::Now {
                 return Ok(());
             }
         }
@@ -173,13 +173,13 @@ impl RunTaskContext<'_> {
     }
 
     /// Writes the result; the interrupt that ended the run does not end this.
-    fn commit(&self, folder: &Path, me: &Member) -> Result<RunTaskEnd, FleetError> {
+    fn commit(&self, folder: &Path, this_member: &Member) -> Result<RunTaskEnd, FleetError> {
         let result = RunTaskResult {
-            attempt: me.attempt.clone(),
-            node: me.node.clone(),
-            boot: me.boot.clone(),
-            address: me.address,
-            began: me.began,
+            attempt: this_member.attempt.clone(),
+            node: this_member.node.clone(),
+            boot: this_member.boot.clone(),
+            address: this_member.address,
+            began: this_member.began,
             ended: clock::wall(),
         };
         let bytes = bundle::pack(folder, &result).map_err(FleetError::Pack)?;

@@ -26,10 +26,10 @@ impl Assertion {
         }
     }
 
-    pub(super) fn equal(what: &str, wanted: i32, actual: i32) -> Self {
+    pub(super) fn equal(what: &str, expected: i32, actual: i32) -> Self {
         Self {
-            what: format!("{what} is {wanted}"),
-            failure: (wanted != actual).then(|| format!("it is {actual}")),
+            what: format!("{what} is {expected}"),
+            failure: (expected != actual).then(|| format!("it is {actual}")),
         }
     }
 

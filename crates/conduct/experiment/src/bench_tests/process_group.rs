@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_ended_does_not_run() {
+    fn a_process_that_has_ended_does_not_run() {
         for (stat, runs) in [
             ("7 (sh) S 1 7 7 0 -1", true),
             ("7 (a) Z 9 (b) R 1 7 7 0 -1", true),

@@ -37,7 +37,7 @@ pub enum BisectProgress<'a> {
     /// The commits are known: GOOD, and all after it up to BAD.
     Commits(&'a [Commit]),
     /// Two commits are going to be compared.
-    Asking {
+    Comparing {
         /// Maximum number of comparisons from here on, this one included, if every comparison has
         /// an answer.
         left_at_most: usize,
@@ -61,19 +61,19 @@ pub enum BisectProgress<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum BisectError {
     /// The plan is not one of two revisions.
-    #[error("bisect with this plan: {reason}")]
+    #[error("cannot bisect with this plan: {reason}")]
     Plan {
         /// The missing property.
         reason: String,
     },
     /// GOOD and BAD could not be compared.
-    #[error("compare GOOD with BAD: {reason}")]
+    #[error("cannot compare GOOD with BAD: {reason}")]
     Ends {
         /// The reason why not.
         reason: String,
     },
     /// Results could not be kept.
-    #[error("write results: {reason}")]
+    #[error("cannot write results: {reason}")]
     Storage {
         /// The reason why not.
         reason: String,
@@ -127,12 +127,12 @@ pub fn run_bisect(
             None => {
                 // What was answered to other questions helps no more.
                 known = Vec::new().into_iter();
-                progress(BisectProgress::Asking {
+                progress(BisectProgress::Comparing {
                     left_at_most: search.left_at_most(),
                     baseline: &record.commits[question.baseline],
                     comparison: &record.commits[question.comparison],
                 });
-                ask(
+                compare_commits(
                     question,
                     blank,
                     plan,
@@ -190,11 +190,11 @@ fn ends_of(plan: &SuitePlan) -> Result<[&GitSource; 2], BisectError> {
         binary: good.binary.clone(),
         ..bad.clone()
     };
-    let built_alike = GitSource {
+    let same_build = GitSource {
         revision: baseline.revision.clone(),
         ..comparison.clone()
     };
-    if unified != *good || built_alike != *baseline {
+    if unified != *good || same_build != *baseline {
         return Err(refuse("its variants may differ only in their revisions"));
     }
     Ok([baseline, comparison])
@@ -343,7 +343,7 @@ fn is_same_question(earlier: &StepRecord, now: &StepRecord) -> bool {
 }
 
 /// Compares two commits; `None` if interrupted.
-fn ask(
+fn compare_commits(
     question: Comparison,
     blank: StepRecord,
     plan: &SuitePlan,

@@ -39,7 +39,7 @@ pub fn commits_between(
     let (Some(first), Some(last)) = (git.resolve(good)?, git.resolve(bad)?) else {
         return Ok(None);
     };
-    let Some(base) = git.say(bad, &["merge-base", &first, &last])? else {
+    let Some(base) = git.output_of(bad, &["merge-base", &first, &last])? else {
         return Ok(None);
     };
     if base != first || first == last {
@@ -50,12 +50,12 @@ pub fn commits_between(
         };
         return Err(git.refuse(bad, reason));
     }
-    let Some(good) = git.say(good, &list(&["--max-count=1", &first]))? else {
+    let Some(good) = git.output_of(good, &list(&["--max-count=1", &first]))? else {
         return Ok(None);
     };
     let range = format!("{first}..{last}");
     let words = list(&["--first-parent", "--reverse", &range]);
-    let Some(after) = git.say(bad, &words)? else {
+    let Some(after) = git.output_of(bad, &words)? else {
         return Ok(None);
     };
     Ok(Some(
@@ -73,10 +73,10 @@ struct Git<'a> {
 
 impl Git<'_> {
     /// The output of git with these arguments about `revision`; `None` if interrupted.
-    fn say(&self, revision: &str, words: &[&str]) -> Result<Option<String>, SuiteError> {
-        let said = self.commands.git(self.repository, words.iter().copied())?;
+    fn output_of(&self, revision: &str, words: &[&str]) -> Result<Option<String>, SuiteError> {
+        let output = self.commands.git(self.repository, words.iter().copied())?;
         let refuse = |reason: String| self.refuse(revision, reason);
-        said.transpose().map_err(refuse)
+        output.transpose().map_err(refuse)
     }
 
     fn resolve(&self, revision: &str) -> Result<Option<String>, SuiteError> {
@@ -85,7 +85,7 @@ impl Git<'_> {
             return Err(self.refuse(revision, reason));
         }
         let commit = format!("{revision}^{{commit}}");
-        self.say(revision, &["rev-parse", "--verify", &commit])
+        self.output_of(revision, &["rev-parse", "--verify", &commit])
     }
 
     fn refuse(&self, revision: &str, reason: String) -> SuiteError {

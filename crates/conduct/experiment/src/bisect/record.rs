@@ -79,7 +79,7 @@ impl OutcomeRecord {
             Outcome::Unclear => Self::without_commits(OutcomeKind::Unclear),
             Outcome::Found(range) => Self {
                 kind: match range.confirmed {
-                    Answer::Bad if range.is_sure() => OutcomeKind::Commit,
+                    Answer::Bad if range.is_certain() => OutcomeKind::Commit,
                     Answer::Bad => OutcomeKind::Range,
                     Answer::Good | Answer::Unknown => OutcomeKind::Unconfirmed,
                 },

@@ -83,7 +83,7 @@ pub struct Found {
 impl Found {
     /// True if it is one commit, and confirmed.
     #[must_use]
-    pub const fn is_sure(self) -> bool {
+    pub const fn is_certain(self) -> bool {
         self.bad - self.good == 1 && matches!(self.confirmed, Answer::Bad)
     }
 }
@@ -243,7 +243,7 @@ mod tests {
                     (found_range.good, found_range.bad),
                     (first_bad - 1, first_bad)
                 );
-                assert!(found_range.is_sure());
+                assert!(found_range.is_certain());
                 let tests = steps.iter().filter(|step| matches!(step, Step::Test(_)));
                 let halvings = commits.next_power_of_two().trailing_zeros();
                 assert!(tests.count() <= usize::try_from(halvings).unwrap());
@@ -270,7 +270,7 @@ mod tests {
                 prop_assert!(unknown.contains(&inside));
                 prop_assert!(steps.contains(&Step::Test(inside)));
             }
-            prop_assert_eq!(found_range.is_sure(), found_range.bad - found_range.good == 1);
+            prop_assert_eq!(found_range.is_certain(), found_range.bad - found_range.good == 1);
             let mut once = steps.clone();
             once.sort_by_key(|step| format!("{step:?}"));
             once.dedup();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_confirmed_is_not_sure() {
+    fn an_unconfirmed_range_is_not_certain() {
         let mut search = Search::new(2);
         assert_eq!(search.step(), Step::Ends(2));
         assert_eq!(search.answer(Answer::Bad), Step::Test(1));
@@ -314,6 +314,6 @@ mod tests {
         let Step::Done(Outcome::Found(found_range)) = search.answer(Answer::Good) else {
             panic!("{search:?}");
         };
-        assert!(!found_range.is_sure());
+        assert!(!found_range.is_certain());
     }
 }

@@ -38,10 +38,10 @@ pub(super) fn truth(experiment: &ExperimentPlan, share: f64) -> Option<f64> {
 }
 
 /// The suite of one trial: `experiment` with its baseline and, beside it, the same.
-pub(super) fn alike(experiment: &ExperimentPlan, seed: Seed) -> SuitePlan {
+pub(super) fn self_comparison(experiment: &ExperimentPlan, seed: Seed) -> SuitePlan {
     let baseline = experiment.variants.first();
     let itself = baseline.map(|baseline| VariantPlan {
-        name: Trial::Alike.name().to_owned(),
+        name: Trial::SelfComparison.name().to_owned(),
         ..baseline.clone()
     });
     suite(experiment, itself, seed)

@@ -24,7 +24,7 @@ pub struct PlaceBelow {
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// It has a shape that our pages never make.
-    #[error("`{0}` is not an address of a file or folder here")]
+    #[error("`{0}` is not a valid path")]
     Shape(String),
     /// It is a link, or goes through one.
     #[error("`{0}` is a link, or is reached through one; links are not followed")]

@@ -129,8 +129,12 @@ fn place_of(folder: &str) -> Option<(RunStage, u32)> {
                 .strip_prefix(stage_prefix(stage))?
                 .strip_prefix('-')?;
             // `pair-1` and `pair-+01` are not ours.
-            let ours = number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
-            let pair = number.parse().ok().filter(|pair| ours && *pair > 0)?;
+            let is_pair_number =
+                number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
+            let pair = number
+                .parse()
+                .ok()
+                .filter(|pair| is_pair_number && *pair > 0)?;
             Some((stage, pair))
         })
 }

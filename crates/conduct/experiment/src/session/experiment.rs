@@ -89,7 +89,7 @@ impl Session<'_> {
         let mut ran: Option<(RunStage, u32)> = None;
         let mut quiet = QuietWait::new(plan);
         loop {
-            let standing = match self.stand(plan, course, progress) {
+            let standing = match self.next_standing(plan, course, progress) {
                 Ok(standing) => standing,
                 Err(next) => return next,
             };

@@ -50,7 +50,7 @@ impl PairEnd {
     }
 
     /// Severity of the end: of two simultaneous runs the worse end counts.
-    const fn gravity(&self) -> u8 {
+    const fn severity(&self) -> u8 {
         match self {
             Self::Finished => 0,
             Self::Lost(_) => 1,
@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
                 }
                 Err(error) => PairEnd::Storage(explain(&error)),
             };
-            if end.gravity() > most_severe.gravity() {
+            if end.severity() > most_severe.severity() {
                 most_severe = end;
             }
         }

@@ -14,7 +14,7 @@ use crate::warmup::WarmupRecord;
 impl Session<'_> {
     /// Returns the state of an experiment and the next step. Runs with another warm-up than the
     /// measured one are summed up again before.
-    pub(super) fn stand(
+    pub(super) fn next_standing(
         &mut self,
         plan: &ExperimentPlan,
         course: &mut Course,

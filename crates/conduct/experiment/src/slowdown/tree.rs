@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn we_belong_to_our_own_tree() {
+    fn this_process_belongs_to_its_tree() {
         let mut tree = Tree::new(std::process::id());
         tree.look();
         assert_eq!(tree.members.first(), Some(&std::process::id()));

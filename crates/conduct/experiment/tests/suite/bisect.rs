@@ -53,8 +53,8 @@ fn git(repository: &Path, words: &[&str]) -> String {
         .args(words)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {words:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {words:?}: {stderr}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -166,7 +166,7 @@ const fn one_culprit(number: usize) -> Option<f64> {
     Some(if number < CULPRIT { 1.0 } else { 1.08 })
 }
 
-fn sure(good: usize, bad: usize) -> Outcome {
+fn certain(good: usize, bad: usize) -> Outcome {
     Outcome::Found(Found {
         good,
         bad,
@@ -185,7 +185,7 @@ fn the_bad_one_of_16_commits_is_found() {
     let plan = plan(&repository);
     let mut executor = priced(0.01);
     let ended = search(folder.path(), &plan, &mut executor, false).unwrap();
-    assert_eq!(ended.outcome, Some(sure(CULPRIT - 1, CULPRIT)));
+    assert_eq!(ended.outcome, Some(certain(CULPRIT - 1, CULPRIT)));
     let record = ended.record.unwrap();
     assert_eq!(record.commits.len(), COMMITS + 1);
     assert_eq!(record.commits[CULPRIT].title, "change 11");
@@ -266,7 +266,7 @@ fn commits_that_do_not_build_are_skipped_and_the_remaining_range_is_reported() {
         let ended = search(folder.path(), &plan, &mut priced(0.01), false).unwrap();
         assert_eq!(
             ended.outcome,
-            Some(sure(outcome.0, outcome.1)),
+            Some(certain(outcome.0, outcome.1)),
             "{broken:?}"
         );
         let steps = ended.record.unwrap().steps;

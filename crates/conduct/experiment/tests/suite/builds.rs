@@ -14,7 +14,7 @@ use stillwell_scope::{Place, Scope, Token};
 use stillwell_testkit::program_or_skip;
 use stillwell_units::Nanos;
 
-use crate::mock::{Mock, dearer, experiment, options, run, suite};
+use crate::mock::{Mock, costlier_comparison, experiment, options, run, suite};
 
 /// Writes an executable shell script.
 pub(crate) fn script(folder: &Path, name: &str, body: &str) -> PathBuf {
@@ -32,8 +32,8 @@ fn git(repository: &Path, arguments: &[&str]) -> String {
         .args(arguments)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {arguments:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {arguments:?}: {stderr}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -95,13 +95,13 @@ fn every_revision_is_built_once() {
         return;
     };
     let plan = plan(folder.path(), BUILD);
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     let built = || fs::read_to_string(folder.path().join("builds")).unwrap();
     let commits = ["one", "two"].map(|tag| git(&repository, &["rev-parse", tag]));
     assert_eq!(built(), format!("{}\n{}\n", commits[0], commits[1]));
 
-    let said = |index: usize| match &mock.requests[index].plan.target.kind {
+    let target_stdout = |index: usize| match &mock.requests[index].plan.target.kind {
         TargetKind::Child(child) => {
             let output = Command::new(&child.program).output().unwrap();
             String::from_utf8(output.stdout).unwrap()
@@ -116,7 +116,7 @@ fn every_revision_is_built_once() {
         } else {
             "two\n"
         };
-        assert_eq!(said(index), expected);
+        assert_eq!(target_stdout(index), expected);
     }
     let record = fs::read(folder.path().join("results/suite.json")).unwrap();
     let record: SuiteRecord = serde_json::from_slice(&record).unwrap();
@@ -131,7 +131,7 @@ fn every_revision_is_built_once() {
     run(
         &plan,
         &options(folder.path(), false),
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
     )
     .unwrap();
     assert_eq!(built().lines().count(), 2);
@@ -153,7 +153,7 @@ fn builds_have_their_own_seeds_and_are_used_in_turn() {
     plan.experiments.truncate(1);
     plan.experiments[0].builds = 4;
     plan.experiments[0].stopping = StoppingPlan::Fixed { pairs: 3 };
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     // Two of the four builds are for new pairs.
     for (index, (_, pair, variant)) in mock.ran().iter().enumerate() {
@@ -182,7 +182,7 @@ fn builds_that_do_not_use_their_seed_are_refused() {
     let error = run(
         &plan,
         &options(folder.path(), false),
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
     )
     .unwrap_err();
     assert!(
@@ -195,7 +195,7 @@ fn builds_that_do_not_use_their_seed_are_refused() {
     let error = run(
         &plan,
         &options(folder.path(), false),
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
     )
     .unwrap_err();
     assert!(
@@ -220,7 +220,7 @@ fn a_failed_build_leaves_only_its_log() {
         ),
     ] {
         let plan = plan(folder.path(), build);
-        let mut mock = Mock::new(dearer);
+        let mut mock = Mock::new(costlier_comparison);
         let error = run(&plan, &options(folder.path(), false), &mut mock).unwrap_err();
         let SuiteError::Build {
             revision,
@@ -255,7 +255,7 @@ fn what_a_killed_builder_left_is_not_used() {
     run(
         &plan,
         &options(folder.path(), false),
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
     )
     .unwrap();
     let cache = folder.path().join("cache/builds");
@@ -270,7 +270,7 @@ fn what_a_killed_builder_left_is_not_used() {
     run(
         &plan,
         &options(folder.path(), false),
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
     )
     .unwrap();
     let built = fs::read_to_string(folder.path().join("builds")).unwrap();
@@ -292,17 +292,17 @@ fn an_interrupt_ends_a_build() {
     let build = format!("exec 3> {}; echo begun >&3; sleep 600", pipe.display());
     let plan = plan(folder.path(), &build);
     let interrupt = Interrupt::new();
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     // Raises the signal once the build has begun. The pipe then ends when all
     // that the build started is gone: an orphan would hold it open.
     let mut scope = Scope::new(&Token::new());
     let raise = interrupt.clone();
     let listener = move |_: &Token| {
         let mut pipe = BufReader::new(File::open(&pipe)?);
-        let mut said = String::new();
-        pipe.read_line(&mut said)?;
+        let mut output = String::new();
+        pipe.read_line(&mut output)?;
         raise.raise(2);
-        pipe.read_to_string(&mut said)?;
+        pipe.read_to_string(&mut output)?;
         Ok(())
     };
     scope
@@ -332,7 +332,7 @@ fn an_unknown_revision_is_refused() {
         let error = run(
             &plan,
             &options(folder.path(), false),
-            &mut Mock::new(dearer),
+            &mut Mock::new(costlier_comparison),
         )
         .unwrap_err();
         assert!(matches!(error, SuiteError::Revision { .. }), "{error}");
@@ -355,7 +355,7 @@ fn a_binary_that_is_not_there_is_refused() {
         let error = run(
             &plan,
             &options(folder.path(), false),
-            &mut Mock::new(dearer),
+            &mut Mock::new(costlier_comparison),
         )
         .unwrap_err();
         assert!(matches!(error, SuiteError::Binary { .. }), "{error}");

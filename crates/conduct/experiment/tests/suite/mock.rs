@@ -287,7 +287,10 @@ fn summary(request: &RunRequest, made: Made) -> RunSummary {
 }
 
 /// All runs complete; the comparison costs a tenth more, give or take.
-pub(crate) fn dearer(identity: &RunIdentity, _interrupt: &Interrupt) -> (RunOutcome, f64) {
+pub(crate) fn costlier_comparison(
+    identity: &RunIdentity,
+    _interrupt: &Interrupt,
+) -> (RunOutcome, f64) {
     let noise = 1.0 + 0.002 * f64::from(identity.pair % 3);
     let cost = if identity.variant == "baseline" {
         100.0

@@ -13,13 +13,13 @@ use stillwell_run::Interrupt;
 use stillwell_units::{ByteRate, Nanos};
 use stillwell_verdict::Verdict;
 
-use crate::mock::{Mock, dearer, experiment, options, run, suite};
+use crate::mock::{Mock, costlier_comparison, experiment, options, run, suite};
 
 #[test]
-fn a_dearer_comparison_is_seen() {
+fn a_costlier_comparison_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let plan = suite([experiment("one", 6)]);
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     let outcome = run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(outcome.interrupted, None);
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
@@ -41,7 +41,7 @@ fn a_dearer_comparison_is_seen() {
 fn variants_of_a_pair_run_in_its_order_with_its_seeds() {
     let folder = tempfile::tempdir().unwrap();
     let plan = suite([experiment("one", 6)]);
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     let names = ["baseline", "comparison"];
     let expected: Vec<(String, u32, String)> = (1..=6)
@@ -76,7 +76,7 @@ fn variants_of_a_pair_run_in_its_order_with_its_seeds() {
 #[test]
 fn environments_differ_in_size() {
     let folder = tempfile::tempdir().unwrap();
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     run(
         &suite([experiment("one", 8)]),
         &options(folder.path(), false),
@@ -132,7 +132,7 @@ fn failing(pairs: &[u32], outcome: &RunOutcome) -> (SuiteOutcome, Vec<(String, u
             if fails && pairs.contains(&item.pair) {
                 return (outcome.clone(), 1.0);
             }
-            dearer(item, interrupt)
+            costlier_comparison(item, interrupt)
         },
     );
     let outcome = run(&plan, &options(folder.path(), false), &mut mock).unwrap();
@@ -232,7 +232,7 @@ fn an_interrupt_ends_the_suite_and_keeps_finished_pairs() {
                 interrupt.raise(15);
                 return (RunOutcome::Interrupted { signal: 15 }, 1.0);
             }
-            dearer(item, interrupt)
+            costlier_comparison(item, interrupt)
         },
     );
     let mut ignore = |_: SuiteProgress<'_>| {};
@@ -264,7 +264,7 @@ fn probing(pairs: u32) -> SuitePlan {
 #[test]
 fn a_probe_sets_the_rate_of_both_variants() {
     let folder = tempfile::tempdir().unwrap();
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     run(&probing(2), &options(folder.path(), false), &mut mock).unwrap();
     let probe = &mock.requests[0];
     assert_eq!(mock.ran()[0], ("one".to_owned(), 0, "baseline".to_owned()));
@@ -298,7 +298,7 @@ fn a_probe_keeps_stated_rates() {
         ..generators[0].clone()
     };
     generators.insert(0, stated.clone());
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 3);
     for run in &mock.requests {
@@ -318,7 +318,7 @@ fn full_speed_is_a_choice() {
     let mut item = experiment("one", 1);
     item.operating_point = OperatingPoint::Max;
     let unit = item.run_plan.generators[0].rate.unit;
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     run(&suite([item]), &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 2);
     for run in &mock.requests {
@@ -349,7 +349,7 @@ fn three_variants_run_in_every_pair() {
     item.variants.push(stillwell_plan::VariantPlan::unchanged(
         "other/one".to_owned(),
     ));
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     let outcome = run(&suite([item]), &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 12);
     assert_eq!(outcome.verdicts[0].pairs_used, 4);
@@ -396,7 +396,7 @@ fn the_time_left_shrinks_to_nothing() {
     run_suite(
         &plan,
         &options,
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
         &Interrupt::new(),
         &mut listen,
     )

@@ -13,7 +13,7 @@ use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::Verdict;
 
-use crate::mock::{Mock, dearer, experiment, options, run, suite};
+use crate::mock::{Mock, costlier_comparison, experiment, options, run, suite};
 
 fn six_pairs() -> SuitePlan {
     let mut item = experiment("one", 6);
@@ -33,7 +33,7 @@ fn begin(plan: &SuitePlan, folder: &Path) {
             interrupt.raise(2);
             return (RunOutcome::Interrupted { signal: 2 }, 1.0);
         }
-        dearer(item, interrupt)
+        costlier_comparison(item, interrupt)
     });
     let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder, false);
@@ -45,7 +45,7 @@ fn only_unfinished_pairs_run_again() {
     let folder = tempfile::tempdir().unwrap();
     let plan = six_pairs();
     begin(&plan, folder.path());
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     let mut taken_over = Vec::new();
     let mut listen = |summaries: SuiteProgress<'_>| {
         if let SuiteProgress::TakenOver { pairs, .. } = summaries {
@@ -68,10 +68,10 @@ fn only_unfinished_pairs_run_again() {
 fn a_resumed_suite_runs_as_an_uninterrupted_one() {
     let (whole, halves) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let plan = six_pairs();
-    let mut first = Mock::new(dearer);
+    let mut first = Mock::new(costlier_comparison);
     run(&plan, &options(whole.path(), false), &mut first).unwrap();
     begin(&plan, halves.path());
-    let mut second = Mock::new(dearer);
+    let mut second = Mock::new(costlier_comparison);
     run(&plan, &options(halves.path(), true), &mut second).unwrap();
     let skipped = first.requests.len() - second.requests.len();
     assert_eq!(first.ran()[skipped..], second.ran());
@@ -90,7 +90,7 @@ fn what_cannot_be_read_is_not_taken_over() {
         .join("results/one/pair-002/baseline/summary.json");
     let text = fs::read(&summary).unwrap();
     fs::write(&summary, &text[..text.len() / 2]).unwrap();
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     run(&plan, &options(folder.path(), true), &mut mock).unwrap();
     let ran: Vec<u32> = mock.ran().iter().map(|run| run.1).collect();
     assert_eq!(ran, [2, 2, 4, 4, 5, 5, 6, 6]);
@@ -98,7 +98,11 @@ fn what_cannot_be_read_is_not_taken_over() {
 
 /// Carries `plan` out in a folder of its own there, to its end.
 fn finish(plan: &SuitePlan, folder: &Path) {
-    let outcome = run(plan, &options(folder, false), &mut Mock::new(dearer));
+    let outcome = run(
+        plan,
+        &options(folder, false),
+        &mut Mock::new(costlier_comparison),
+    );
     outcome.unwrap();
 }
 
@@ -107,7 +111,7 @@ fn nothing_runs_again_where_all_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let plan = six_pairs();
     finish(&plan, folder.path());
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     let outcome = run(&plan, &options(folder.path(), true), &mut mock).unwrap();
     assert!(mock.requests.is_empty());
     assert_eq!(outcome.verdicts[0].pairs_used, 6);
@@ -122,7 +126,7 @@ fn another_plan_is_refused() {
     let error = run(
         &changed,
         &options(folder.path(), true),
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
     )
     .unwrap_err();
     match error {
@@ -141,7 +145,12 @@ fn another_executable_is_refused() {
     plan.experiments[0].variants[1].binary = BinarySource::Path(program);
     begin(&plan, folder.path());
     crate::builds::script(folder.path(), "program", "exit 1");
-    let error = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer)).unwrap_err();
+    let error = run(
+        &plan,
+        &options(folder.path(), true),
+        &mut Mock::new(costlier_comparison),
+    )
+    .unwrap_err();
     match error {
         SuiteError::PlanChanged { pointer, .. } => assert_eq!(pointer, "/binaries/1/sha256"),
         right => panic!("{right}"),
@@ -152,18 +161,26 @@ fn another_executable_is_refused() {
 fn results_are_never_overwritten_or_invented() {
     let folder = tempfile::tempdir().unwrap();
     let plan = six_pairs();
-    let nothing = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
+    let nothing = run(
+        &plan,
+        &options(folder.path(), true),
+        &mut Mock::new(costlier_comparison),
+    );
     assert!(matches!(nothing, Err(SuiteError::NothingToResume { .. })));
     begin(&plan, folder.path());
     let there = run(
         &plan,
         &options(folder.path(), false),
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
     );
     assert!(matches!(there, Err(SuiteError::AlreadyThere { .. })));
     let held = fs::File::open(folder.path().join("results")).unwrap();
     held.lock().unwrap();
-    let in_use = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
+    let in_use = run(
+        &plan,
+        &options(folder.path(), true),
+        &mut Mock::new(costlier_comparison),
+    );
     assert!(matches!(in_use, Err(SuiteError::InUse { .. })));
 }
 
@@ -176,9 +193,10 @@ fn two_suites_that_began_at_once_shared_a_folder() {
     let mut refusals = Vec::new();
     let mut mock = Mock::new(|run: &RunIdentity, interrupt: &Interrupt| {
         if run.pair == 1 {
-            refusals.push(self::run(&plan, &item(), &mut Mock::new(dearer)).unwrap_err());
+            refusals
+                .push(self::run(&plan, &item(), &mut Mock::new(costlier_comparison)).unwrap_err());
         }
-        dearer(run, interrupt)
+        costlier_comparison(run, interrupt)
     });
     run(&plan, &item(), &mut mock).unwrap();
     drop(mock);
@@ -194,7 +212,7 @@ fn a_suite_that_could_not_begin_leaves_no_folder() {
     let refused = run(
         &six_pairs(),
         &options(folder.path(), true),
-        &mut Mock::new(dearer),
+        &mut Mock::new(costlier_comparison),
     );
     assert!(matches!(refused, Err(SuiteError::NothingToResume { .. })));
     assert!(!folder.path().join("results").exists());
@@ -212,7 +230,7 @@ fn results_of_an_older_version_are_read_and_gone_on_with() {
         if item.pair == 6 {
             interrupt.raise(2);
         }
-        dearer(item, interrupt)
+        costlier_comparison(item, interrupt)
     });
     run_suite(&plan, &options(false), &mut mock, &interrupt, &mut listen).unwrap();
     let results = Results::new(folder.path().join("results"));
@@ -243,14 +261,14 @@ fn results_of_an_older_version_are_read_and_gone_on_with() {
     assert_eq!(record.plan, plan);
     let summaries = results.summaries(&record.plan.experiments[0]).unwrap();
     assert_eq!(summaries.len(), 11);
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     let outcome = run(&plan, &options(true), &mut mock).unwrap();
     assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
 }
 
 /// A report counted it as a pair that had to be discarded.
 #[test]
-fn a_run_that_was_interrupted_spoke_for_itself() {
+fn a_run_that_was_interrupted_counted_as_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let plan = six_pairs();
     finish(&plan, folder.path());
@@ -283,13 +301,13 @@ fn nothing_runs_where_results_are_only_judged() {
     record["binaries"][0]["sha256"] = "of another build".into();
     fs::write(&file, record.to_string()).unwrap();
     let resumed = options(folder.path(), true);
-    let refused = run(&plan, &resumed, &mut Mock::new(dearer));
+    let refused = run(&plan, &resumed, &mut Mock::new(costlier_comparison));
     assert!(matches!(refused, Err(SuiteError::PlanChanged { .. })));
     let judged = SuiteOptions {
         judge_only: true,
         ..resumed
     };
-    let mut mock = Mock::new(dearer);
+    let mut mock = Mock::new(costlier_comparison);
     let outcome = run(&plan, &judged, &mut mock).unwrap();
     assert!(mock.requests.is_empty());
     assert_eq!(outcome.verdicts.len(), 1);

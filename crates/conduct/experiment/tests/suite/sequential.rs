@@ -138,7 +138,7 @@ fn an_open_end_looks_after_every_pair() {
 }
 
 #[test]
-fn pairs_that_cannot_be_believed_are_repeated_as_a_whole() {
+fn pairs_that_are_unreliable_are_repeated_as_a_whole() {
     let world = World {
         unreliable: vec![(Search, 2, "comparison"), (Confirm, 3, "baseline")],
         dying: vec![(Search, 4, "comparison")],
@@ -446,7 +446,7 @@ fn regressions_that_nothing_confirms_share_one_error_budget() {
 }
 
 #[test]
-fn every_look_says_what_is_known_and_how_long_it_may_take() {
+fn every_look_reports_what_is_known_and_how_long_it_may_take() {
     let folder = tempfile::tempdir().unwrap();
     let plan = suite([sequential("one", 8), sequential("two", 8)]);
     let mut reports = Vec::new();

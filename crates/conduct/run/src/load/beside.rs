@@ -12,7 +12,7 @@ use stillwell_telemetry::LoadTelemetry;
 use stillwell_units::{Moment, Nanos};
 
 use super::collect::Collector;
-use super::{LEAD, LOOK_EVERY, LOOK_SELDOM, LoadError, LoadSnapshot, Pause};
+use super::{LEAD, LOOK_EVERY, LOOK_RARELY, LoadError, LoadSnapshot, Pause};
 use crate::interrupt::Interrupt;
 
 /// Maximum wait of the start for the first requests.
@@ -134,7 +134,7 @@ impl<'a> LoadCompanions<'a> {
         }
         let due = until.into_iter().chain([collector.next_look()]);
         // Not at once either: workers need a moment to hand over their counts.
-        let due = due.map(|due| due.since(now)).fold(LOOK_SELDOM, Nanos::min);
+        let due = due.map(|due| due.since(now)).fold(LOOK_RARELY, Nanos::min);
         due.max(LOOK_EVERY)
     }
 

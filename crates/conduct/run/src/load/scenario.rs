@@ -7,7 +7,7 @@ use stillwell_plan::scenario::ScenarioLoadPlan;
 use stillwell_scope::{Scope, Token, explain};
 use stillwell_units::as_usize;
 
-use super::{CLOSE_BESIDES, LOOK_SELDOM, Pause, Watch};
+use super::{CLOSE_MARGIN, LOOK_RARELY, Pause, Watch};
 use crate::interrupt::Interrupt;
 
 /// Reasons why a scenario has no result.
@@ -49,9 +49,9 @@ pub fn conduct_scenario(
     };
     let pause = Pause::new();
     while watch.running(workers) {
-        pause.wait(LOOK_SELDOM);
+        pause.wait(LOOK_RARELY);
     }
-    watch.ends.extend(watch.scope.close(CLOSE_BESIDES));
+    watch.ends.extend(watch.scope.close(CLOSE_MARGIN));
     for end in &watch.ends {
         if let Err(failure) = &end.result {
             return Err(ConductScenarioError::Worker {

@@ -77,7 +77,7 @@ fn a_run_goes_through_its_phases() {
 }
 
 #[test]
-fn whatever_goes_wrong_the_run_stops_and_closes_and_keeps_the_first_reason() {
+fn after_any_failure_the_run_stops_and_closes_and_keeps_the_first_reason() {
     let died = RunOutcome::TargetDied {
         phase: Phase::Measure,
     };
@@ -205,7 +205,7 @@ fn a_run_whose_partner_fails_ends_unless_its_load_is_over() {
         &[(33, gone()), (34, Event::Stopped), (34, Event::Closed)],
     );
     let outcome = RunOutcome::PartFailed {
-        part: "the run beside it".into(),
+        part: "the other run of the pair".into(),
         reason: "its target died".into(),
     };
     assert_eq!(actions.first(), Some(&Action::StopLoad));
@@ -338,8 +338,8 @@ fn steps_of_one_time_happen_in_the_order_in_which_they_are_written() {
         &mut machine,
         &[(5, Event::Tick), (5, Event::Tick), (5, Event::Tick)],
     );
-    let wanted = notes.map(|step| Action::Step(step.action));
-    assert_eq!(done, wanted);
+    let expected = notes.map(|step| Action::Step(step.action));
+    assert_eq!(done, expected);
 }
 
 #[test]

@@ -74,11 +74,11 @@ impl Shell {
         if exit.is_success() {
             return;
         }
-        let said = inspector.last_lines(LAST_LINES).join("; ");
-        let warning = if said.is_empty() {
+        let output = inspector.last_lines(LAST_LINES).join("; ");
+        let warning = if output.is_empty() {
             what
         } else {
-            format!("{what}: {said}")
+            format!("{what}: {output}")
         };
         self.warn(warning);
     }

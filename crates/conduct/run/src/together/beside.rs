@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use stillwell_metric::{Labels, Sample, SeriesName, Shard, Value, catalogue};
+use stillwell_metric::{Labels, Metric, Sample, SeriesName, Shard, Value, catalogue};
 use stillwell_observer::TargetReader;
 use stillwell_pacer::Turns;
 use stillwell_scope::clock;
@@ -78,24 +78,43 @@ pub(crate) struct Foreign {
     first: Option<u64>,
     /// The two counters are read a moment apart, so the difference may fall; a
     /// total may not.
-    largest: u64,
+    largest_of_host: u64,
+    largest_of_target_cpus: u64,
 }
 
 impl Foreign {
     /// Corrects one beat's samples; changes nothing where there is no partner.
     pub(crate) fn correct(&mut self, samples: &mut [Sample]) {
-        let name = SeriesName::from(catalogue::PARTNER_CPU);
-        let partner = samples.iter().find(|sample| sample.name == name);
-        let Some(Value::Int(partner)) = partner.map(|sample| &sample.value) else {
+        let value = |metric: Metric| {
+            let name = SeriesName::from(metric);
+            let sample = samples.iter().find(|sample| sample.name == name);
+            sample.map(|sample| &sample.value)
+        };
+        let Some(&Value::Int(partner)) = value(catalogue::PARTNER_CPU) else {
             return;
         };
-        let grown = partner.saturating_sub(*self.first.get_or_insert(*partner));
-        let name = SeriesName::from(catalogue::HOST_CPU_FOREIGN);
-        for sample in samples.iter_mut().filter(|sample| sample.name == name) {
-            if let Value::Int(foreign) = &mut sample.value {
-                self.largest = self.largest.max(foreign.saturating_sub(grown));
-                *foreign = self.largest;
-            }
+        // Runs at the same time have CPUs of their own; runs in turns share those of the target.
+        let is_in_turns = value(catalogue::ACTIVE_TIME).is_some();
+        let grown = partner.saturating_sub(*self.first.get_or_insert(partner));
+        without(
+            samples,
+            catalogue::HOST_CPU_FOREIGN,
+            grown,
+            &mut self.largest_of_host,
+        );
+        if is_in_turns {
+            let metric = catalogue::TARGET_CPUS_FOREIGN;
+            without(samples, metric, grown, &mut self.largest_of_target_cpus);
+        }
+    }
+}
+
+fn without(samples: &mut [Sample], metric: Metric, partner: u64, largest: &mut u64) {
+    let name = SeriesName::from(metric);
+    for sample in samples.iter_mut().filter(|sample| sample.name == name) {
+        if let Value::Int(foreign) = &mut sample.value {
+            *largest = (*largest).max(foreign.saturating_sub(partner));
+            *foreign = *largest;
         }
     }
 }
@@ -113,6 +132,24 @@ mod tests {
 
     fn foreign(samples: &[Sample]) -> Option<&Value> {
         samples.last().map(|sample| &sample.value)
+    }
+
+    /// A service of several threads waits for its own threads. In turns, that wait must not become a wait for the partner.
+    #[test]
+    fn the_partner_is_foreign_to_the_cpus_of_the_target_only_where_they_are_not_shared() {
+        for (in_turns, expected) in [(true, 5), (false, 25)] {
+            let mut sample = Foreign::default();
+            for (raw, partner) in [(0, 50), (25, 70)] {
+                let mut samples = beat(0, Some(partner));
+                let int = |metric, value| Sample::int(metric, &Labels::none(), value);
+                samples.extend(in_turns.then(|| int(catalogue::ACTIVE_TIME, 1)));
+                samples.push(int(catalogue::TARGET_CPUS_FOREIGN, raw));
+                sample.correct(&mut samples);
+                if raw > 0 {
+                    assert_eq!(foreign(&samples), Some(&Value::Int(expected)));
+                }
+            }
+        }
     }
 
     #[test]

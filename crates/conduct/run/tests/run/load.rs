@@ -212,7 +212,7 @@ fn over(way: Way, mut plan: LoadPlanParts) -> LoadPlanParts {
 }
 
 #[test]
-fn both_ends_count_alike_over_every_protocol() {
+fn both_ends_have_the_same_counts_over_every_protocol() {
     for way in WAYS {
         for pace in [LoadPace::Closed, open(5000.0, Overflow::Wait)] {
             let (capture, seen) = against(&server(way.tls, None), |address| LoadPlanParts {
@@ -242,7 +242,7 @@ fn both_ends_count_alike_over_every_protocol() {
 }
 
 #[test]
-fn whatever_the_server_does_every_request_ends_in_one_way() {
+fn with_any_server_every_request_ends_in_one_way() {
     for (fault, outcomes) in [
         ("rand() < 0.3 ? 'close' : false", vec![Outcome::PeerClosed]),
         ("rand() < 0.3 ? 'reset' : false", vec![Outcome::PeerClosed]),

@@ -141,7 +141,7 @@ fn a_target_that_dies_ends_both_runs() {
         phase: Phase::Measure,
     };
     let beside = RunOutcome::PartFailed {
-        part: "the run beside it".to_owned(),
+        part: "the other run of the pair".to_owned(),
         reason: "its target died in measure".to_owned(),
     };
     let manifests = pair.conduct(SLICED, &Interrupt::new(), &mut |_, _| {});
@@ -239,7 +239,7 @@ fn a_run_without_a_capture_fails_the_other() {
 }
 
 #[test]
-fn what_cannot_be_had_at_once_says_why() {
+fn resources_that_are_unavailable_together_are_reported_with_their_reason() {
     let mut pair = Pair::new();
     for request in &mut pair.requests {
         request.plan.isolation.network = Wanted::No;

@@ -17,7 +17,7 @@ pub(crate) use samples::prometheus_samples;
 pub(crate) const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Labels that we set; a label of the same name from another source is renamed.
-const OWN_LABELS: [&str; 2] = ["outcome", "le"];
+const RESERVED_LABELS: [&str; 2] = ["outcome", "le"];
 
 /// `page` in Prometheus' text format.
 pub(crate) fn prometheus_text(origin: &Origin, page: &MetricsPage) -> String {
@@ -25,7 +25,7 @@ pub(crate) fn prometheus_text(origin: &Origin, page: &MetricsPage) -> String {
     let given = origin.labels.iter();
     let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
     let names = page.points.iter().flat_map(MetricPoint::labels);
-    let names: BTreeSet<&str> = names.map(|(key, _)| key).chain(OWN_LABELS).collect();
+    let names: BTreeSet<&str> = names.map(|(key, _)| key).chain(RESERVED_LABELS).collect();
     let names: Vec<&str> = names.into_iter().collect();
     let shared = fit::foreign_labels(given, &names);
     let mut last = None;

@@ -1,6 +1,7 @@
 //! For people.
 
 use stillwell_units::float_from_u64;
+use stillwell_units::human::counted;
 
 use super::Report;
 
@@ -81,9 +82,13 @@ fn throughput(report: &Report) -> String {
     format!("\n\nThroughput   (data): {data}\nThroughput (events): {events}\n")
 }
 
+fn events(count: u64) -> String {
+    counted(count, "event", "events")
+}
+
 fn rows(report: &Report) -> Vec<(&'static str, String)> {
     let volume =
-        |volume: super::Volume| format!("{} events, {} bytes", volume.events, volume.bytes);
+        |volume: super::Volume| format!("{}, {} bytes", events(volume.events), volume.bytes);
     let ended = if report.stopped {
         "stopped"
     } else {
@@ -100,18 +105,15 @@ fn rows(report: &Report) -> Vec<(&'static str, String)> {
         ("received", volume(report.received)),
     ];
     if let Some(answers) = report.answers {
-        rows.push(("acknowledged", format!("{} events", answers.acknowledged)));
-        rows.push(("failed", format!("{} events", answers.failed)));
-        rows.push((
-            "unacknowledged",
-            format!("{} events", answers.unacknowledged),
-        ));
+        rows.push(("acknowledged", events(answers.acknowledged)));
+        rows.push(("failed", events(answers.failed)));
+        rows.push(("unacknowledged", events(answers.unacknowledged)));
     }
     rows.push(("lost", lost(report)));
     rows.push(("duplicated", report.duplicated.to_string()));
     let far = match report.reordered {
         0 => "0".to_owned(),
-        count => format!("{count}, by up to {} events", report.displacement_max),
+        count => format!("{count}, by up to {}", events(report.displacement_max)),
     };
     rows.push(("reordered", far));
     rows.push(("from sent time", quantiles(report)));

@@ -51,7 +51,7 @@ pub(crate) struct LoadFleetArguments {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Several machines, see docs/cluster.md")]
 pub(crate) struct SuiteFleetArguments {
-    /// Run each experiment whole on one node, which this engine gives it
+    /// Run each experiment on one node, which this engine allocates
     #[arg(long, value_enum, value_name = "ENGINE", requires = "store")]
     pub(crate) on: Option<EngineName>,
     #[command(flatten)]
@@ -110,10 +110,10 @@ pub(crate) enum ClusterCommand {
     Logs(ClusterJobArguments),
     /// End all generators and tasks of a job early
     Cancel(ClusterJobArguments),
-    /// Print what `load` with the same options would give to the engine, such as a Job of
-    /// Kubernetes in YAML
+    /// Print the job that `load` with the same options would submit, such as a Kubernetes
+    /// Job in YAML
     Render(Box<LoadArguments>),
-    /// Be a generator; engines start it
+    /// Run one generator; engines start it
     #[command(hide = true)]
     Generate(GenerateArguments),
 }

@@ -32,7 +32,7 @@ pub(crate) struct InitArguments {
     /// Program to measure, and its arguments. {state} is a new folder for each run
     #[arg(long, value_name = "COMMAND", conflicts_with = "urls")]
     pub(crate) command: Option<CommandArgument>,
-    /// URL of a service that runs already; twice: baseline and comparison
+    /// URL of a running service; give it twice: baseline and comparison
     #[arg(long = "url", value_name = "URL")]
     pub(crate) urls: Vec<String>,
     /// Kind of the program: http, tcp, udp, files, otlp or kafka [default: found from

@@ -39,7 +39,7 @@ Exit codes:
   4        a thread failed";
 
 /// Arguments that a configuration file replaces.
-const SAID_BY_FILE: [&str; 22] = [
+const CONFLICTS_WITH_FILE: [&str; 22] = [
     "address",
     "admin",
     "status",
@@ -65,7 +65,7 @@ const SAID_BY_FILE: [&str; 22] = [
 ];
 
 /// Group of the arguments that enable TLS.
-const SPEAKS_TLS: &str = "identity";
+const TLS_GROUP: &str = "identity";
 
 /// Returns the parser of a number of threads.
 fn threads() -> impl TypedValueParser<Value = NonZeroU16> {
@@ -81,7 +81,7 @@ pub(crate) struct ServeArguments {
     /// Envoy configuration: listeners, HTTP filters of Nighthawk's test server, TLS and
     /// admin. Can be combined only with --workers, --connections-max, --seed, --log-requests
     /// and --format
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = SAID_BY_FILE)]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = CONFLICTS_WITH_FILE)]
     pub(crate) config: Option<PathBuf>,
     /// Address to listen on, or a port of 127.0.0.1; port 0 chooses a free port; repeatable
     #[arg(short, long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:10000")]
@@ -135,11 +135,11 @@ pub(crate) struct ServeArguments {
         value_enum,
         value_name = "CERTIFICATE",
         conflicts_with = "certificate",
-        group = SPEAKS_TLS
+        group = TLS_GROUP
     )]
     pub(crate) tls: Option<ServeCertificate>,
     /// Serve TLS with the certificate chain in FILE, in PEM
-    #[arg(long, value_name = "FILE", requires = "key", group = SPEAKS_TLS)]
+    #[arg(long, value_name = "FILE", requires = "key", group = TLS_GROUP)]
     pub(crate) certificate: Option<PathBuf>,
     /// PEM file of the private key
     #[arg(long, value_name = "FILE", requires = "certificate")]
@@ -162,14 +162,14 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) tls_certificate_out: Option<PathBuf>,
     /// Require client certificates of an authority in FILE, in PEM; repeatable
-    #[arg(long, value_name = "FILE", requires = SPEAKS_TLS)]
+    #[arg(long, value_name = "FILE", requires = TLS_GROUP)]
     pub(crate) client_ca: Vec<PathBuf>,
     /// Disable TLS session resumption
-    #[arg(long, requires = SPEAKS_TLS)]
+    #[arg(long, requires = TLS_GROUP)]
     pub(crate) no_session_resumption: bool,
     /// Cipher suite to accept, by its OpenSSL or IANA name; repeatable
     /// [default: all]
-    #[arg(long, value_name = "SUITE", requires = SPEAKS_TLS)]
+    #[arg(long, value_name = "SUITE", requires = TLS_GROUP)]
     pub(crate) cipher_suite: Vec<String>,
     /// HTTP versions to serve
     #[arg(long, value_enum, default_value_t = ServeVersions::Auto)]

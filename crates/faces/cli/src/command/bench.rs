@@ -35,7 +35,7 @@ pub(crate) fn run(
         } else {
             ", and latencies are not measured"
         };
-        Paint::say(&format!(
+        Paint::print_message(&format!(
             "events have no stamps, because {why}: they are only counted; lost events are not identified{and_latencies}"
         ));
     }
@@ -63,7 +63,7 @@ pub(crate) fn run(
         RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
     );
     observe::print_last_lines(&summary, &capture);
-    Paint::say(&format!("capture: {}", output::show_path(&folder)));
+    Paint::print_message(&format!("capture: {}", output::show_path(&folder)));
     if format != BenchFormat::Text || has_run {
         print_report(&report, &full, format).map_err(could_not)?;
     } else {

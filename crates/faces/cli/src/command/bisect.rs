@@ -47,7 +47,7 @@ pub(crate) fn run(
             other if quiet => drop(other),
             other => {
                 display.clear();
-                Paint::say(&messages::progress(&other, &plan, paint));
+                Paint::print_message(&messages::progress(&other, &plan, paint));
             }
         },
     );

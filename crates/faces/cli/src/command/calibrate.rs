@@ -75,8 +75,9 @@ fn title(arguments: &CalibrateArguments) -> String {
 }
 
 fn has_verdicts(report: &CalibrationReport) -> bool {
-    let mut alike = report.experiments.iter().map(|experiment| experiment.alike);
-    alike.any(|alike| alike.comparisons > alike.invalid)
+    let experiments = report.experiments.iter();
+    let mut self_comparisons = experiments.map(|experiment| experiment.self_comparison);
+    self_comparisons.any(|figures| figures.comparisons > figures.invalid)
 }
 
 fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<SuitePlan, CommandError> {
@@ -123,7 +124,7 @@ fn calibrate_all(
     };
     if !arguments.output.quiet {
         let each: Vec<TimeEstimate> = plan.experiments.iter().map(ExperimentPlan::time).collect();
-        Paint::say(&forecast(&each, arguments.experiments, arguments.minutes));
+        Paint::print_message(&forecast(&each, arguments.experiments, arguments.minutes));
     }
     let all = Nanos::from_secs(60 * u64::from(arguments.minutes));
     let parts = u64::from(count(plan.experiments.len())).max(1);
@@ -186,10 +187,10 @@ impl CalibrationHost for Host<'_> {
         display.begin();
         if !self.is_quiet {
             let with = match trial {
-                Trial::Alike => "with itself",
+                Trial::SelfComparison => "with itself",
                 Trial::Worse => "with a slowed version",
             };
-            display.say(&format!("{number}. {} {with}", experiment.name));
+            display.print_message(&format!("{number}. {} {with}", experiment.name));
         }
     }
 

@@ -58,7 +58,7 @@ fn print_validity(capture: &Path, validity: &Validity) -> Result<Exit, CommandEr
         return Ok(Exit::Held);
     }
     if let Some(first) = &validity.first {
-        Paint::say(&format!("row {}: {}", first.row, first.problem));
+        Paint::print_message(&format!("row {}: {}", first.row, first.problem));
     }
     let problems = validity.problems().join("; ");
     let error = anyhow::anyhow!("{} is not valid: {problems}", capture.display());
@@ -67,7 +67,7 @@ fn print_validity(capture: &Path, validity: &Validity) -> Result<Exit, CommandEr
 
 fn warn(cut: Option<&str>) {
     if let Some(cut) = cut {
-        Paint::say(&format!("warning: {cut}"));
+        Paint::print_message(&format!("warning: {cut}"));
     }
 }
 

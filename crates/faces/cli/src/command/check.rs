@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, Com
     select::warn(loaded.warnings(), paint);
     if let LoadedPlans::Suite(suite) = &loaded {
         for line in programs::missing(&suite.plan) {
-            Paint::say(&format!("warning: {line}"));
+            Paint::print_message(&format!("warning: {line}"));
         }
     }
     let text = match arguments.plan {

@@ -80,11 +80,11 @@ pub(crate) fn states(place: &Path) -> Result<Vec<JobState>, CommandError> {
 fn logs(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
     let (_, status) = open_job(arguments)?;
     let Some(handle) = &status.handle else {
-        return Err(could_not(anyhow::anyhow!("nothing was started yet")));
+        return Err(could_not(anyhow::anyhow!("the job has not started yet")));
     };
     if let Err(error) = engine_of(handle).and_then(|engine| engine.save_logs(handle)) {
         // What was saved before can still be read.
-        Paint::say(&format!("warning: {}", explain(&error)));
+        Paint::print_message(&format!("warning: {}", explain(&error)));
     }
     for index in 0..status.generators.len() {
         let file = handle.log(index);
@@ -125,7 +125,7 @@ fn be_generator(arguments: &GenerateArguments) -> Result<Exit, CommandError> {
     let handling = secrets::handling();
     let end = generate(&store, &attempt, version, typed, handling, &interrupt);
     signals.close(Nanos::SECOND);
-    Paint::say(match end.map_err(could_not)? {
+    Paint::print_message(match end.map_err(could_not)? {
         GeneratorEnd::Committed => "the result is in the store",
         GeneratorEnd::NotNeeded => "another attempt of this task is used instead",
         GeneratorEnd::GivenUp => "the load was cancelled before its start",

@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
         Ok(thread) => outcome(&thread, &post::post(&thread, &options.marker(), &text)),
         Err(reason) => format!("no comment: {reason}"),
     };
-    Paint::say(&message);
+    Paint::print_message(&message);
     Ok(exit)
 }
 
@@ -102,7 +102,7 @@ fn summarise(surroundings: &Surroundings, text: &str) {
     let mut options = OpenOptions::new();
     let file = options.append(true).create(true).open(file);
     if let Err(error) = file.and_then(|mut file| file.write_all(text.as_bytes())) {
-        Paint::say(&format!("the job summary could not be written: {error}"));
+        Paint::print_message(&format!("the job summary could not be written: {error}"));
     }
 }
 

@@ -70,11 +70,11 @@ pub(super) fn finish(telemetry: Option<RunTelemetry>, interrupt: &Interrupt, is_
     if !is_quiet {
         summary_lines(&result)
             .iter()
-            .for_each(|line| Paint::say(line));
+            .for_each(|line| Paint::print_message(line));
     }
     failure_lines(&result)
         .iter()
-        .for_each(|line| Paint::say(line));
+        .for_each(|line| Paint::print_message(line));
 }
 
 fn failure_lines(result: &TelemetryResult) -> Vec<String> {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_export_to_receivers_that_know_gauges() {
+    fn runs_export_to_receivers_that_support_gauges() {
         assert!(!read(&[]).unwrap().has_exporters());
         let plan = read(&[
             "--stats-sink=remote-write+http://127.0.0.1:9090",

@@ -116,7 +116,7 @@ fn deliver(
         CapacityFormat::Csv => capacity_csv(report),
     };
     if kept.is_ok() {
-        Paint::say(&format!("response curve: {}", output::show_path(folder)));
+        Paint::print_message(&format!("response curve: {}", output::show_path(folder)));
     }
     // The answer is what a terminal still shows in the end.
     Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
@@ -264,7 +264,7 @@ impl SearchWatcher for ProbeWatcher<'_> {
 
     fn report(&mut self, number: usize, probe: &CapacityProbe) {
         let line = probe_line(number, probe, self.unit, &self.shown);
-        self.search.display.say(&line);
+        self.search.display.print_message(&line);
     }
 
     fn report_progress(&mut self, so_far: &CapacityFound, probes_left: u32) {

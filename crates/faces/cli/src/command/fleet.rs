@@ -119,10 +119,10 @@ pub(crate) fn typed_line(
     (folder, words): (&Path, &[String]),
     seed: &str,
 ) -> Result<(Command, Seed), CommandError> {
-    let ours = env!("CARGO_PKG_VERSION");
-    if version != ours {
+    let self_version = env!("CARGO_PKG_VERSION");
+    if version != self_version {
         return Err(could_not(anyhow::anyhow!(
-            "the job was made by Stillwell {version}, and this is {ours}: use the same version"
+            "the job was made by Stillwell {version}, and this is {self_version}: use the same version"
         )));
     }
     std::env::set_current_dir(folder).map_err(could_not)?;

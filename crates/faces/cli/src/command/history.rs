@@ -73,14 +73,14 @@ fn options(arguments: &HistoryArguments) -> Result<TrendOptions, CommandError> {
         HistoryMethod::Otava if arguments.alarm_rate.is_some() => {
             return refuse("--alarm-rate", "stillwell");
         }
-        HistoryMethod::Stillwell => Method::Own {
+        HistoryMethod::Stillwell => Method::Stillwell {
             alarm_rate: arguments.alarm_rate.map_or(ALARM_RATE, |rate| rate.share()),
         },
         HistoryMethod::Otava => {
             let usual = OtavaOptions::default();
             let window = arguments.window.unwrap_or(usual.window);
             if window < 2 {
-                let error = anyhow::anyhow!("--window {window}: at least two suites");
+                let error = anyhow::anyhow!("--window {window}: a window has at least 2 results");
                 return Err(CommandError::new(Exit::Usage, error));
             }
             Method::Otava(OtavaOptions {
@@ -128,7 +128,9 @@ fn read(arguments: &HistoryArguments) -> Result<SavedHistory, CommandError> {
     if history.points.is_empty() {
         let only = arguments.only.join(" ");
         let error = anyhow::anyhow!("--only {only} matches no experiment");
-        return Err(CommandError::new(Exit::Usage, error).hint(format!("there are: {known}")));
+        return Err(
+            CommandError::new(Exit::Usage, error).hint(format!("the experiments are: {known}"))
+        );
     }
     Ok(history)
 }
@@ -172,7 +174,7 @@ fn nothing_recorded(points: &[HistoryPoint], metrics: &[GoalMetric]) -> CommandE
     let known = points.iter().flat_map(|point| &point.measurements);
     let known: BTreeSet<_> = known.map(|series| series.metric.name()).collect();
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-    CommandError::new(Exit::Usage, error).hint(format!("there are: {}", known.join(", ")))
+    CommandError::new(Exit::Usage, error).hint(format!("recorded metrics: {}", known.join(", ")))
 }
 
 fn deliver(
@@ -209,6 +211,6 @@ fn print_otava(report: &HistoryReport, format: HistoryFormat) -> Result<(), Comm
 fn print_skipped(history: &SavedHistory) {
     for (folder, reason) in &history.skipped {
         let folder = output::show_path(folder);
-        Paint::say(&format!("note: {folder}: {reason}"));
+        Paint::print_message(&format!("note: {folder}: {reason}"));
     }
 }

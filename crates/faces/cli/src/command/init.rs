@@ -54,7 +54,7 @@ pub(crate) fn run(
         None => (of_urls(arguments, &answers), Vec::new()),
     };
     for remark in &report {
-        Paint::say(&format!("  {remark}"));
+        Paint::print_message(&format!("  {remark}"));
     }
     let file = folder.join(EXPERIMENT);
     check(&file, &scaffold.text(), paint)?;
@@ -90,11 +90,11 @@ fn of_program(
         needs_host: answers.kind == Some(ProgramKind::Kafka),
         wait: arguments.wait,
     };
-    Paint::say(&format!("starting {} once …", output::quoted(&words[0])));
+    Paint::print_message(&format!("starting {} once …", output::quoted(&words[0])));
     let report = probed(&request)?;
     let ProbeReport {
         choice,
-        has_own_network,
+        has_private_network,
     } = report;
     let input = match choice.kind {
         ProgramKind::Files => ScaffoldInput::File(arguments.file.clone()),
@@ -111,7 +111,7 @@ fn of_program(
         words: back.of_command(words),
         directory: directory.then(|| back.path("")),
         ready: Some(choice.ready),
-        has_own_network,
+        has_private_network,
         variants: variants.map(|variant| back.of_variant(variant)),
         build: ScaffoldBuild {
             command: arguments.build.clone().unwrap_or_default(),

@@ -48,7 +48,7 @@ fn check(config: &LadingConfigArguments, paint: &Paint) -> Result<Exit, CommandE
     let loaded = stillwell_lading::load_lading(&source(config), &overrides)
         .map_err(|diagnostics| select::refused_as_lading(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
-    Paint::say("the configuration is valid");
+    Paint::print_message("the configuration is valid");
     Ok(Exit::Held)
 }
 
@@ -88,10 +88,10 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
         color: paint.err,
         width: Paint::columns(),
     };
-    Paint::say(run_terminal(&summary, style).trim_end());
+    Paint::print_message(run_terminal(&summary, style).trim_end());
     observe::print_last_lines(&summary, &capture);
     for file in files {
-        Paint::say(&format!("capture: {}", output::show_path(&file)));
+        Paint::print_message(&format!("capture: {}", output::show_path(&file)));
     }
     Ok(exit_of(&summary))
 }
@@ -270,7 +270,7 @@ fn on_loopback(mut address: SocketAddr) -> SocketAddr {
         } else {
             std::net::Ipv6Addr::LOCALHOST.into()
         });
-        Paint::say(&format!(
+        Paint::print_message(&format!(
             "note: metrics are served at {address}, not on every interface"
         ));
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &LintArguments, paint: &Paint) -> Result<Exit, Comm
         }
         let is_left = !arguments.fix || file.fixable < file.diagnostics.len();
         if is_left && !file.diagnostics.is_empty() {
-            Paint::say(&file.diagnostics.render(paint.err));
+            Paint::print_message(&file.diagnostics.render(paint.err));
         }
     }
     print(&summary(&linted, left, fixed, arguments.fix))?;

@@ -85,7 +85,7 @@ pub(crate) fn render(arguments: &LoadArguments) -> Result<Exit, CommandError> {
         Some(engine) => fleet::render(arguments, engine),
         None => Err(CommandError::new(
             Exit::Usage,
-            anyhow::anyhow!("give --on, and --store"),
+            anyhow::anyhow!("--on and --store are required"),
         )),
     }
 }
@@ -151,7 +151,7 @@ impl Job<'_> {
         if !self.quiet {
             telemetry::summary_lines(&capture.manifest.telemetry)
                 .iter()
-                .for_each(|line| Paint::say(line));
+                .for_each(|line| Paint::print_message(line));
         }
         let rules = LoadRules::of(&self.plan);
         let warnings = load_warnings(rules, &capture.evidence());
@@ -173,7 +173,7 @@ impl Job<'_> {
         let text = format::render(&report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
         if let Some(hint) = outcome::hint(&capture).filter(|_| !self.quiet) {
-            Paint::say(&format!("hint: {hint}"));
+            Paint::print_message(&format!("hint: {hint}"));
         }
         let text = text + &outcome::threshold_lines(&capture, self.thresholds, self.format);
         Paint::data(&text).map_err(|error| could_not(error.into()))?;

@@ -19,7 +19,7 @@ pub(crate) fn parse<T: Parser>() -> Result<T, Exit> {
     match T::try_parse_from(words(std::env::args_os())) {
         Ok(arguments) => Ok(arguments),
         Err(error) if error.use_stderr() => {
-            Paint::say(&refusal(&error));
+            Paint::print_message(&refusal(&error));
             Err(Exit::Failed)
         }
         // Help and version are no errors.
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn flags_and_their_values_may_be_one_word() {
-        for (typed, wanted) in [
+        for (typed, expected) in [
             (vec!["a", "--duration 1"], vec!["a", "--duration", "1"]),
             (vec!["-p http2"], vec!["-p", "http2"]),
             (vec!["--request-header=a: b"], vec!["--request-header=a: b"]),
@@ -144,7 +144,7 @@ mod tests {
             ),
         ] {
             let given = typed.iter().map(OsString::from);
-            assert_eq!(words(given), wanted, "{typed:?}");
+            assert_eq!(words(given), expected, "{typed:?}");
         }
     }
 }

@@ -90,7 +90,7 @@ fn deliver(
         output.format = Format::Json;
     }
     print_last_lines(&report.summary, capture);
-    Paint::say(&format!("capture: {shown}"));
+    Paint::print_message(&format!("capture: {shown}"));
     // The answer is what a terminal still shows in the end.
     output::deliver(&output, paint, &FullReport::from(&report))
 }
@@ -228,7 +228,7 @@ pub(crate) fn print_last_lines(summary: &RunSummary, capture: &Capture) {
     let end = capture.manifest.target.as_ref();
     let lines = end.map(|end| end.last_lines.as_slice());
     for line in lines.unwrap_or_default() {
-        Paint::say(&format!("  target: {line}"));
+        Paint::print_message(&format!("  target: {line}"));
     }
 }
 

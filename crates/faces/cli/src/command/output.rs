@@ -158,7 +158,7 @@ pub(crate) fn plain() -> Style {
 /// Says which isolation this process cannot give.
 pub(crate) fn report_privileges(privileges: &Privileges, quiet: bool) {
     if let (Privileges::None(note), false) = (privileges, quiet) {
-        Paint::say(&format!("note: no {}: {}", note.what, note.why));
+        Paint::print_message(&format!("note: no {}: {}", note.what, note.why));
     }
 }
 

@@ -72,7 +72,7 @@ fn chosen<'p>(
         let ids: Vec<&str> = generators.iter().map(|plan| plan.id.as_str()).collect();
         let error = anyhow::anyhow!("no generator is called `{id}`");
         let error = CommandError::new(Exit::Usage, error);
-        return Err(error.hint(format!("there are: {}", ids.join(", "))));
+        return Err(error.hint(format!("the generators are: {}", ids.join(", "))));
     }
     Ok(chosen)
 }
@@ -129,15 +129,17 @@ fn print_sources(
 }
 
 fn is_expected(name: &str, print: &Fingerprint, expected: &PrintedFingerprints) -> bool {
-    let Some(wanted) = expected.get(name) else {
-        Paint::say(&format!("{name}: no expected fingerprint"));
+    let Some(expected_print) = expected.get(name) else {
+        Paint::print_message(&format!("{name}: no expected fingerprint"));
         return true;
     };
-    if print.matches(wanted) {
-        Paint::say(&format!("{name}: as expected"));
+    if print.matches(expected_print) {
+        Paint::print_message(&format!("{name}: as expected"));
         return true;
     }
-    Paint::say(&format!("{name}: expected {wanted}\n  found {print}"));
+    Paint::print_message(&format!(
+        "{name}: expected {expected_print}\n  found {print}"
+    ));
     false
 }
 
@@ -160,7 +162,7 @@ fn print_memory(generators: &[&GeneratorPlan]) {
         |kib| ByteSize::new(kib.saturating_mul(1024)).to_string(),
     );
     let cache = largest.map_or_else(|| "none".to_owned(), |cache| cache.to_string());
-    Paint::say(&format!(
+    Paint::print_message(&format!(
         "peak of resident memory: {peak}; largest cache: {cache}"
     ));
 }

@@ -39,7 +39,7 @@ pub(crate) fn keep_error(
 /// Keeps the problems of a suite that was run.
 pub(crate) fn keep_outcome(results: &Path, outcome: &SuiteOutcome) {
     if let Err(error) = keep(&Results::new(results.to_path_buf()), of_outcome(outcome)) {
-        Paint::say(&format!("note: {}", explain(&error)));
+        Paint::print_message(&format!("note: {}", explain(&error)));
     }
 }
 

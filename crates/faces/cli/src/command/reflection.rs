@@ -52,7 +52,7 @@ fn files(request: ReflectionRequest) -> Result<Vec<Vec<u8>>, ReflectionError> {
     let (sender, answers) = sync_channel(1);
     let after = request.timeout;
     let mut scope = Scope::new(&Token::new());
-    let ask = async move {
+    let query = async move {
         let channel = Channel::new(&request.address, request.tls.as_ref())?;
         let headers = request.headers.iter();
         let headers: Vec<(&str, &str)> = headers.map(|(k, v)| (k.as_str(), v.as_str())).collect();
@@ -60,7 +60,9 @@ fn files(request: ReflectionRequest) -> Result<Vec<Vec<u8>>, ReflectionError> {
     };
     let started = scope.worker(Place::default(), "reflection", move |_| async move {
         let late = |_| Err(ReflectionError::TimedOut { after });
-        let answer = timeout(after.as_duration(), ask).await.unwrap_or_else(late);
+        let answer = timeout(after.as_duration(), query)
+            .await
+            .unwrap_or_else(late);
         // The receiver waits for it.
         sender.send(answer).unwrap_or_default();
         Ok(())

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     let signals = signals::listen(move |_| raised.cancel()).map_err(|e| failed(e.into()))?;
     let report = stillwell_relay::run(options, &stop).map_err(|e| failed(e.into()))?;
     signals.close(Nanos::SECOND);
-    Paint::say(&format!(
+    Paint::print_message(&format!(
         "stillwell relay: {} events in, {} out, {} dropped, {} parse errors; {} bytes in, {} out",
         report.events_in,
         report.events_out,
@@ -53,8 +53,8 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
         report.bytes_out
     ));
     if arguments.buffer_dir.is_some() {
-        Paint::say(&format!(
-            "stillwell relay: on disk {} events found, {} torn bytes left out, {} events kept; {} syncs, {} refused writes",
+        Paint::print_message(&format!(
+            "stillwell relay: disk buffer: {} events recovered, {} torn bytes discarded, {} events kept; {} syncs, {} refused writes",
             report.events_recovered,
             report.torn_bytes,
             report.events_kept,
@@ -63,8 +63,8 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
         ));
     }
     if is_faulty {
-        Paint::say(&format!(
-            "stillwell relay: on purpose {} dropped, {} flipped, {} swapped, {} duplicated",
+        Paint::print_message(&format!(
+            "stillwell relay: injected faults: {} dropped, {} flipped, {} swapped, {} duplicated",
             report.faults_dropped,
             report.faults_flipped,
             report.faults_swapped,
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     }
     if arguments.refuse.is_some() {
         let refused = report.faults_refused;
-        Paint::say(&format!(
+        Paint::print_message(&format!(
             "stillwell relay: refused requests of {refused} events"
         ));
     }

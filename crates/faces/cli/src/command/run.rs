@@ -251,7 +251,7 @@ fn put_table(
 ) -> anyhow::Result<()> {
     let place = store.put(folder, table)?;
     if !quiet {
-        Paint::say(&format!("results: {place}"));
+        Paint::print_message(&format!("results: {place}"));
     }
     Ok(())
 }

@@ -44,9 +44,9 @@ fn list(place: Option<&Path>, is_json: bool, paint: &Paint) -> anyhow::Result<()
     }
     let folder = place.canonicalize();
     let folder = folder.with_context(|| format!("open {}", place.display()))?;
-    let shelf = Library::default().survey(&ResultRoots::new(vec![folder]));
+    let listing = Library::default().survey(&ResultRoots::new(vec![folder]));
     if is_json {
-        for entry in &shelf.results {
+        for entry in &listing.results {
             let line = json!({
                 "path": place.join(entry.place.shown()),
                 "kind": entry.kind.name(),
@@ -59,10 +59,10 @@ fn list(place: Option<&Path>, is_json: bool, paint: &Paint) -> anyhow::Result<()
         return Ok(());
     }
     let heads = ["started (UTC)", "kind", "path", "verdict"];
-    let rows = shelf.results.iter().map(|entry| row(place, entry));
+    let rows = listing.results.iter().map(|entry| row(place, entry));
     table(&heads, rows.collect(), paint)?;
-    if shelf.is_cut {
-        Paint::say("note: there are more entries than are listed: name a smaller folder");
+    if listing.is_cut {
+        Paint::print_message("note: there are more entries than are listed: name a smaller folder");
     }
     Ok(())
 }
@@ -164,22 +164,22 @@ fn walk(folder: &Path, below: &str, files: &mut Vec<ResultFile>) -> anyhow::Resu
 }
 
 /// Results that are to be removed.
-enum Doomed {
+enum RemovableResult {
     Local(PathBuf),
     Stored(Box<stillwell_experiment::ObjectStore>),
 }
 
 fn remove(results: &[PathBuf], is_confirmed: bool) -> Result<Exit, CommandError> {
     let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let (mut doomed, mut count, mut bytes) = (Vec::new(), 0, 0);
+    let (mut removals, mut count, mut bytes) = (Vec::new(), 0, 0);
     for result in results {
         let (location, files) = located(result).map_err(failed)?;
         count += files.len();
         bytes += files.iter().map(|(_, size)| size).sum::<u64>();
-        doomed.push((location, files));
+        removals.push((location, files));
     }
     let size = human::bytes(float_from_u64(bytes));
-    let summary = format!("results: {}, files: {count}, {size}", doomed.len());
+    let summary = format!("results: {}, files: {count}, {size}", removals.len());
     if !is_confirmed {
         if !io::stdin().is_terminal() {
             let error = anyhow::anyhow!("nothing was removed ({summary})");
@@ -187,41 +187,44 @@ fn remove(results: &[PathBuf], is_confirmed: bool) -> Result<Exit, CommandError>
                 CommandError::new(Exit::Usage, error).hint("without a terminal, --yes is needed")
             );
         }
-        Paint::say(&format!("remove {summary}? [y/N]"));
+        Paint::print_message(&format!("remove {summary}? [y/N]"));
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
         read.map_err(|error| failed(error.into()))?;
         if !matches!(line.trim(), "y" | "Y" | "yes") {
-            Paint::say("nothing was removed");
+            Paint::print_message("nothing was removed");
             return Ok(Exit::Failed);
         }
     }
-    for (location, files) in doomed {
+    for (location, files) in removals {
         let removed = match location {
-            Doomed::Local(path) if path.is_file() => {
+            RemovableResult::Local(path) if path.is_file() => {
                 fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))
             }
-            Doomed::Local(path) => {
+            RemovableResult::Local(path) => {
                 fs::remove_dir_all(&path).with_context(|| format!("remove {}", path.display()))
             }
-            Doomed::Stored(store) => files
+            RemovableResult::Stored(store) => files
                 .iter()
                 .try_for_each(|(name, _)| store.delete(name).map_err(anyhow::Error::from)),
         };
         removed.map_err(failed)?;
     }
-    Paint::say(&format!("removed {summary}"));
+    Paint::print_message(&format!("removed {summary}"));
     Ok(Exit::Held)
 }
 
 /// Returns the place of a result, and its files.
-fn located(result: &Path) -> anyhow::Result<(Doomed, Vec<ResultFile>)> {
+fn located(result: &Path) -> anyhow::Result<(RemovableResult, Vec<ResultFile>)> {
     if let Some(store) = store::of(result)? {
         let files = store::files(&store)?;
-        return Ok((Doomed::Stored(Box::new(store)), files));
+        return Ok((RemovableResult::Stored(Box::new(store)), files));
     }
     entry(result)?;
-    Ok((Doomed::Local(result.to_path_buf()), files_of(result)?))
+    Ok((
+        RemovableResult::Local(result.to_path_buf()),
+        files_of(result)?,
+    ))
 }
 
 fn push(results: &[PathBuf], to: &Path) -> anyhow::Result<()> {

@@ -59,7 +59,7 @@ const fn stopping(course: &CourseArguments) -> Option<StoppingOverride> {
 
 /// Prints all errors of a configuration.
 pub(crate) fn refused(diagnostics: &Diagnostics, paint: &Paint) -> CommandError {
-    Paint::say(&diagnostics.render(paint.err));
+    Paint::print_message(&diagnostics.render(paint.err));
     let count = diagnostics.errors();
     let plural = if count == 1 { "" } else { "s" };
     let error = anyhow::anyhow!("{count} error{plural} in the configuration; nothing was run");
@@ -81,6 +81,6 @@ pub(crate) fn refused_as_lading(diagnostics: &Diagnostics, paint: &Paint) -> Com
 pub(crate) fn warn(warnings: &Diagnostics, paint: &Paint) {
     let text = warnings.render(paint.err);
     if !text.is_empty() {
-        Paint::say(&text);
+        Paint::print_message(&text);
     }
 }

@@ -166,9 +166,9 @@ fn announce(
     match format {
         ServeFormat::Text => {
             let urls = urls.join(", ");
-            Paint::say(&format!("stillwell serve: listening on {urls}"));
+            Paint::print_message(&format!("stillwell serve: listening on {urls}"));
             if let Some(address) = admin {
-                Paint::say(&format!("stillwell serve: admin on {address}"));
+                Paint::print_message(&format!("stillwell serve: admin on {address}"));
             }
             Ok(())
         }

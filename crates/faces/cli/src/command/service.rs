@@ -87,7 +87,7 @@ pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
         Ok(exit) => exit,
         Err(error) => {
             paint.error(&error);
-            Paint::say("Failure: Could not start the grpc service.");
+            Paint::print_message("Failure: Could not start the grpc service.");
             Exit::Failed
         }
     }
@@ -118,7 +118,7 @@ fn conduct_as_nighthawk(arguments: &NighthawkServiceArguments) -> Result<Exit, C
     )
 }
 
-/// Serves until a signal comes; `told` is said once it listens.
+/// Serves until a signal comes; prints `message` once it listens.
 fn conduct(
     service: BoundService,
     access: Arc<AccessPlan>,
@@ -136,7 +136,7 @@ fn conduct(
     let mut scope = Scope::new(&Token::new());
     let started = service.start(&mut scope, Loads(access));
     started.map_err(|error| failed(error.into()))?;
-    Paint::say(message);
+    Paint::print_message(message);
     // The file is written after the service listens.
     write_out(address_file, Some(address))?;
     let mut ended = Vec::new();

@@ -195,7 +195,7 @@ mod tests {
                 "{line}"
             );
         }
-        for (line, says) in [
+        for (line, expected) in [
             ("", "-t TEST is missing"),
             ("-t", "-t needs a value"),
             ("-t tcp_performance", "there is no folder harness/tcp"),
@@ -207,7 +207,7 @@ mod tests {
             ("-t a --what", "unknown word `--what`"),
         ] {
             let error = translated(line, &results).unwrap_err();
-            assert!(error.contains(says), "{line}: {error}");
+            assert!(error.contains(expected), "{line}: {error}");
         }
     }
 }

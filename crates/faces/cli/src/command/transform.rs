@@ -43,7 +43,7 @@ pub(crate) fn run_as_nighthawk() -> ExitCode {
     match printed {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            Paint::say(&format!("Input error: {error:#}"));
+            Paint::print_message(&format!("Input error: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -63,7 +63,7 @@ mod tests {
         ] {
             assert_eq!(translated(line), Ok(expected.to_owned()));
         }
-        for (line, says) in [
+        for (line, expected) in [
             (
                 "server run config.troy",
                 "unknown connector type bench in config.troy: add --debug-connectors",
@@ -73,7 +73,7 @@ mod tests {
             ("server run -d --api a.troy", "unknown flag `--api`"),
         ] {
             let refused = translated(line).unwrap_err();
-            assert!(refused.contains(says), "{line}: {refused}");
+            assert!(refused.contains(expected), "{line}: {refused}");
         }
     }
 }

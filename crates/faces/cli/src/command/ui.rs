@@ -118,7 +118,7 @@ fn open(url: &str) -> Option<Child> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let opened = command.spawn();
     if let Err(error) = &opened {
-        Paint::say(&format!("note: cannot open a browser: xdg-open: {error}"));
+        Paint::print_message(&format!("note: cannot open a browser: xdg-open: {error}"));
     }
     opened.ok()
 }

@@ -48,11 +48,11 @@ impl SearchDisplay {
     }
 
     /// Prints a line.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn print_message(&self, text: &str) {
         match &self.live {
             _ if self.is_quiet => {}
-            Some(live) => live.say(text),
-            None => Paint::say(text),
+            Some(live) => live.print_message(text),
+            None => Paint::print_message(text),
         }
     }
 
@@ -64,7 +64,7 @@ impl SearchDisplay {
                 view.result = progress_bracket(so_far, unit);
                 view.left = Some((left, clock::now()));
             }),
-            None => self.say(&progress_line(so_far, unit, left)),
+            None => self.print_message(&progress_line(so_far, unit, left)),
         }
         if let Some(records) = &self.records {
             records.bracket(so_far, unit);

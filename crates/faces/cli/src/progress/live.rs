@@ -129,10 +129,10 @@ impl<V: LiveView> Live<V> {
     }
 
     /// Prints a line above the view.
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn print_message(&self, text: &str) {
         let mut stage = self.shared.locked();
         stage.screen.clear();
-        Paint::say(text);
+        Paint::print_message(text);
         stage.draw();
     }
 }

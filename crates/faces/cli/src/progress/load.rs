@@ -54,7 +54,7 @@ impl LoadDisplay {
                     records.load(snapshot);
                 }
                 if let Some(line) = lines.add(snapshot) {
-                    Paint::say(&line);
+                    Paint::print_message(&line);
                 }
             }
             Way::Live(live) => live.update(|view| view.update(snapshot)),

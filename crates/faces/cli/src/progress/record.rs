@@ -115,7 +115,7 @@ impl ProgressRecords {
             "lower": lower,
             "upper": upper,
         });
-        Paint::say(&format!("progress: {line}"));
+        Paint::print_message(&format!("progress: {line}"));
     }
 
     /// Prints one second.
@@ -126,6 +126,6 @@ impl ProgressRecords {
             "rate": rate,
             "p99_ns": p99.map(Nanos::as_u64),
         });
-        Paint::say(&format!("progress: {line}"));
+        Paint::print_message(&format!("progress: {line}"));
     }
 }

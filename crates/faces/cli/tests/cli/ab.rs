@@ -68,7 +68,7 @@ fn a_change_below_a_tolerance_that_is_a_time_is_equivalent() {
 }
 
 #[test]
-fn an_experiment_of_urls_starts_no_process_and_says_what_it_cannot_measure() {
+fn an_experiment_of_urls_starts_no_process_and_reports_what_it_cannot_measure() {
     let suite = Suite::alone();
     let (_old, old) = server(&suite, &[]);
     let (_new, new) = server(&suite, &["--error-rate=0.5"]);

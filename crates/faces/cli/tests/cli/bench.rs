@@ -83,8 +83,8 @@ impl Bench {
 
     /// Refused requests in the output of the relay.
     fn refused(&self) -> u64 {
-        let said = fs::read_to_string(self.suite.results().join("target.stderr.log")).unwrap();
-        let line = said
+        let stderr = fs::read_to_string(self.suite.results().join("target.stderr.log")).unwrap();
+        let line = stderr
             .lines()
             .find(|line| line.contains("refused requests"))
             .unwrap();
@@ -189,7 +189,7 @@ fn stamps_are_found_however_events_come_through() {
 }
 
 #[test]
-fn stamps_are_found_in_objects_that_were_written_anew() {
+fn stamps_are_found_in_objects_that_were_rewritten() {
     let bench = Bench::new("tcp", "tcp");
     let rewrite = ["--events", "json", "--rewrite", "host=here"];
     let ended = bench.run(&["--iters", "2"], &rewrite);
@@ -260,7 +260,7 @@ fn a_bench_ends_with_a_target_that_swallows_its_events() {
 }
 
 #[test]
-fn what_cannot_run_says_so_and_prints_no_table() {
+fn a_bench_that_cannot_run_reports_it_and_prints_no_table() {
     let bench = Bench::new("tcp", "tcp");
     let [into, out] = bench.endpoints();
     let words = [
@@ -290,7 +290,7 @@ fn what_cannot_run_says_so_and_prints_no_table() {
 
 // compat: Tremor | chunk_size | differs | 0 is refused
 #[test]
-fn chunks_are_only_counted_and_it_says_so() {
+fn chunks_are_only_counted_and_that_is_reported() {
     let bench = Bench::new("tcp", "tcp");
     let ended = bench.run(&["--iters", "3", "--chunk-size", "64"], &[]);
     assert_code(&ended.finished, 0);
@@ -355,7 +355,7 @@ fn a_bench_that_is_ended_by_time_waits_for_acknowledgements_that_come_seconds_la
 }
 
 #[test]
-fn a_bench_whose_events_are_never_acknowledged_ends_with_its_drain_and_says_so() {
+fn a_bench_whose_events_are_never_acknowledged_ends_with_its_drain_and_reports_it() {
     let bench = Bench::new("http", "tcp");
     let [into, out] = bench.endpoints();
     // The first request takes half a minute, and a killed process answers nothing.

@@ -20,9 +20,10 @@ fn repository(suite: &Suite) -> Vec<String> {
     fs::create_dir(&folder).unwrap();
     git(&folder, &["init", "--quiet"]);
     let commit = |number: usize| {
-        let hoard = if number < CULPRIT { "0 B" } else { "64 KiB" };
-        let script =
-            format!("#!/bin/sh\n# {number}\nexec {STILLWELL} \"$@\" --hoard-per-event '{hoard}'\n");
+        let retained_bytes = if number < CULPRIT { "0 B" } else { "64 KiB" };
+        let script = format!(
+            "#!/bin/sh\n# {number}\nexec {STILLWELL} \"$@\" --hoard-per-event '{retained_bytes}'\n"
+        );
         suite.file("repository/relay.sh", &script);
         git(&folder, &["add", "relay.sh"]);
         let message = format!("change {number}");

@@ -79,8 +79,8 @@ fn h2load_sees_as_many_answers_as_serve_gives() {
 }
 
 #[test]
-fn curl_speaks_every_version_with_serve() {
-    let Some(curl) = program_or_skip("curl_speaks_every_version_with_serve", "curl") else {
+fn curl_uses_every_version_with_serve() {
+    let Some(curl) = program_or_skip("curl_uses_every_version_with_serve", "curl") else {
         return;
     };
     for (tls, words, version) in [

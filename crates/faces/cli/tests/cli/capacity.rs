@@ -125,7 +125,7 @@ fn the_knee_of_a_run_is_found() {
     suite.file("run.yaml", &text.replace("- http: \"http://", "- udp: \""));
     let ended = find(&words, &suite.path("refused"));
     assert_eq!(ended.code, 2);
-    let hint = "search the highest rate: leave --objective out";
+    let hint = "leave out --objective to search for the highest rate";
     assert!(ended.stderr.contains(hint), "{}", ended.stderr);
     suite.assert_nothing_left();
 }
@@ -155,7 +155,7 @@ fn a_pipeline_is_found_by_what_it_passes_on() {
 }
 
 #[test]
-fn ends_that_are_no_capacity_say_so_and_exit_so() {
+fn ends_that_are_no_capacity_are_reported_with_their_exit_code() {
     let (_server, url) = serve(&["--error-rate=1"]);
     let folder = tempfile::tempdir().unwrap();
     let ended = find(&[&url, "--probe=200ms", "--to=1k/s"], folder.path());
@@ -183,7 +183,7 @@ fn ends_that_are_no_capacity_say_so_and_exit_so() {
 fn mistakes_are_reported_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let refused_url = format!("http://127.0.0.1:{}/", free_port());
-    for (words, code, says) in [
+    for (words, code, expected) in [
         (vec![refused_url.as_str(), "--probe=100ms"], 3, "refused"),
         (
             vec![refused_url.as_str(), "--bound=p99"],
@@ -212,7 +212,11 @@ fn mistakes_are_reported_before_anything_is_sent() {
     ] {
         let ended = find(&words, folder.path());
         assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{words:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected),
+            "{words:?}: {}",
+            ended.stderr
+        );
     }
 }
 

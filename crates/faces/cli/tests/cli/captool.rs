@@ -93,7 +93,7 @@ fn it_finds_what_is_wrong_with_a_capture() {
 }
 
 #[test]
-fn our_own_captures_are_valid() {
+fn recorded_captures_are_valid() {
     let suite = Suite::new();
     let ended = suite.observe(&[]).finish(LONG);
     assert!(suite.results().exists(), "{}", ended.stderr);

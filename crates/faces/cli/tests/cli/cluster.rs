@@ -206,7 +206,7 @@ fn a_second_attempt_of_a_task_does_not_count() {
 }
 
 #[test]
-fn a_cancelled_job_has_a_result_that_says_so() {
+fn a_cancelled_job_has_a_result_that_reports_it() {
     let fleet = Fleet::new();
     let load = fleet.start(&["--rate=100/s", "--duration=10m"]);
     fleet.started();

@@ -228,7 +228,7 @@ fn captures_of_lading_are_one_number_a_run() {
 }
 
 #[test]
-fn phases_that_a_capture_marks_say_what_counts() {
+fn phases_that_a_capture_marks_define_what_counts() {
     let suite = Suite::new();
     // Twice as fast while it was not measured: ten seconds before, five behind.
     let marked = |run: &str, rate: f64| -> String {

@@ -130,7 +130,7 @@ fn the_examples_are_fine() {
 }
 
 #[test]
-fn the_schema_is_json_and_knows_the_keys() {
+fn the_schema_is_json_and_has_the_keys() {
     let suite = Suite::new();
     let ended = suite.call(&["schema"]);
     assert_code(&ended, 0);
@@ -149,12 +149,12 @@ fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
     let nowhere = suite.path("nowhere/report.md");
     let ended = suite
         .run(&["-o", &nowhere.to_string_lossy()])
-        .finish(crate::suite::BESIDES);
+        .finish(crate::suite::STOP_MAX);
     assert_code(&ended, 3);
     assert_holds(&ended.stderr, &["nowhere/report.md"]);
     let ended = suite
         .run(&["-o", "report.pdf"])
-        .finish(crate::suite::BESIDES);
+        .finish(crate::suite::STOP_MAX);
     assert_code(&ended, 2);
     assert_holds(&ended.stderr, &["report.pdf", ".html, .md, .json or .txt"]);
     assert_nothing_ran(&suite.results());

@@ -41,8 +41,8 @@ fn engine(socket: &Path, pid: u32) {
                 "400 Bad Request"
             };
             let length = body.len();
-            let said = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
-            peer.write_all(said.as_bytes()).ok();
+            let response = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+            peer.write_all(response.as_bytes()).ok();
         }
     });
 }

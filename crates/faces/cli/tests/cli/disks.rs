@@ -9,7 +9,7 @@ use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::Value;
 use stillwell_testkit::{Finished, Process, wait_until};
 
-use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
+use crate::suite::{LONG, STOP_MAX, Suite, assert_code, assert_holds, open};
 
 /// The last value of a series, over all labels; `None` where there is none.
 fn last(folder: &Path, name: &str) -> Option<u64> {
@@ -95,7 +95,7 @@ fn a_disk_counts_what_its_target_makes_durable() {
 }
 
 #[test]
-fn a_disk_that_cannot_be_is_said_before_anything_is_run() {
+fn a_disk_that_cannot_be_mounted_is_reported_before_anything_runs() {
     let Some(_mounts) = may_mount("refused disk") else {
         return;
     };
@@ -168,7 +168,7 @@ fn a_run_that_is_ended_takes_its_logs_away() {
     suite.wait_measuring(&suite.results());
     assert!(suite.path("logs").is_dir());
     process.signal("TERM");
-    assert_code(&process.finish(BESIDES), 143);
+    assert_code(&process.finish(STOP_MAX), 143);
     assert_nothing_mounted(&suite);
     suite.assert_nothing_left();
 }
@@ -185,7 +185,7 @@ fn logs_that_a_killed_run_left_are_taken_away_by_the_next() {
     let process = Process::start(&mut suite.stillwell(&OBSERVE));
     suite.wait_measuring(&suite.results());
     process.signal("KILL");
-    drop(process.finish(BESIDES));
+    drop(process.finish(STOP_MAX));
     assert!(wait_until(LONG, || fs::metadata(suite.path("logs")).is_err()));
     logs(&suite, "1s");
     fs::remove_dir_all(suite.results()).unwrap();

@@ -57,7 +57,7 @@ impl Way {
     }
 }
 
-fn run(suite: &Suite, way: &Way, timeline: &str, besides: &str) -> Run {
+fn run(suite: &Suite, way: &Way, timeline: &str, settings: &str) -> Run {
     let Way {
         input,
         output,
@@ -70,7 +70,7 @@ fn run(suite: &Suite, way: &Way, timeline: &str, besides: &str) -> Run {
          phases: {{ready: 10s, warmup: 200ms, measure: 2s, drain: 10s, quiet: 1s}}\n\
          workload:\n  generators:\n    - {{{}, id: load, payload: syslog5424, cache: 1 MiB, \
          rate: 2k/s, stamps: all}}\n  sinks:\n    - {{{}, id: out}}\n\
-         timeline: {timeline}\n{besides}",
+         timeline: {timeline}\n{settings}",
         input.1, output.1, input.0, output.0
     );
     suite.file("run.yaml", &text);
@@ -184,10 +184,10 @@ fn what_a_relay_gives_up_after_a_refusal_is_what_is_lost() {
                  {at: 1s, sink: {id: out, do: restore}}]";
     let run = run(&suite, &Way::into_http(&suite), steps, "");
     run.assert_accounted();
-    let said = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
+    let stderr = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
     let lost = run.count("lost");
     assert!(lost > 0, "{}", run.shown);
-    assert!(said.contains(&lost.to_string()), "{lost} lost; {said}");
+    assert!(stderr.contains(&lost.to_string()), "{lost} lost; {stderr}");
 }
 
 #[test]

@@ -33,25 +33,25 @@ struct Case<F> {
     /// Number of the first of them, at least one of which occurs.
     certain: usize,
     /// Expected text, if any.
-    says: &'static str,
+    finding: &'static str,
 }
 
-const fn case<F>(fault: F, ends: &'static [&'static str], says: &'static str) -> Case<F> {
+const fn case<F>(fault: F, ends: &'static [&'static str], finding: &'static str) -> Case<F> {
     Case {
         fault,
         ends,
         certain: 1,
-        says,
+        finding,
     }
 }
 
 /// Returns a case in which either of the first two ends may come first.
-const fn either<F>(fault: F, ends: &'static [&'static str], says: &'static str) -> Case<F> {
+const fn either<F>(fault: F, ends: &'static [&'static str], finding: &'static str) -> Case<F> {
     Case {
         fault,
         ends,
         certain: 2,
-        says,
+        finding,
     }
 }
 
@@ -95,7 +95,7 @@ fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, 
         let outcomes = report.outcomes();
         let is_named = |name: &String| case.ends.contains(&name.as_str());
         assert!(outcomes.keys().all(is_named), "{context}");
-        assert!(report.findings().contains(case.says), "{context}");
+        assert!(report.findings().contains(case.finding), "{context}");
         // Without a success it is 1, or 3 where nothing valid was answered for a second.
         let codes = match report.outcome("ok") {
             0 => [1, 3],
@@ -291,8 +291,12 @@ fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
         // once more for each of two requests.
         assert!(opened.unwrap() <= 24, "{protocol}: {opened:?}");
         assert!(report.begun() <= report.ended());
-        let says = "closes connections before they carry anything";
-        assert!(report.findings().contains(says), "{}", report.findings());
+        let expected = "closes connections before it answers a request";
+        assert!(
+            report.findings().contains(expected),
+            "{}",
+            report.findings()
+        );
     }
 }
 
@@ -321,8 +325,8 @@ fn a_server_without_tls_is_distinguished_from_one_with_it() {
     let report = load(&[&url, "-n3", "-c1", "-k"]);
     assert_eq!(report.ended.code, 3, "{}", report.ended.stderr);
     assert_eq!(report.outcome("handshake_failed"), 3);
-    let says = "does not speak TLS; try http:// instead";
-    assert!(report.findings().contains(says), "{}", report.findings());
+    let finding = "does not speak TLS; try http:// instead";
+    assert!(report.findings().contains(finding), "{}", report.findings());
     server.stop();
 }
 

@@ -212,7 +212,7 @@ fn a_warm_up_made_rates_too_high() {
         let (count, rate) = (sent.to_string(), format!("{sent}.00"));
         assert_eq!(words[1..], [count, rate], "{format}");
     }
-    for (format, wanted) in [
+    for (format, expected) in [
         ("human", format!("{sent} requests/s for 1.00 s")),
         ("human", format!("{sent}/s sent of 400/s requested")),
         (
@@ -233,7 +233,7 @@ fn a_warm_up_made_rates_too_high() {
         ("hgrm", format!("Total count    = {sent:>12}")),
     ] {
         let output = result.as_format(format);
-        assert!(output.contains(&wanted), "{format}: {output}");
+        assert!(output.contains(&expected), "{format}: {output}");
     }
     let log = result.as_format("hlog");
     let entries = log.lines().filter(|line| !line.starts_with('#'));
@@ -461,7 +461,7 @@ fn requests_that_failed_left_no_time() {
 }
 
 #[test]
-fn a_spinning_generator_looked_busy_whatever_it_did() {
+fn a_spinning_generator_always_looked_busy() {
     let (_server, url) = serve(&[]);
     // Each gap is as long as is spun: it never sleeps.
     let words = "--idle-strategy spin --rate 2000/s --poisson --duration 1s";

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use stillwell_testkit::{Finished, Process, program_or_skip, wait_until};
 
-use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds};
+use crate::suite::{LONG, STILLWELL, STOP_MAX, Suite, assert_code, assert_holds};
 
 const SHORT: &str = "{warmup: 100ms, measure: 500ms, quiet: 50ms}";
 const BUILD: &str = "cp relay.sh out && chmod +x out && echo built >> \"$BUILDS\"";
@@ -101,8 +101,8 @@ fn two_revisions_are_compared_and_each_is_built_once() {
     assert_eq!(known, revisions);
     for (variant, revision) in [("baseline", "first"), ("comparison", "second")] {
         let log = suite.capture_of(1, variant).join("target.stdout.log");
-        let said = fs::read_to_string(&log).unwrap_or_else(|e| panic!("{log:?}: {e}"));
-        assert_holds(&said, &[&format!("I am the {revision}")]);
+        let log_text = fs::read_to_string(&log).unwrap_or_else(|e| panic!("{log:?}: {e}"));
+        assert_holds(&log_text, &[&format!("I am the {revision}")]);
     }
     assert_eq!(
         fs::read_to_string(suite.path("builds")).unwrap(),
@@ -141,7 +141,7 @@ fn an_interrupted_build_leaves_nothing_that_looks_built() {
         process.stderr()
     );
     process.signal("INT");
-    let ended = process.finish(BESIDES);
+    let ended = process.finish(STOP_MAX);
     assert_code(&ended, 130);
     suite.assert_nothing_left();
     fs::remove_file(suite.path("builds")).unwrap();

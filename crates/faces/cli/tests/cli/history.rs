@@ -171,7 +171,7 @@ fn what_no_saved_suite_has_is_reported_with_what_there_is() {
     let suite = Suite::new();
     save(&suite);
     for (words, output) in [
-        (["--only", "no*such"], "there are: relay"),
+        (["--only", "no*such"], "the experiments are: relay"),
         (["--metric", "loss"], "no suite has recorded loss"),
         (["--since", "2200-01-01"], "no suite or load started"),
     ] {

@@ -129,7 +129,7 @@ fn a_program_that_does_not_work_is_an_error_with_its_output() {
         "no TCP or UDP port",
     );
     failed(&[], 2, "--command");
-    failed(&["--url", "http://127.0.0.1:1/"], 2, "needed twice");
+    failed(&["--url", "http://127.0.0.1:1/"], 2, "exactly twice");
     failed(&["--kind", "kafka", "--command", "sleep 60"], 2, "--broker");
     failed(
         &["--command", "sleep 60", "--baseline", "git:main"],

@@ -51,20 +51,20 @@ fn events(suite: &Suite) -> String {
 }
 
 #[test]
-fn an_inspector_learns_whom_to_look_at_and_is_ended_before_the_target() {
+fn an_inspector_gets_the_process_of_the_target_and_ends_before_it() {
     let suite = Suite::new();
     let entry =
         "  environment_variables: {COLOUR: green}\n  output: {stdout: own.log, stderr: null}\n";
     write(&suite, &format!("{}{entry}", shell(LOOKS)));
     let ended = observe(&suite);
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
-    let said = fs::read_to_string(suite.path("own.log")).unwrap();
-    let mut lines = said.lines();
+    let log_text = fs::read_to_string(suite.path("own.log")).unwrap();
+    let mut lines = log_text.lines();
     let looked: Vec<&str> = lines.next().unwrap().split(' ').collect();
     let ["looks", "at", pid, "green"] = looked.as_slice() else {
-        panic!("{said}");
+        panic!("{log_text}");
     };
-    assert!(pid.parse::<u32>().unwrap() > 1, "{said}");
+    assert!(pid.parse::<u32>().unwrap() > 1, "{log_text}");
     assert_eq!(lines.next(), Some("still there"));
     assert_holds(&events(&suite), &["the inspector runs as process"]);
     assert!(suite.results().join("inspector.stderr.log").exists());
@@ -142,6 +142,6 @@ fn called_as_lading_an_inspector_may_be_left_out_and_may_have_no_target() {
     let ended = run(&["--disable-inspector"]);
     assert!(!suite.path("own.log").exists(), "{}", ended.stderr);
     let ended = run(&[]);
-    let said = fs::read_to_string(suite.path("own.log"));
-    assert_eq!(said.unwrap_or_default(), "none 1\n", "{}", ended.stderr);
+    let log_text = fs::read_to_string(suite.path("own.log"));
+    assert_eq!(log_text.unwrap_or_default(), "none 1\n", "{}", ended.stderr);
 }

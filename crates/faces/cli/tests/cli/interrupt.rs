@@ -5,7 +5,7 @@ use std::fs;
 use stillwell_capture::RunOutcome;
 use stillwell_testkit::wait_until;
 
-use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
+use crate::suite::{LONG, STOP_MAX, Suite, assert_code, assert_holds, open};
 
 const SIGNALS: [(&str, i32); 4] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3)];
 
@@ -27,7 +27,7 @@ fn a_run_that_is_interrupted_leaves_a_whole_capture() {
         let process = suite.observe(&[]);
         suite.wait_measuring(&suite.results());
         process.signal(name);
-        let ended = process.finish(BESIDES);
+        let ended = process.finish(STOP_MAX);
         assert_code(&ended, 128 + signal);
         let manifest = open(&suite, &suite.results());
         assert_eq!(manifest.outcome, RunOutcome::Interrupted { signal });
@@ -48,7 +48,7 @@ fn a_run_is_interrupted_while_it_waits_for_its_target() {
         .target_processes("sleep")
         .is_empty()));
     process.signal("TERM");
-    assert_code(&process.finish(BESIDES), 143);
+    assert_code(&process.finish(STOP_MAX), 143);
     open(&suite, &suite.results());
     suite.assert_nothing_left();
 }
@@ -64,7 +64,7 @@ fn an_interrupted_run_kills_a_target_that_ignores_signals() {
     process.signal("INT");
     // A second signal changes nothing.
     process.signal("INT");
-    assert_code(&process.finish(BESIDES), 130);
+    assert_code(&process.finish(STOP_MAX), 130);
     let manifest = open(&suite, &suite.results());
     assert!(manifest.target.unwrap().killed);
     suite.assert_nothing_left();
@@ -79,7 +79,7 @@ fn a_run_is_interrupted_in_its_probe() {
     let probing = || !suite.target_processes("relay").is_empty();
     assert!(wait_until(LONG, probing), "{}", run.stderr());
     run.signal("TERM");
-    let ended = run.finish(BESIDES);
+    let ended = run.finish(STOP_MAX);
     assert_code(&ended, 143);
     assert_holds(&ended.stdout, &["--resume"]);
     suite.assert_nothing_left();
@@ -96,7 +96,7 @@ fn the_hint_after_an_interruption_can_be_typed_and_takes_over_what_is_finished()
         || run.stderr().contains("pair 1 done") && !suite.target_processes("relay").is_empty();
     assert!(wait_until(LONG, second), "{}", run.stderr());
     run.signal("INT");
-    let ended = run.finish(BESIDES);
+    let ended = run.finish(STOP_MAX);
     let hint = ended
         .stdout
         .lines()
@@ -124,7 +124,7 @@ fn a_run_that_is_interrupted_reports_its_finished_pairs_and_how_to_go_on() {
             || run.stderr().contains("pair 1 done") && !suite.target_processes("relay").is_empty();
         assert!(wait_until(LONG, second), "{}", run.stderr());
         run.signal(name);
-        let ended = run.finish(BESIDES);
+        let ended = run.finish(STOP_MAX);
         assert_code(&ended, 128 + signal);
         assert_holds(&ended.stderr, &["pair 2 discarded: interrupted"]);
         assert_holds(
@@ -153,7 +153,7 @@ fn what_a_killed_run_has_started_ends_without_another_run() {
     suite.wait_measuring(&suite.results());
     assert!(!suite.target_processes("sleep").is_empty());
     process.signal("KILL");
-    assert_eq!(process.finish(BESIDES).code, 137);
+    assert_eq!(process.finish(STOP_MAX).code, 137);
     assert!(wait_until(LONG, || suite.target_processes("").is_empty()));
     // So does its state.
     let state = || fs::read_dir(suite.path("state")).unwrap().count();

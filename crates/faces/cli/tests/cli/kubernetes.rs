@@ -6,7 +6,7 @@ use std::process::Command;
 use stillwell_capture::RunOutcome;
 use stillwell_testkit::{Cluster, Process, wait_until};
 
-use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
+use crate::suite::{LONG, STOP_MAX, Suite, assert_code, assert_holds, open};
 
 const PODS: &str = "/api/v1/namespaces/suite/pods";
 
@@ -104,7 +104,7 @@ fn a_run_that_is_ended_by_sigterm_deletes_all_objects() {
     let are_present = || cluster.object_paths().len() == 2;
     assert!(wait_until(LONG, are_present), "{}", running.stderr());
     running.signal("TERM");
-    let ended = running.finish(BESIDES);
+    let ended = running.finish(STOP_MAX);
     assert_code(&ended, 143);
     assert_eq!(cluster.object_paths(), [""; 0]);
     suite.assert_nothing_left();
@@ -176,8 +176,8 @@ fn a_login_that_fails_is_reported_before_the_run_in_the_words_of_its_program() {
     let mut command = observe_as(&suite, &cluster, &words("lading.yaml", "1s"), user);
     let ended = Process::start(&mut command).finish(LONG);
     assert_code(&ended, 3);
-    let said = "log in to the cluster: `sh` ended with exit status: 3: no session";
-    assert_holds(&ended.stdout, &[said]);
+    let message = "log in to the cluster: `sh` ended with exit status: 3: no session";
+    assert_holds(&ended.stdout, &[message]);
     assert!(cluster.requests().is_empty());
 }
 
@@ -206,7 +206,7 @@ fn a_refusal_of_a_cluster_is_reported_in_its_words() {
 }
 
 #[test]
-fn without_a_cluster_nothing_runs_and_it_is_said_what_to_do() {
+fn without_a_cluster_nothing_runs_and_the_remedy_is_reported() {
     let suite = Suite::new();
     suite.file("lading.yaml", LADING);
     let run = |kubeconfig: Option<&str>| {

@@ -10,7 +10,7 @@ use std::process::Command;
 use stillwell_lading::capture::{SeriesWanted, read_lading, validate};
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 
-use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds};
+use crate::suite::{LONG, STILLWELL, STOP_MAX, Suite, assert_code, assert_holds};
 
 const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
 const SHORT: [&str; 4] = [
@@ -173,12 +173,12 @@ fn a_capture_is_read_after_a_kill() {
         let has_measured = || validate(&path, Some(3)).is_ok_and(|result| result.is_valid());
         assert!(wait_until(LONG, has_measured), "{}", running.stderr());
         running.signal("KILL");
-        let _ended = running.finish(BESIDES);
+        let _ended = running.finish(STOP_MAX);
         let output =
             Process::start(called(&suite, "captool").arg("validate").arg(&path)).finish(LONG);
         assert_code(&output, 0);
         assert_holds(&output.stdout, &["is valid"]);
-        suite.assert_no_process(BESIDES);
+        suite.assert_no_process(STOP_MAX);
     }
 }
 
@@ -332,7 +332,7 @@ fn configurations_are_checked_wherever_they_are() {
 }
 
 #[test]
-fn telemetry_of_the_configuration_is_used_where_no_flag_says_otherwise() {
+fn telemetry_of_the_configuration_is_used_without_an_overriding_flag() {
     let suite = Suite::new();
     let text = "generator: []\nblackhole: []\ntelemetry: {path: mine.parquet, global_labels: {suite: \
                 x}, format: {parquet: {flush_seconds: 1}}}\n";

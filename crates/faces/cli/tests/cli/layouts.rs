@@ -77,8 +77,8 @@ fn a_soak_of_old_runs_with_all_that_it_is_shown() {
     );
     let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed);
-    let said = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
-    assert_holds(&said, &["# the configuration", "the data"]);
+    let stderr = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
+    assert_holds(&stderr, &["# the configuration", "the data"]);
     suite.assert_nothing_left();
 }
 
@@ -132,8 +132,8 @@ fn logs_below_smp_shared_are_the_runs_own() {
         ended.stdout,
         ended.stderr
     );
-    let said = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
-    assert_holds(&said, &["sees logs"]);
+    let stderr = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
+    assert_holds(&stderr, &["sees logs"]);
     assert_eq!(std::path::Path::new("/smp-shared").exists(), was_there);
     suite.assert_nothing_left();
 }
@@ -141,7 +141,7 @@ fn logs_below_smp_shared_are_the_runs_own() {
 /// A run that is not offered so many CPUs says so.
 // compat: SMP and soaks | cpu_allotment above the host's CPUs | differs | capped, with a note
 #[test]
-fn an_allotment_above_the_hosts_cores_is_capped_and_said() {
+fn an_allotment_above_the_hosts_cores_is_capped_and_reported() {
     if !is_permitted() {
         return;
     }

@@ -221,7 +221,7 @@ fn start_file(yaml: &str, with_admin: bool) -> Origin {
     std::fs::write(&file, yaml).unwrap();
     let process = Process::start(named.command().arg("-c").arg(&file));
     let mut output = String::new();
-    let wanted = if with_admin {
+    let prefix = if with_admin {
         "admin on "
     } else {
         "listening on "
@@ -229,7 +229,7 @@ fn start_file(yaml: &str, with_admin: bool) -> Origin {
     let is_up = wait_until(LONG, || {
         output = process.stderr();
         output
-            .split_once(wanted)
+            .split_once(prefix)
             .is_some_and(|(_, rest)| rest.contains('\n'))
     });
     assert!(is_up, "{output}");
@@ -281,7 +281,7 @@ fn address(url: &str) -> &str {
 }
 
 /// Sends one request over plain HTTP and returns the whole answer.
-fn ask(address: &str, method: &str, path: &str) -> String {
+fn exchange(address: &str, method: &str, path: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
@@ -292,6 +292,6 @@ fn ask(address: &str, method: &str, path: &str) -> String {
 }
 
 /// The header by which a request says how it is answered.
-fn asking(options: &str) -> String {
+fn config_header(options: &str) -> String {
     format!("--request-header 'x-nighthawk-test-server-config: {options}'")
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use stillwell_capture::RunOutcome;
 use stillwell_testkit::{Process, program_or_skip, wait_until};
 
-use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds, open};
+use crate::suite::{LONG, STILLWELL, STOP_MAX, Suite, assert_code, assert_holds, open};
 
 const SHORT: &str = "{ready: 5s, warmup: 200ms, measure: 1s, drain: 2s, quiet: 50ms}";
 const UNPRIVILEGED: u32 = 65_534;
@@ -51,13 +51,13 @@ fn a_process_that_runs_already_is_watched_and_left_running() {
     // It still answers, and ends as it should on a signal.
     assert!(listens());
     relay.signal("TERM");
-    let relay = relay.finish(BESIDES);
+    let relay = relay.finish(STOP_MAX);
     assert_code(&relay, 0);
     assert_holds(&relay.stderr, &["events in"]);
 }
 
 #[test]
-fn without_a_target_it_sends_to_whatever_listens() {
+fn without_a_target_it_sends_to_any_listener() {
     let suite = Suite::new();
     let text = format!(
         "isolation: {{network: no}}\nphases: {SHORT}\nworkload:\n  generators:\n    - tcp: \"{0}\"\n      \
@@ -91,17 +91,17 @@ fn a_user_without_rights_gets_a_run_and_a_list_of_what_is_missing() {
         "--results",
         "state/results",
     ];
-    let is_root =
-        fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
+    let is_root = fs::metadata("/proc/self")
+        .is_ok_and(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata) == 0);
     let mut command = if is_root {
         let Some(setpriv) = program_or_skip(test, "setpriv") else {
             return;
         };
         give_away(&suite);
         let mut command = suite.program(setpriv);
-        let who = format!("{UNPRIVILEGED}");
+        let user_id = format!("{UNPRIVILEGED}");
         command
-            .args(["--reuid", &who, "--regid", &who, "--clear-groups"])
+            .args(["--reuid", &user_id, "--regid", &user_id, "--clear-groups"])
             .arg(&binary);
         command
     } else {
@@ -135,13 +135,13 @@ fn give_away(suite: &Suite) {
 /// Returns true where the kernel gives that user a user namespace.
 fn may_have_namespaces(suite: &Suite, is_root: bool) -> bool {
     let mut command = if is_root {
-        let who = UNPRIVILEGED.to_string();
+        let user_id = UNPRIVILEGED.to_string();
         let mut command = suite.program("setpriv");
         command.args([
             "--reuid",
-            &who,
+            &user_id,
             "--regid",
-            &who,
+            &user_id,
             "--clear-groups",
             "unshare",
         ]);
@@ -179,9 +179,9 @@ fn environment_of_the_target_is_the_requested_one() {
         .env("OURS", "alone")
         .args(["--", "sh", "-c", &script]);
     let _ended = Process::start(&mut command).finish(LONG);
-    let said = fs::read_to_string(suite.results().join("target.stdout.log")).unwrap();
-    assert_holds(&said, &["SHAPE=round", "PATH="]);
-    assert!(!said.contains("OURS="), "{said}");
+    let stdout = fs::read_to_string(suite.results().join("target.stdout.log")).unwrap();
+    assert_holds(&stdout, &["SHAPE=round", "PATH="]);
+    assert!(!stdout.contains("OURS="), "{stdout}");
     suite.assert_nothing_left();
 }
 

@@ -124,12 +124,16 @@ fn show(report: &str) {
     let command = command.arg("transform").arg(&file);
     let ended = Process::start(command.arg("--format=human")).finish(LONG);
     println!("{}", ended.stdout);
-    for says in [
+    for expected in [
         "from intended time  from sent time",
         "had to wait for a connection",
         "a closed loop would have reported",
     ] {
-        assert!(ended.stdout.contains(says), "{says}:\n{}", ended.stdout);
+        assert!(
+            ended.stdout.contains(expected),
+            "{expected}:\n{}",
+            ended.stdout
+        );
     }
 }
 

@@ -91,7 +91,7 @@ fn bytes_are_dumped_and_memory_is_reported() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn mistakes_are_reported() {
     let suite = suite();
     let none = payloadtool(&suite, &["lading.yaml", "-g", "metrics"]);
     assert_code(&none, 2);

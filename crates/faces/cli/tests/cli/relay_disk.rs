@@ -145,7 +145,7 @@ fn untaken_events_are_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
     assert!(
         ended
             .stderr
-            .contains("on disk 99 events found, 9 torn bytes left out, 0 events kept"),
+            .contains("disk buffer: 99 events recovered, 9 torn bytes discarded, 0 events kept"),
         "{}",
         ended.stderr
     );
@@ -164,7 +164,7 @@ fn a_buffer_that_cannot_be_used_is_reported() {
     let _first = relay(port, "discard:", &buffer, &[]);
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    for (folder, more, code, says) in [
+    for (folder, more, code, expected) in [
         (&buffer, &[][..], 3, "is used by another relay"),
         (&file, &[], 3, "use the buffer in"),
         (&buffer, &["--buffer-bytes", "1 MiB"], 3, "at least 16 MiB"),
@@ -179,6 +179,10 @@ fn a_buffer_that_cannot_be_used_is_reported() {
         command.args(["relay", "--in", "tcp://127.0.0.1:0", "--buffer-dir"]);
         let ended = Process::start(command.arg(folder).args(more)).finish(LONG);
         assert_eq!(ended.code, code, "{}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{says}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected),
+            "{expected}: {}",
+            ended.stderr
+        );
     }
 }

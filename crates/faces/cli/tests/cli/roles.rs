@@ -40,7 +40,7 @@ def take(connection):
                 sinks[1 - events % 2].sendall(line)
 
 def end(*_):
-    print(f"on purpose {dropped} dropped, twice {copied}", file=sys.stderr, flush=True)
+    print(f"injected faults: {dropped} dropped, twice {copied}", file=sys.stderr, flush=True)
     os._exit(0)
 
 signal.signal(signal.SIGTERM, end)
@@ -171,11 +171,11 @@ fn number(value: &Value) -> u64 {
 
 /// Events that the target dropped on purpose, as it says when it ends.
 fn dropped(pipeline: &Pipeline) -> u64 {
-    said(pipeline, "on purpose ")
+    counted_by_target(pipeline, "injected faults: ")
 }
 
 /// The number after `words` in the log of the target.
-fn said(pipeline: &Pipeline, words: &str) -> u64 {
+fn counted_by_target(pipeline: &Pipeline, words: &str) -> u64 {
     let log = fs::read_to_string(pipeline.path("results/target.stderr.log")).unwrap();
     let count = log.split(words).nth(1);
     let count = count.and_then(|rest| {
@@ -293,7 +293,7 @@ fn events_of_two_machines_with_sinks_are_counted_as_on_one() {
     let ended = pipeline.on_tasks(2, 2, clock).finish(LONG * 2);
     assert_eq!(ended.code, 0, "{}\n{}", ended.stderr, ended.stdout);
     let ledger = ledger(&pipeline);
-    let (dropped, duplicated) = (dropped(&pipeline), said(&pipeline, "twice "));
+    let (dropped, duplicated) = (dropped(&pipeline), counted_by_target(&pipeline, "twice "));
     let exactly = |name: &str| {
         assert_eq!(ledger[name]["least"], ledger[name]["most"], "{ledger}");
         number(&ledger[name]["least"])

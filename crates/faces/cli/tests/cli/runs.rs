@@ -224,12 +224,12 @@ fn results_go_to_a_store_and_come_back_equal() {
         .lock()
         .unwrap()
         .insert("/b/evil/../../x".to_owned(), Vec::new());
-    let evil = stillwell(
+    let traversal = stillwell(
         folder.path(),
         &["runs", "pull", "s3://b/evil", "back"],
         &keys,
     );
-    assert_eq!(evil.code, 3, "{}", evil.stderr);
+    assert_eq!(traversal.code, 3, "{}", traversal.stderr);
     assert!(!folder.path().join("back/evil").exists());
     run(&["runs", "rm", "--yes", "s3://b/nightly/a"]);
     assert_eq!(objects.lock().unwrap().len(), 1);
@@ -253,8 +253,8 @@ fn the_table_of_variants_is_uploaded() {
     let results = fs::read_dir(suite.path(".stillwell/results")).unwrap();
     let results = results.flatten().next().unwrap().path();
     assert_eq!(*table, fs::read(results.join("results.parquet")).unwrap());
-    let said = format!("results: s3:/{key}");
-    assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+    let message = format!("results: s3:/{key}");
+    assert!(ended.stderr.contains(&message), "{}", ended.stderr);
 }
 
 #[test]

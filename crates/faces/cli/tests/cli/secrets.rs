@@ -86,9 +86,9 @@ fn no_format_of_a_load_and_no_file_has_a_secret_unless_requested() {
     for format in FORMATS {
         let of_format = [&words[..], &["--output-format", format]].concat();
         let ended = suite.call(&of_format);
-        let said = format!("{}{}", ended.stdout, ended.stderr);
-        assert!(matches!(ended.code, 3 | 4), "{format}: {said}");
-        assert!(!said.contains(SECRET), "{format}: {said}");
+        let output = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(matches!(ended.code, 3 | 4), "{format}: {output}");
+        assert!(!output.contains(SECRET), "{format}: {output}");
     }
     for file in ["r.json", "r.html", "r.md", "r.csv", "r.txt"] {
         assert!(!has_secret(&suite.path(file)), "{file}");
@@ -121,8 +121,8 @@ fn the_results_of_a_run_are_private_and_without_secrets_of_its_environment() {
     suite.file("run.yaml", &text);
     let ended = suite.call(&["observe", "run.yaml", "--results", "results"]);
     assert!([0, 4].contains(&ended.code), "{}", ended.stderr);
-    let said = format!("{}{}", ended.stdout, ended.stderr);
-    assert!(!said.contains(SECRET), "{said}");
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!output.contains(SECRET), "{output}");
     assert_private(&suite.results());
     let manifest = fs::read_to_string(suite.results().join("manifest.json")).unwrap();
     assert!(manifest.contains("\"DB_PASSWORD\": \"***\""), "{manifest}");

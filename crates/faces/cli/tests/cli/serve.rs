@@ -15,7 +15,7 @@ const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 const LONG: Duration = Duration::from_secs(20);
 
 /// Sends one request over plain HTTP and returns the whole answer.
-fn ask(address: &str) -> String {
+fn exchange(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
     stream.write_all(request).unwrap();
@@ -42,9 +42,9 @@ fn serve(arguments: &[&str]) -> Process {
     Process::start(Command::new(STILLWELL).arg("serve").args(arguments))
 }
 
-fn assert_refused(ended: &Finished, code: i32, says: &[&str]) {
+fn assert_refused(ended: &Finished, code: i32, expected: &[&str]) {
     assert_eq!(ended.code, code, "{}", ended.stderr);
-    for words in says {
+    for words in expected {
         assert!(ended.stderr.contains(words), "{words}:\n{}", ended.stderr);
     }
 }
@@ -61,7 +61,7 @@ fn requests_are_answered_and_counted_until_a_signal_comes() {
         ]);
         let address = address(&process);
         for _ in 0..3 {
-            let answer = ask(&address);
+            let answer = exchange(&address);
             assert!(answer.contains("\r\nx-a: b\r\n"), "{answer}");
             assert!(answer.ends_with("\r\n\r\naaaa"), "{answer}");
         }
@@ -79,7 +79,7 @@ fn requests_are_answered_and_counted_until_a_signal_comes() {
 #[test]
 fn counts_are_printed_for_people() {
     let process = serve(&["--address=127.0.0.1:0", "--error-rate=1"]);
-    let answer = ask(&address(&process));
+    let answer = exchange(&address(&process));
     assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
     process.signal("INT");
     let ended = process.finish(LONG);
@@ -107,7 +107,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     assert_refused(
         &ended,
         2,
-        &["--delay", "`activ` is not known", "5 + activ\n      ^^^^^"],
+        &["--delay", "unknown name `activ`", "5 + activ\n      ^^^^^"],
     );
     let ended = serve(&["--error", "'closed'"]).finish(LONG);
     assert_refused(
@@ -121,7 +121,10 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     assert_refused(
         &ended,
         2,
-        &["`AES128-SHA` is not known", "ECDHE-RSA-AES128-GCM-SHA256"],
+        &[
+            "unknown cipher suite `AES128-SHA`",
+            "ECDHE-RSA-AES128-GCM-SHA256",
+        ],
     );
 }
 
@@ -152,7 +155,7 @@ fn by_the_name_of_nighthawks_server_it_reads_its_configuration() {
     std::fs::write(&file, CONFIGURATION).unwrap();
     let process = Process::start(Command::new(&program).arg("-c").arg(&file));
     let address = address(&process);
-    let answer = ask(&address);
+    let answer = exchange(&address);
     // One with `connection: close` is longer by that line.
     assert_eq!(
         answer.len(),

@@ -43,8 +43,8 @@ impl Listening {
     fn wait(process: Process, mark: &str) -> Self {
         let mut address = None;
         wait_until(LONG, || {
-            let said = process.stderr();
-            let result = said
+            let stderr = process.stderr();
+            let result = stderr
                 .split_once(mark)
                 .and_then(|(_, rest)| rest.split_once('\n'));
             address = result.map(|(result, _)| result.trim_end_matches('/').to_owned());
@@ -319,8 +319,8 @@ fn a_port_that_is_taken_is_reported() {
     for listen in [address.as_str(), "nowhere"] {
         let ended = Process::start(Command::new(&name).args(["--listen", listen])).finish(LONG);
         assert_eq!(ended.code, 1, "{}", ended.stderr);
-        let says = "Failure: Could not start the grpc service";
-        assert!(ended.stderr.contains(says), "{}", ended.stderr);
+        let expected = "Failure: Could not start the grpc service";
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     }
 }
 
@@ -374,7 +374,7 @@ fn called_nighthawk_service_it_takes_its_flags() {
 }
 
 #[test]
-fn tls_is_spoken_with_those_who_trust_it() {
+fn tls_is_used_with_clients_that_trust_the_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let pem = folder.path().join("pem");
     let words = [
@@ -453,8 +453,9 @@ fn results_of_several_services_are_put_together() {
             .call("/nighthawk.NighthawkSink/SinkRequestStream", &[])
             .await
             .unwrap();
-        let ask = |id: &str| schema.encode("nighthawk.SinkRequest", &json!({ "execution_id": id }));
-        call.send(&ask("ours").unwrap());
+        let sink_request =
+            |id: &str| schema.encode("nighthawk.SinkRequest", &json!({ "execution_id": id }));
+        call.send(&sink_request("ours").unwrap());
         let bytes = call.next().await.unwrap().unwrap();
         let mut merged = decode("nighthawk.SinkResponse", &bytes);
         let merged = response_of_json(merged["execution_response"].take()).unwrap();
@@ -464,7 +465,7 @@ fn results_of_several_services_are_put_together() {
         let statistic = result(&merged).statistic(id).unwrap();
         assert_eq!(statistic.count, sum);
         assert_eq!(statistic.percentiles.last().unwrap().count, sum);
-        call.send(&ask("theirs").unwrap());
+        call.send(&sink_request("theirs").unwrap());
         assert_eq!(end_of(&mut call).await.code, StatusCode::NotFound);
     });
 }
@@ -478,8 +479,8 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
     let words = ["--tls", "self-signed", "--tls-certificate-out", &pem];
     let service = Listening::service(&words);
     let words = ["--service", "distributor", "--services-tls"];
-    let stranger = Listening::service(&words);
-    let knowing = Listening::service(&[&words[..], &["--services-ca", &pem]].concat());
+    let without_authority = Listening::service(&words);
+    let with_authority = Listening::service(&[&words[..], &["--services-ca", &pem]].concat());
     let schema = Schema::shared();
     let message = |entry: &ExecutionRequest| {
         let name = "nighthawk.client.ExecutionRequest";
@@ -501,14 +502,14 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
             let entry = schema.decode(name, &bytes, UnknownFields::Refuse);
             entry.unwrap()["service_response"][0].take()
         };
-        let channel = Channel::new(&stranger.1, None).unwrap();
+        let channel = Channel::new(&without_authority.1, None).unwrap();
         let mut call = channel.call(path, &[]).await.unwrap();
         call.send(&message(&begin));
         let refused = next(&mut call).await;
         let why = refused["error"]["message"].as_str().unwrap();
         assert!(why.contains("comes from an unknown authority"), "{refused}");
 
-        let channel = Channel::new(&knowing.1, None).unwrap();
+        let channel = Channel::new(&with_authority.1, None).unwrap();
         let mut call = channel.call(path, &[]).await.unwrap();
         call.send(&message(&begin));
         for request in [ExecutionRequest::Update, ExecutionRequest::Update] {
@@ -528,7 +529,7 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
 
 /// Settings that cannot be read, or have no effect, are reported before the first call.
 #[test]
-fn a_distributor_that_could_not_speak_tls_does_not_begin() {
+fn a_distributor_that_cannot_use_tls_does_not_begin() {
     let words = [
         "service",
         "--service",
@@ -571,8 +572,8 @@ fn nighthawks_client_has_a_service_make_its_load() {
     let failing = Listening::target(&["--status", "503"]);
     let ended = client(&format!("{words} http://{}/", failing.1));
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    let says = "failing termination predicate: benchmark.http_5xx went above 0";
-    assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    let expected = "failing termination predicate: benchmark.http_5xx went above 0";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     assert!(read_json(&ended.stdout).is_ok(), "{}", ended.stdout);
     // No service there.
     let words = format!("--nighthawk-service 127.0.0.1:{} http://a/", free_port());

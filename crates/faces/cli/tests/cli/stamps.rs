@@ -140,12 +140,12 @@ impl Run {
         let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
         let summary = std::fs::read_to_string(suite.results().join("summary.json"));
         assert!(summary.is_ok(), "{}", ended.stderr);
-        let said = std::fs::read_to_string(suite.results().join("target.stderr.log"));
+        let stderr = std::fs::read_to_string(suite.results().join("target.stderr.log"));
         suite.assert_nothing_left();
         Self {
             summary: serde_json::from_str(&summary.unwrap()).unwrap(),
             shown: ended.stdout,
-            planted: said.ok().and_then(|said| planted(&said)),
+            planted: stderr.ok().and_then(|stderr| planted(&stderr)),
         }
     }
 
@@ -231,8 +231,10 @@ impl Way {
     }
 }
 
-fn planted(said: &str) -> Option<Planted> {
-    let line = said.lines().find(|line| line.contains("on purpose"))?;
+fn planted(stderr: &str) -> Option<Planted> {
+    let line = stderr
+        .lines()
+        .find(|line| line.contains("injected faults"))?;
     let numbers = line.split(|c: char| !c.is_ascii_digit());
     let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
     let [dropped, flipped, swapped, duplicated] = <[u64; 4]>::try_from(numbers).unwrap();

@@ -7,7 +7,7 @@ use stillwell_capture::RunOutcome;
 
 use stillwell_testkit::Process;
 
-use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
+use crate::suite::{LONG, STOP_MAX, Suite, assert_code, assert_holds, open};
 
 const READY: Duration = Duration::from_secs(1);
 
@@ -20,7 +20,7 @@ fn a_sink_whose_port_is_taken_is_named_with_what_to_do() {
             "observe" => suite.observe(&[]),
             _ => suite.run(&[]),
         };
-        let ended = process.finish(BESIDES * 2);
+        let ended = process.finish(STOP_MAX * 2);
         assert_code(&ended, 3);
         let output = format!("{}{}", ended.stdout, ended.stderr);
         assert_holds(
@@ -45,7 +45,7 @@ fn a_sink_whose_port_is_taken_is_named_with_what_to_do() {
 fn a_port_of_the_target_that_another_program_has_is_named() {
     let suite = Suite::new().with("isolation", "{network: no}");
     let holder = TcpListener::bind(&suite.listen).unwrap();
-    let ended = suite.run(&[]).finish(BESIDES * 2);
+    let ended = suite.run(&[]).finish(STOP_MAX * 2);
     assert_code(&ended, 3);
     let output = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(
@@ -59,13 +59,13 @@ fn a_port_of_the_target_that_another_program_has_is_named() {
 #[test]
 fn a_program_that_is_not_installed_is_named_before_anything_is_waited_for() {
     let suite = Suite::new().with("command", "[no-such-program-here]");
-    let ended = suite.run(&[]).finish(BESIDES);
+    let ended = suite.run(&[]).finish(STOP_MAX);
     assert_code(&ended, 3);
     let missing = "no program `no-such-program-here` in PATH";
     assert_holds(&ended.stderr, &[missing, "install it"]);
     assert!(!ended.stderr.contains("waiting"), "{}", ended.stderr);
     let mut check = suite.stillwell(&["check", "experiment"]);
-    let checked = Process::start(&mut check).finish(BESIDES);
+    let checked = Process::start(&mut check).finish(STOP_MAX);
     assert_code(&checked, 0);
     assert_holds(&checked.stderr, &["warning", missing]);
     suite.assert_nothing_left();
@@ -101,7 +101,7 @@ fn a_target_that_never_listens_ends_the_run_and_is_reported_with_the_awaited_con
             _ => suite.run(&[]),
         };
         // `sleep` and its shell end by SIGTERM, well before their grace is over.
-        let ended = process.finish(READY + BESIDES);
+        let ended = process.finish(READY + STOP_MAX);
         assert_code(&ended, 3);
         let output = format!("{}{}", ended.stdout, ended.stderr);
         assert_holds(
@@ -119,7 +119,7 @@ fn a_target_that_never_listens_ends_the_run_and_is_reported_with_the_awaited_con
 #[test]
 fn a_target_that_ends_before_it_is_ready_is_reported_with_its_last_lines() {
     let suite = Suite::new().script("echo no such option >&2; exit 7");
-    let ended = suite.observe(&[]).finish(BESIDES * 2);
+    let ended = suite.observe(&[]).finish(STOP_MAX * 2);
     assert_code(&ended, 3);
     let output = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(&output, &["never ready", "no such option"]);
@@ -131,7 +131,7 @@ fn a_target_that_ends_before_it_is_ready_is_reported_with_its_last_lines() {
 #[test]
 fn a_program_that_is_not_there_is_named() {
     let suite = Suite::new().with("command", "[no-such-program-anywhere]");
-    let ended = suite.run(&[]).finish(BESIDES * 2);
+    let ended = suite.run(&[]).finish(STOP_MAX * 2);
     assert_code(&ended, 3);
     assert_holds(&ended.stderr, &["no-such-program-anywhere"]);
     suite.assert_nothing_left();

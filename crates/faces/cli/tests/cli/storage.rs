@@ -9,7 +9,7 @@ use std::process::Command;
 use stillwell_capture::RunOutcome;
 use stillwell_testkit::{Process, wait_until};
 
-use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds, open};
+use crate::suite::{LONG, STILLWELL, STOP_MAX, Suite, assert_code, assert_holds, open};
 
 /// Mounts `results`, says so, runs the rest, and saves what lies there.
 const SCRIPT: &str = "mount -t tmpfs -o size=8m none results && touch mounted && \"$@\"; \
@@ -66,9 +66,9 @@ fn fill(folder: &Path) {
 }
 
 #[test]
-fn a_run_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture() {
+fn a_run_whose_disk_is_full_in_the_middle_reports_it_and_keeps_its_capture() {
     let Some(namespace) =
-        namespace("a_run_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture")
+        namespace("a_run_whose_disk_is_full_in_the_middle_reports_it_and_keeps_its_capture")
     else {
         return;
     };
@@ -87,7 +87,7 @@ fn a_run_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture() {
     suite.wait_measuring(&results.join("run"));
     fill(&results);
     // The next beat is what cannot be written.
-    let ended = process.finish(BESIDES * 2);
+    let ended = process.finish(STOP_MAX * 2);
     assert_code(&ended, 4);
     let output = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(&output, &["No space left on device"]);
@@ -110,7 +110,7 @@ fn a_run_whose_disk_is_full_after_a_pair_keeps_that_pair() {
     let item = || run.stderr().contains("pair 1 done");
     assert!(wait_until(LONG, item), "{}", run.stderr());
     fill(&results);
-    let ended = run.finish(BESIDES * 2);
+    let ended = run.finish(STOP_MAX * 2);
     assert_code(&ended, 4);
     assert_holds(&ended.stderr, &["No space left on device"]);
     assert_holds(&ended.stdout, &["of 4", "--results results/run --resume"]);
@@ -154,7 +154,7 @@ fn a_run_whose_disk_is_full_before_the_first_pair_could_not_run() {
     let begun = || !suite.target_processes("relay").is_empty();
     assert!(wait_until(LONG, begun), "{}", run.stderr());
     fill(&results);
-    let ended = run.finish(BESIDES * 2);
+    let ended = run.finish(STOP_MAX * 2);
     assert_code(&ended, 3);
     assert_holds(&ended.stderr, &["No space left on device"]);
     suite.assert_nothing_left();

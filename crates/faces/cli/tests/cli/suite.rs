@@ -19,7 +19,7 @@ pub(crate) const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 
 /// Permitted time of a phase beyond its deadline, on a busy machine; well below the
 /// minute after which a hang is reported.
-pub(crate) const BESIDES: Duration = Duration::from_secs(20);
+pub(crate) const STOP_MAX: Duration = Duration::from_secs(20);
 
 /// Longer than anything takes that goes well, on a machine that does other
 /// things too.

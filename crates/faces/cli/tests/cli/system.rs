@@ -42,7 +42,7 @@ fn a_process_of_a_tree_whose_parent_has_gone_does_nothing() {
     let growth = r#"{"children":[],"sleep_nanos":0,"becomes":{"path":"/bin/echo","arguments":["grown"],"environment":[]}}"#;
     suite.file("growth", growth);
     let entry = std::process::id().to_string();
-    for (parent, code, says) in [
+    for (parent, code, expected) in [
         (&[entry.as_str()][..], 0, "grown\n"),
         (&["1"], 1, ""),
         (&["x"], 1, ""),
@@ -54,7 +54,7 @@ fn a_process_of_a_tree_whose_parent_has_gone_does_nothing() {
         let printed = String::from_utf8(output.stdout).unwrap();
         assert_eq!(
             (output.status.code(), printed.as_str()),
-            (Some(code), says),
+            (Some(code), expected),
             "{parent:?}"
         );
     }

@@ -7,7 +7,7 @@ use stillwell_capture::RunOutcome;
 use stillwell_plan::Phase;
 use stillwell_testkit::{signal_process, wait_until};
 
-use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, events, open};
+use crate::suite::{LONG, STOP_MAX, Suite, assert_code, assert_holds, events, open};
 
 /// Time enough to interfere.
 const ENDLESS: &str = "{warmup: 200ms, measure: 60s, drain: 2s, quiet: 50ms}";
@@ -25,7 +25,7 @@ fn a_run_shows_the_last_lines_of_a_target_that_was_killed() {
         .target_processes("relay")
         .iter()
         .for_each(|pid| signal_process(*pid, "KILL"));
-    let ended = process.finish(BESIDES + GRACE);
+    let ended = process.finish(STOP_MAX + GRACE);
     assert_code(&ended, 4);
     assert_holds(&ended.stdout, &["signal 9", "measure"]);
     assert_holds(&ended.stderr, &["my last words"]);
@@ -124,12 +124,12 @@ fn steps_of_the_timeline_happen_and_are_recorded() {
     let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     let output = events(&suite.results());
-    let wanted = ["here", "sent Stop to the target", "sent Cont to the target"];
+    let expected = ["here", "sent Stop to the target", "sent Cont to the target"];
     let result: Vec<&String> = output
         .iter()
-        .filter(|what| wanted.contains(&what.as_str()))
+        .filter(|what| expected.contains(&what.as_str()))
         .collect();
-    assert_eq!(result, wanted, "{output:?}");
+    assert_eq!(result, expected, "{output:?}");
     suite.assert_nothing_left();
 }
 
@@ -152,7 +152,7 @@ fn a_target_that_a_signal_stopped_is_named() {
     suite.wait_measuring(&suite.results());
     let relay = suite.target_processes("relay");
     relay.iter().for_each(|pid| signal_process(*pid, "STOP"));
-    let ended = process.finish(BESIDES);
+    let ended = process.finish(STOP_MAX);
     assert_code(&ended, 4);
     assert_holds(&ended.stdout, &["target stopped"]);
     suite.assert_nothing_left();
@@ -162,7 +162,7 @@ fn a_target_that_a_signal_stopped_is_named() {
 const LOG_LIMIT: u64 = 1 << 20;
 
 #[test]
-fn logs_of_a_target_are_cut_to_their_limit_and_a_warning_says_so() {
+fn logs_of_a_target_are_cut_to_their_limit_with_a_warning() {
     let suite = Suite::new();
     let text = "target:\n  command: [sh, -c, \"echo first; (yes | head -c 300000000; echo last; echo ready >&2); \
                 exec sleep 60\"]\n  log_limit: 1 MiB\n  ready: {log_line: ready}\n  stop: {grace: 1s}\n\

@@ -46,13 +46,17 @@ fn several_targets_run_in_blocks_and_end_in_one_table() {
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
     let output = "skipped: absent: there is no program `no-such-program-here` in PATH";
     assert!(ended.stderr.contains(output), "{}", ended.stderr);
-    for wanted in [
+    for expected in [
         "IO thrpt, taken",
         "delivery seen",
         "whole = stillwell",
         "lossy: of ",
     ] {
-        assert!(ended.stdout.contains(wanted), "{wanted}: {}", ended.stdout);
+        assert!(
+            ended.stdout.contains(expected),
+            "{expected}: {}",
+            ended.stdout
+        );
     }
     for block in ["pair-001", "pair-002"] {
         for target in ["whole", "lossy"] {
@@ -121,7 +125,7 @@ fn a_step_that_kills_targets_gives_a_row_of_how_long_they_took_to_deliver_again(
 fn impossible_plans_are_refused_before_anything_runs() {
     let suite = Suite::new();
     three(&suite);
-    for (words, code, says) in [
+    for (words, code, expected) in [
         (
             &["--targets", "absent"][..],
             3,
@@ -134,7 +138,11 @@ fn impossible_plans_are_refused_before_anything_runs() {
         let words = [&["run", "several", "--results", "results"], words].concat();
         let ended = run(&suite, &words);
         assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{says}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected),
+            "{expected}: {}",
+            ended.stderr
+        );
         assert_nothing_ran(&suite.path("results"));
     }
     let checked = run(&suite, &["check", "several"]);
@@ -158,7 +166,7 @@ fn tables_of_others_are_held_against_themselves() {
     assert!(
         ended
             .stdout
-            .contains("INVALID all: a test of buffers on disk"),
+            .contains("INVALID all: this is a test of buffers on disk"),
         "{}",
         ended.stdout
     );

@@ -74,15 +74,15 @@ fn a_statsd_server_adds_up_to_the_report() {
     let report = load_with_exports(&server, &[&format!("--stats-sink=statsd://{address}")]);
     server.stop();
     let mut counters: BTreeMap<String, u64> = BTreeMap::new();
-    let mut tellings = 0;
+    let mut exports = 0;
     for line in statsd.lines() {
         let (name, value) = line.split_once(':').unwrap();
         if let Some(grown) = value.strip_suffix("|c") {
             *counters.entry(name.to_owned()).or_default() += grown.parse::<u64>().unwrap();
         }
-        tellings += u64::from(name == "stillwell.requests_sent");
+        exports += u64::from(name == "stillwell.requests_sent");
     }
-    assert!(tellings >= 2, "told {tellings} times");
+    assert!(exports >= 2, "told {exports} times");
     let ok = report.outcome("ok");
     assert!(ok > 100, "{}", report.findings());
     assert_eq!(counters["stillwell.outcomes.ok"], ok);
@@ -92,7 +92,7 @@ fn a_statsd_server_adds_up_to_the_report() {
 }
 
 #[test]
-fn a_receiver_of_opentelemetry_knows_the_totals_of_the_report() {
+fn a_receiver_of_opentelemetry_has_the_totals_of_the_report() {
     let receiver = HttpReceiver::start(200);
     let server = Serving::start(&[]);
     let sink = format!("--stats-sink=otlp+http://{}", receiver.address);
@@ -284,14 +284,14 @@ fn an_unreachable_receiver_disturbs_no_other_and_is_named() {
     server.stop();
     drop(refusing.stop());
     let findings = report.findings();
-    for says in [
+    for expected in [
         "statsd+tcp://127.0.0.1",
         "otlp+grpc://127.0.0.1",
         "it answers 503",
         "it lacks the totals",
         "did not get",
     ] {
-        assert!(findings.contains(says), "{says}: {findings}");
+        assert!(findings.contains(expected), "{expected}: {findings}");
     }
     assert!(!findings.contains("statsd://127"), "{findings}");
     assert!(!statsd.lines().is_empty());
@@ -304,7 +304,7 @@ fn an_unreachable_receiver_disturbs_no_other_and_is_named() {
 }
 
 #[test]
-fn every_request_says_its_trace_and_sampled_ones_have_a_span() {
+fn every_request_has_its_trace_and_sampled_ones_have_a_span() {
     for (words, entry) in [
         ("--trace-headers=w3c", "traceparent"),
         ("--trace-headers=b3", "b3"),
@@ -371,7 +371,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn requests_of_http2_say_their_trace_too() {
+fn requests_of_http2_carry_their_trace_too() {
     let target = HttpReceiver::start_http2();
     let spans = HttpReceiver::start(202);
     let report = load(&[

@@ -20,7 +20,7 @@ fn a_result_of_nighthawk_is_reported_in_other_formats() {
     suite.file("result.json", &format!("[12:00:00][I] Starting\n{RESULT}"));
     let printed =
         |format: &str| suite.call(&["transform", "result.json", "--output-format", format]);
-    for (format, wanted) in [
+    for (format, expected) in [
         ("human", "  0.99        198         0s 005ms 000us"),
         ("fortio", "\"ActualQPS\": 100"),
         ("nighthawk-dotted", "global.benchmark.http_2xx:200"),
@@ -31,7 +31,7 @@ fn a_result_of_nighthawk_is_reported_in_other_formats() {
     ] {
         let ended = printed(format);
         assert_code(&ended, 0);
-        assert_holds(&ended.stdout, &[wanted]);
+        assert_holds(&ended.stdout, &[expected]);
     }
     let yaml = printed("nighthawk-yaml").stdout;
     suite.file("result.yaml", &yaml);
@@ -44,7 +44,7 @@ fn what_a_source_lacks_is_refused() {
     let suite = Suite::new();
     suite.file("result.json", RESULT);
     suite.file("other.json", "{\"reslts\":[]}");
-    for (line, wanted) in [
+    for (line, expected) in [
         (
             vec!["result.json", "--output-format", "hlog"],
             "cannot be written as hlog: it has no histograms",
@@ -75,7 +75,7 @@ fn what_a_source_lacks_is_refused() {
         let line: Vec<&str> = ["transform"].into_iter().chain(line).collect();
         let ended = suite.call(&line);
         assert_code(&ended, 2);
-        assert_holds(&ended.stderr, &[wanted]);
+        assert_holds(&ended.stderr, &[expected]);
     }
 }
 

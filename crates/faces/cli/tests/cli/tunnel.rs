@@ -226,7 +226,7 @@ fn http3_goes_through_a_proxy_with_datagrams() {
 fn http3_that_is_not_led_on_fails_once_for_each_request() {
     let folder = tempfile::tempdir().unwrap();
     let (served, ca) = serving_http3(folder.path(), "--response-size=10B");
-    for (manner, outcome, says) in [
+    for (manner, outcome, finding) in [
         (
             Manner::NoDatagrams,
             "connect_failed",
@@ -259,7 +259,7 @@ fn http3_that_is_not_led_on_fails_once_for_each_request() {
         proxy.stop();
         let context = format!("{manner:?}: {:?}\n{}", report.outcomes(), report.findings());
         assert_eq!(report.outcome(outcome), 4, "{context}");
-        assert!(report.findings().contains(says), "{context}");
+        assert!(report.findings().contains(finding), "{context}");
     }
     assert_eq!(served.stop()["requests"], 0);
 }
@@ -328,7 +328,7 @@ fn failures(loop_words: &str, outer: TunnelProtocol) {
         (case, proxy, peer, process)
     });
     let begun: Vec<_> = begun.collect();
-    for ((manner, ends, says), proxy, peer, process) in begun {
+    for ((manner, ends, finding), proxy, peer, process) in begun {
         let report = Report::of(process.finish(LONG));
         proxy.stop();
         peer.stop();
@@ -343,7 +343,7 @@ fn failures(loop_words: &str, outer: TunnelProtocol) {
         };
         assert!(outcomes.keys().all(is_named), "{context}");
         assert!(report.outcome(ends[0]) > 0, "{context}");
-        assert!(report.findings().contains(says), "{context}");
+        assert!(report.findings().contains(finding), "{context}");
         assert!(report.begun() <= report.ended(), "{context}");
         if loop_words == CLOSED {
             assert_eq!(report.ended(), 12, "{context}");
@@ -441,7 +441,7 @@ fn a_certificate_of_a_proxy_is_checked_unless_that_is_not_wanted() {
 }
 
 #[test]
-fn proxies_lead_on_whom_they_know() {
+fn proxies_forward_only_known_users() {
     let served = Serving::start(&[]);
     for outer in ALL {
         let (proxy, through) = start(Manner::Well, outer, false);

@@ -40,7 +40,7 @@ impl Ui {
     }
 
     /// Sends a request with these headers and returns the status and the whole answer.
-    fn ask(&self, line: &str, headers: &[&str], body: &str) -> (u16, String) {
+    fn exchange(&self, line: &str, headers: &[&str], body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let mut request = format!("{line} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|header| header.starts_with("host:")) {
@@ -58,12 +58,12 @@ impl Ui {
     }
 
     fn read(&self, path: &str) -> (u16, String) {
-        self.ask(&format!("GET {path}"), &[&self.cookie], "")
+        self.exchange(&format!("GET {path}"), &[&self.cookie], "")
     }
 
     fn post(&self, path: &str, body: &str) -> (u16, String) {
         let origin = format!("origin: http://{}", self.address);
-        self.ask(&format!("POST {path}"), &[&self.cookie, &origin], body)
+        self.exchange(&format!("POST {path}"), &[&self.cookie, &origin], body)
     }
 }
 
@@ -80,8 +80,8 @@ fn children(process: u32) -> Vec<u32> {
 fn only_a_browser_with_the_token_of_this_start_sees_pages() {
     let folder = tempfile::tempdir().unwrap();
     let ui = Ui::start(folder.path());
-    assert_eq!(ui.ask("GET /", &[], "").0, 403);
-    let (status, answer) = ui.ask(&format!("GET /start?token={}&file=a", ui.token), &[], "");
+    assert_eq!(ui.exchange("GET /", &[], "").0, 403);
+    let (status, answer) = ui.exchange(&format!("GET /start?token={}&file=a", ui.token), &[], "");
     assert_eq!(status, 303, "{answer}");
     assert!(answer.contains("location: /start\r\n"), "{answer}");
     assert!(
@@ -104,11 +104,11 @@ fn only_a_browser_with_the_token_of_this_start_sees_pages() {
         ([ui.cookie.as_str(), "sec-fetch-site: cross-site"], 403),
         ([ui.cookie.as_str(), "accept: */*"], 200),
     ] {
-        assert_eq!(ui.ask("GET /", &headers, "").0, status, "{headers:?}");
+        assert_eq!(ui.exchange("GET /", &headers, "").0, status, "{headers:?}");
     }
     // A form of another site has no origin of ours.
     let body = "url=http://127.0.0.1:1/";
-    assert_eq!(ui.ask("POST /start/load", &[&ui.cookie], body).0, 403);
+    assert_eq!(ui.exchange("POST /start/load", &[&ui.cookie], body).0, 403);
 
     ui.process.signal("INT");
     assert_eq!(ui.process.finish(LONG).code, 0);

@@ -79,7 +79,7 @@ fn expected(report: &RelayReport) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn the_page_says_what_the_report_says() {
+fn the_page_has_the_content_of_the_report() {
     let collector = collect();
     let mut options = options("tcp://127.0.0.1:0", &collector.endpoint);
     options.metrics = Some(SocketAddr::from(([127, 0, 0, 1], 0)));

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{Chrome, Section, page};
 use crate::program::Refusal;
-use stillwell_experiment::library::Shelf;
+use stillwell_experiment::library::ResultListing;
 
 /// Two sides of a comparison, as addresses; empty if not chosen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,9 +14,9 @@ pub(crate) struct CompareChoice<'c> {
 }
 
 /// Returns the form that chooses two results.
-pub(crate) fn choices(shelf: &Shelf, choice: CompareChoice<'_>) -> Markup {
+pub(crate) fn choices(listing: &ResultListing, choice: CompareChoice<'_>) -> Markup {
     let results = || {
-        shelf
+        listing
             .results
             .iter()
             .filter(|entry| entry.kind.is_comparable())
@@ -40,7 +40,7 @@ pub(crate) fn choices(shelf: &Shelf, choice: CompareChoice<'_>) -> Markup {
 
 /// Returns the page for two results that are not chosen or cannot be compared.
 pub(crate) fn compare(
-    shelf: &Shelf,
+    listing: &ResultListing,
     choice: CompareChoice<'_>,
     refusal: Option<&Refusal>,
     chrome: Chrome<'_>,
@@ -51,7 +51,7 @@ pub(crate) fn compare(
             p class="remark failure" { (refusal.message) }
             @if let Some(hint) = &refusal.hint { p { (hint) } }
         }
-        (choices(shelf, choice))
+        (choices(listing, choice))
     };
     page(Section::Results, "Compare", chrome, false, &body)
 }

@@ -157,7 +157,7 @@ fn charts(course: &Course) -> Markup {
 /// Returns the state of a command in words.
 pub(super) fn status(state: &JobState, now: Moment) -> String {
     match state {
-        JobState::Queued => "Waits for the commands before it".to_owned(),
+        JobState::Queued => "Waiting for earlier commands".to_owned(),
         JobState::Running { since, is_stopping } => {
             let word = if *is_stopping { "Stopping" } else { "Running" };
             format!("{word}, {}", human::clock(now.since(*since)))

@@ -4,20 +4,20 @@ use maud::{Markup, html};
 use stillwell_report::history::utc_minute;
 
 use super::{Chrome, Section, page};
-use stillwell_experiment::library::{ResultEntry, Shelf};
+use stillwell_experiment::library::{ResultEntry, ResultListing};
 
 /// Returns the list of results, newest first. Any two can be compared.
-pub(crate) fn results(shelf: &Shelf, chrome: Chrome<'_>) -> String {
+pub(crate) fn results(listing: &ResultListing, chrome: Chrome<'_>) -> String {
     let body = html! {
         h1 { "Results" }
-        @if shelf.results.is_empty() {
+        @if listing.results.is_empty() {
             p { "There are no results in this folder yet. Commands such as " code { "stillwell run" } ", "
-                code { "ab" } " and " code { "load --capture DIR" } " leave them." }
+                code { "ab" } " and " code { "load --capture DIR" } " create them." }
             p { a class="button" href="/start" { "Start a load" } }
         } @else {
-            (table(&shelf.results))
+            (table(&listing.results))
         }
-        @if shelf.is_cut {
+        @if listing.is_cut {
             p class="remark warning" { "The folder has more entries than are shown: open a smaller one." }
         }
     };

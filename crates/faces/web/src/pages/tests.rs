@@ -5,7 +5,7 @@ use crate::fields::Fields;
 use crate::jobs::{Course, JobEnd, JobState, JobView, Transcript};
 use crate::orders::{FieldError, OrderKind};
 use crate::program::{CheckedFile, ClusterJobView, FileFinding, Refusal};
-use stillwell_experiment::library::{Headline, PlaceBelow, ResultEntry, ResultKind, Shelf};
+use stillwell_experiment::library::{Headline, PlaceBelow, ResultEntry, ResultKind, ResultListing};
 
 const CHROME: Chrome<'_> = Chrome {
     unfinished: 1,
@@ -61,13 +61,13 @@ fn results_are_a_list_from_which_two_are_chosen() {
         }),
         ..entry("0/.stillwell/results/a&b", ResultKind::Suite)
     };
-    let shelf = Shelf {
+    let listing = ResultListing {
         results: vec![suite, entry("1/x", ResultKind::Capacity)],
         is_cut: true,
-        ..Shelf::default()
+        ..ResultListing::default()
     };
-    insta::assert_snapshot!(content(&results(&shelf, CHROME)));
-    let empty = results(&Shelf::default(), CHROME);
+    insta::assert_snapshot!(content(&results(&listing, CHROME)));
+    let empty = results(&ResultListing::default(), CHROME);
     assert!(empty.contains("no results in this folder"), "{empty}");
 }
 
@@ -235,11 +235,11 @@ fn every_page_has_its_navigation_and_no_inline_code() {
         message: "<none>".to_owned(),
         hint: Some("hint".to_owned()),
     };
-    let shelf = Shelf::default();
+    let listing = ResultListing::default();
     let pages = [
-        results(&shelf, CHROME),
+        results(&listing, CHROME),
         files(&[place("0/a.yaml")], CHROME),
-        compare(&shelf, CompareChoice::default(), Some(&refusal), CHROME),
+        compare(&listing, CompareChoice::default(), Some(&refusal), CHROME),
         history("a", &refusal, CHROME),
         message("Not Found", &refusal, CHROME),
         stored(&place("0/a.html"), CHROME),

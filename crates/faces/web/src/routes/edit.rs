@@ -16,10 +16,10 @@ const TEXT_MAX: u64 = 256 * 1024;
 
 /// The list of files.
 pub(super) async fn files(State(shared): Server) -> Result<Answer, Answer> {
-    let shelf = shared.shelf().await?;
+    let listing = shared.listing().await?;
     Ok(answer::page(
         StatusCode::OK,
-        pages::files(&shelf.files, shared.chrome()),
+        pages::files(&listing.files, shared.chrome()),
     ))
 }
 

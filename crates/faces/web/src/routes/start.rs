@@ -33,11 +33,11 @@ async fn filled(
     filled: Option<(OrderKind, &Fields)>,
     error: Option<&FieldError>,
 ) -> Result<String, Answer> {
-    let shelf = shared.shelf().await?;
+    let listing = shared.listing().await?;
     let view = StartView {
         filled,
         error,
-        files: &shelf.files,
+        files: &listing.files,
         jobs: &shared.jobs.views(),
         now: clock::now(),
     };

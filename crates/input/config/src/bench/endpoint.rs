@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn endpoints_are_read() {
         let path = PathBuf::from("/run/in");
-        for (text, wanted) in [
+        for (text, expected) in [
             ("tcp://[::1]:9", BenchEndpoint::Tcp("[::1]:9".to_owned())),
             ("udp://h:1", BenchEndpoint::Udp("h:1".to_owned())),
             ("unix:///run/in", BenchEndpoint::UnixStream(path.clone())),
@@ -148,7 +148,7 @@ mod tests {
                 BenchEndpoint::Http("http://h:1/in".to_owned()),
             ),
         ] {
-            assert_eq!(text.parse(), Ok(wanted), "{text}");
+            assert_eq!(text.parse(), Ok(expected), "{text}");
         }
         for text in [
             "",

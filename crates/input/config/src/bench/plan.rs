@@ -198,7 +198,7 @@ fn generator(
     let connections = options.connections.unwrap_or(1);
     check_effect(options, input, diagnostics);
     if options.iters.is_some() && connections > 1 && !input.is_answered() {
-        let message = "rounds over several connections would not be whole rounds";
+        let message = "`iters` with several connections would not send whole rounds";
         let error = Diagnostic::error(code::BAD_VALUE, message);
         diagnostics.push(error.help("leave `connections` out, or end by `stop_after_secs`"));
     }
@@ -235,9 +235,9 @@ fn check_prefixes(
     ];
     for (key, prefix, endpoint) in sides {
         if prefix.is_some() && !endpoint.is_socket() {
-            let message = format!("there are no `{key}` over requests and files");
+            let message = format!("`{key}` are not supported for requests and files");
             let error = Diagnostic::error(code::BAD_VALUE, message);
-            diagnostics.push(error.help("over `tcp`, `udp`, `unix` and `unixgram` there are"));
+            diagnostics.push(error.help("they need `tcp`, `udp`, `unix` or `unixgram`"));
         }
     }
     let has_ends = framing(options.codec.as_deref().unwrap_or("json")) != Framing::Bytes;

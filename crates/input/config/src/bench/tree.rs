@@ -193,7 +193,7 @@ impl Walk<'_> {
         let (first, second) = (files.next()?.clone(), files.next());
         if let Some(second) = second {
             let message = format!(
-                "{} is left out: {} is the bench of its folder",
+                "{} is ignored: the bench of its folder is {}",
                 second.display(),
                 first.display()
             );

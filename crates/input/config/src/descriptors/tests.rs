@@ -38,19 +38,19 @@ fn methods_are_found_by_name_and_else_named() {
         execution.name().to_string(),
         "nighthawk.client.NighthawkService/ExecutionStream"
     );
-    for (name, says) in [
+    for (name, expected) in [
         (
             "nighthawk.client.NighthawkServise/ExecutionStream",
             "there is no service `nighthawk.client.NighthawkServise`: did you mean \
-             `nighthawk.client.NighthawkService`?; there is nighthawk.client.NighthawkService",
+             `nighthawk.client.NighthawkService`?; known: nighthawk.client.NighthawkService",
         ),
         (
             "nighthawk.client.NighthawkService.ExecutionStrem",
             "there is no method `nighthawk.client.NighthawkService/ExecutionStrem`: did you mean \
-             `ExecutionStream`?; there is ExecutionStream",
+             `ExecutionStream`?; known: ExecutionStream",
         ),
     ] {
-        assert_eq!(method(name).unwrap_err().to_string(), says);
+        assert_eq!(method(name).unwrap_err().to_string(), expected);
     }
     for text in [
         "", "Method", "a.B/", "/M", "a b/c", "a/b/c", "..S/M", "a.S/M.",
@@ -75,22 +75,25 @@ fn json_and_text_become_the_same_message() {
 #[test]
 fn what_does_not_fit_names_its_field() {
     let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
-    for (json, says) in [
+    for (json, expected) in [
         (
             r#"{"startRequest": {"options": {"requestsPerSecond": "often"}}}"#,
-            "it does not fit nighthawk.client.ExecutionRequest, field \
+            "it does not match nighthawk.client.ExecutionRequest, field \
              `startRequest.options.requestsPerSecond`: ",
         ),
         (
             r#"{"start_request": {"optoins": {}}}"#,
             "field `start_request.optoins`: ",
         ),
-        ("[1]", "it does not fit nighthawk.client.ExecutionRequest: "),
+        (
+            "[1]",
+            "it does not match nighthawk.client.ExecutionRequest: ",
+        ),
         ("{\"startRequest\": ", "it is not JSON: EOF while parsing"),
         (" ", "there is no message in it: write {} for an empty one"),
     ] {
         let message = method.messages_of_json(json).unwrap_err().to_string();
-        assert!(message.contains(says), "{message}");
+        assert!(message.contains(expected), "{message}");
     }
     let message = method.message_of_text("start_request { optoins {} }");
     let message = message.unwrap_err().to_string();
@@ -100,7 +103,7 @@ fn what_does_not_fit_names_its_field() {
 #[test]
 fn what_does_not_fit_in_binary_names_its_field() {
     let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
-    for (bytes, says) in [
+    for (bytes, expected) in [
         // Field 1 as a number, which is a message.
         (&b"\x08\x01"[..], "field `start_request`: "),
         // options.uri.value is no UTF-8; a duration before it is well.
@@ -120,11 +123,11 @@ fn what_does_not_fit_in_binary_names_its_field() {
         (b"\x98\x06", "field `99`: the message ends within it"),
         (
             b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-            "it does not fit nighthawk.client.ExecutionRequest: ",
+            "it does not match nighthawk.client.ExecutionRequest: ",
         ),
     ] {
         let message = method.check(bytes).unwrap_err().to_string();
-        assert!(message.contains(says), "{bytes:x?}: {message}");
+        assert!(message.contains(expected), "{bytes:x?}: {message}");
     }
     // An unknown field is skipped.
     assert_eq!(method.check(b"\x98\x06\x01"), Ok(()));
@@ -170,22 +173,22 @@ fn methods_without_a_proper_name_were_there_and_were_not_found() {
             }],
             ..FileDescriptorProto::default()
         };
-        let said = Descriptors::of_set(&FileDescriptorSet { file: vec![file] }.encode_to_vec());
+        let result = Descriptors::of_set(&FileDescriptorSet { file: vec![file] }.encode_to_vec());
         assert!(
-            matches!(said, Err(DescriptorsError::Set { .. })),
-            "{service}/{method}: {said:?}"
+            matches!(result, Err(DescriptorsError::Set { .. })),
+            "{service}/{method}: {result:?}"
         );
     }
 }
 
 #[test]
-fn what_describes_nothing_says_what_to_do() {
-    for (bytes, says) in [
+fn files_without_descriptors_are_refused_with_what_to_do() {
+    for (bytes, expected) in [
         (&b"syntax = \"proto3\";"[..], "it is not a descriptor set"),
         (b"", "it describes no file"),
     ] {
         let message = Descriptors::of_set(bytes).unwrap_err().to_string();
-        assert!(message.contains(says), "{message}");
+        assert!(message.contains(expected), "{message}");
     }
     let newer = FileDescriptorProto {
         name: Some("a.proto".to_owned()),

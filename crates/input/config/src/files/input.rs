@@ -172,7 +172,7 @@ mod tests {
     fn pipes_are_read_to_their_end_and_no_further_than_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = fifo(folder.path());
-        for (script, limit, wanted) in [
+        for (script, limit, expected) in [
             ("sleep 0.1; printf a; sleep 0.1; printf b", 2, Ok("ab")),
             ("cat /dev/zero", 1 << 20, Err("larger than 1 MiB")),
         ] {
@@ -186,7 +186,7 @@ mod tests {
             let read = read_input(&pipe, limit);
             let read = read.map(|bytes| String::from_utf8(bytes).unwrap());
             let read = read.as_deref().map_err(ToString::to_string);
-            assert_eq!(read, wanted.map_err(str::to_owned), "{script}");
+            assert_eq!(read, expected.map_err(str::to_owned), "{script}");
             drop(writer.wait());
         }
     }

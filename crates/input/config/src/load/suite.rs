@@ -265,5 +265,5 @@ fn no_match(pattern: &str, opened: &[Opened<'_>]) -> Diagnostic {
     } else {
         cells
     };
-    error.help(format!("there are: {}", shown.join(", ")))
+    error.help(format!("the names are: {}", shown.join(", ")))
 }

@@ -164,7 +164,7 @@ fn apply_overrides(
         .any(|step| !step.comes_in(phases))
     {
         let message = format!(
-            "{}: a step of its timeline comes after the {} that are measured",
+            "{}: a step of its timeline comes after the measured phase of {}",
             plan.name, phases.measure
         );
         diagnostics.push(Diagnostic::error(code::OUT_OF_RANGE, message));
@@ -194,6 +194,6 @@ fn check_names(names: &[String], known: &[String], diagnostics: &mut Diagnostics
         let mut all: Vec<&str> = known.iter().map(String::as_str).collect();
         all.sort_unstable();
         all.dedup();
-        diagnostics.push(error.help(format!("there are: {}", all.join(", "))));
+        diagnostics.push(error.help(format!("the targets are: {}", all.join(", "))));
     }
 }

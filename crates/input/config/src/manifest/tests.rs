@@ -69,7 +69,7 @@ spec:
 }
 
 #[test]
-fn a_manifest_under_its_kind_need_not_say_what_it_is() {
+fn a_manifest_under_its_kind_needs_no_kind_key() {
     for kind in KubernetesKind::ALL {
         let (manifest, diagnostics) = read("metadata: {}", Some(kind));
         assert!(diagnostics.is_empty(), "{diagnostics}");
@@ -136,7 +136,7 @@ fn an_invalid_manifest_is_reported_at_its_line() {
 }
 
 #[test]
-fn a_manifest_may_stand_in_the_file_itself() {
+fn a_manifest_may_be_in_the_file_itself() {
     let reader = Reader::new(Source::new("a.yaml", "kind: Node\nmetadata: {name: 7}\n"));
     let node = reader.parse().unwrap();
     let manifest = read_manifest(&reader, &node, None).unwrap();
@@ -164,7 +164,7 @@ proptest! {
 
     /// An accepted name can be part of a path.
     #[test]
-    fn names_that_are_taken_can_stand_in_paths(name in "[-a-zA-Z0-9./%? ]{0,8}") {
+    fn accepted_names_are_valid_in_paths(name in "[-a-zA-Z0-9./%? ]{0,8}") {
         if is_name(&name, NAME_BYTES_MAX) {
             prop_assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte)));
             prop_assert!(!name.starts_with('.'));

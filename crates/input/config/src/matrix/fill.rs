@@ -58,13 +58,17 @@ pub(crate) fn check_uses(reader: &Reader, root: &Node, matrix: Option<&Matrix>) 
     for key in parameters {
         // A use that is wrong may be the one that is missing.
         if is_right && !used.contains(&key.text) {
-            let message = format!("nothing depends on `{}`", key.text);
+            let message = format!("the parameter `{}` is not used", key.text);
             let warning = reader.warning(code::MATRIX_PARAMETER, key.span, message);
             let use_it = format!(
                 "write `\"{{matrix.{}}}\"` where its value belongs",
                 key.text
             );
-            reader.report(warning.label("the same is run several times").help(use_it));
+            reader.report(
+                warning
+                    .label("the same experiment would run several times")
+                    .help(use_it),
+            );
         }
     }
 }

@@ -112,7 +112,7 @@ pub(super) fn include(
             reader.report(error.label("a cell has a value for every parameter"));
             is_right = false;
         } else if cells.iter().any(|cell| cell.has(&item.settings)) {
-            let error = reader.error(code::SAME_NAME, item.span, "this cell is there already");
+            let error = reader.error(code::SAME_NAME, item.span, "this cell is listed twice");
             reader.report(error.label("it would run twice"));
             is_right = false;
         } else {
@@ -162,5 +162,5 @@ pub(super) fn report_unknown(reader: &Reader, span: Span, name: &str, names: &[&
     if let Some(near) = nearest(name, names.iter().copied()) {
         error = error.label(format!("did you mean `{near}`?"));
     }
-    reader.report(error.help(format!("it has: {}", names.join(", "))));
+    reader.report(error.help(format!("its parameters are: {}", names.join(", "))));
 }

@@ -95,11 +95,11 @@ fn telemetry(spec: &LoadSpec) -> [Rule; 3] {
 }
 
 fn tls(tls: &TlsSpec, plan: &LoadPlanParts) -> [Rule; 6] {
-    let is_spoken = plan
+    let uses_tls = plan
         .endpoints
         .iter()
         .any(|endpoint| endpoint.tls_host.is_some());
-    let rule = |is_given: bool, message| Rule(is_given && !is_spoken, message);
+    let rule = |is_given: bool, message| Rule(is_given && !uses_tls, message);
     [
         rule(
             tls.insecure,
@@ -159,8 +159,8 @@ fn length(spec: &LoadSpec, plan: &LoadPlanParts) -> Result<(), LoadSpecError> {
     match curve {
         RateShape::Ramp(Ramp { over, .. }) if *over > duration => {
             return Err(LoadSpecError::text(format!(
-                "--rate changes for {over}, and --duration ends it after {duration}: give the \
-                 load {over} at least, or a ramp that is as short"
+                "--rate changes for {over}, but --duration is {duration}: use a longer --duration, \
+                 or a shorter ramp"
             )));
         }
         RateShape::Max | RateShape::Constant { .. } | RateShape::Ramp(_) => {}
@@ -169,8 +169,8 @@ fn length(spec: &LoadSpec, plan: &LoadPlanParts) -> Result<(), LoadSpecError> {
             let before = before.fold(stillwell_units::Nanos::ZERO, |all, step| all + step.length);
             if before >= duration {
                 return Err(LoadSpecError::text(format!(
-                    "the last step of --rate begins after {before}, and --duration ends it after \
-                     {duration}: give the load more time, or leave steps out"
+                    "the last step of --rate begins after {before}, but --duration is {duration}: \
+                     use a longer --duration, or shorter steps"
                 )));
             }
         }

@@ -195,6 +195,15 @@ pub fn target(url: &str) -> Result<Target, LoadSpecError> {
     Ok(Target::from_url(&with_scheme)?)
 }
 
+/// Returns a path in place of `text`, which has no leading slash: that of a URL, or with a slash before it.
+pub(crate) fn suggested_path(text: &str) -> String {
+    let path = match text.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => text,
+    };
+    format!("/{path}")
+}
+
 /// Text after `http:` or `https:` without two slashes, as in a typing mistake.
 fn half_scheme(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once(':')?;
@@ -236,7 +245,7 @@ fn body(text: &str, files: &dyn Files) -> Result<BodyPlan, LoadSpecError> {
     let format = known.into_iter().find(|format| format.name() == name);
     let Some(format) = format else {
         return Err(LoadSpecError::text(format!(
-            "`{name}` is not a format of a body: there are {names}"
+            "`{name}` is not a payload format: the formats are {names}"
         )));
     };
     Ok(BodyPlan::Payload(PayloadPlan {
@@ -251,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_stand_before_their_url() {
+    fn weights_precede_their_url() {
         assert_eq!(weighted("3*http://a/").unwrap(), (3, "http://a/"));
         assert_eq!(weighted("http://a/x*y").unwrap(), (1, "http://a/x*y"));
         assert!(weighted("many*a").is_err());
@@ -274,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_header_is_what_the_request_says() {
+    fn a_host_header_is_that_of_the_request() {
         let target = target("127.0.0.1:80/x").unwrap();
         let headers = ["Host: other".parse().unwrap(), "a: b".parse().unwrap()];
         let request = request_to(&target, "GET".to_owned(), &headers, &[], BodyPlan::None);

@@ -71,7 +71,7 @@ pub(super) fn endpoints(
         let target = target(url)?;
         if target.path_and_query() != "/" {
             return Err(LoadSpecError::text(format!(
-                "`{url}` has a path, and the path of a call is its method: leave `{}` out",
+                "`{url}` has a path, but the method of a gRPC call sets the path: leave `{}` out",
                 target.path_and_query()
             )));
         }

@@ -46,7 +46,7 @@ pub struct RequestDefaults<'a> {
     pub body: &'a BodyPlan,
 }
 
-/// Returns a request to `target`. Of a header that both name that of `own` counts, and
+/// Returns a request to `target`. Of a header that both name that of `source` counts, and
 /// pseudo-headers replace what they name.
 #[must_use]
 pub fn listed_request(

@@ -34,7 +34,7 @@ pub fn request_lines(text: &str) -> Result<Vec<RecordedRequest>, LoadSpecError> 
         requests.push(read_line(line).reading(|| format!("line {number}"))?);
     }
     if requests.is_empty() {
-        return Err(LoadSpecError::text("the file of requests has none"));
+        return Err(LoadSpecError::text("the file contains no requests"));
     }
     Ok(requests)
 }

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_say_their_trace_as_its_receiver_understands_it() {
+    fn requests_carry_their_trace_in_the_form_of_its_receiver() {
         for (sink, typed, headers) in [
             (Some("zipkin://a"), None, TraceHeaders::B3Multi),
             (Some("otlp+grpc://a"), None, TraceHeaders::W3c),

@@ -52,7 +52,7 @@ fn program(words: &[&str], ready: Option<ReadyProbe>) -> ScaffoldProgram {
         words: words.iter().map(|&word| word.to_owned()).collect(),
         directory: None,
         ready,
-        has_own_network: true,
+        has_private_network: true,
         variants: [VariantArgument::Same, VariantArgument::Same],
         build: ScaffoldBuild::default(),
     }
@@ -153,7 +153,7 @@ fn pipelines() -> Vec<(&'static str, Scaffold)> {
         at("http://127.0.0.1:4318/v1/logs"),
     );
     let consumer = ScaffoldProgram {
-        has_own_network: false,
+        has_private_network: false,
         ..program(&["consumer"], None)
     };
     let topic = ScaffoldInput::Topic {

@@ -44,7 +44,7 @@ pub(super) fn rows(text: &str) -> Result<Vec<Vec<String>>, String> {
         }
     }
     if is_quoted {
-        return Err("a quote never ends".to_owned());
+        return Err("a quoted field is not closed".to_owned());
     }
     if !row.is_empty() || !field.is_empty() || was_quoted {
         row.push(field);
@@ -72,7 +72,7 @@ mod tests {
             read,
             [vec!["a", "b"], vec!["1", "x, \"y\"\nz"], vec!["2", ""]]
         );
-        assert_eq!(rows("a\n\"").unwrap_err(), "a quote never ends");
+        assert_eq!(rows("a\n\"").unwrap_err(), "a quoted field is not closed");
         assert_eq!(
             rows("a,b\n1\n").unwrap_err(),
             "row 2 has 1 fields and the first has 2"

@@ -64,7 +64,7 @@ fn read_bounds(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> (Option<f6
     if let (Some(upper), Some(lower), Some(node)) = (upper, lower, lower_node)
         && lower > upper
     {
-        let message = "no value lies above `lower_bound` and below `upper_bound`";
+        let message = "`lower_bound` is above `upper_bound`";
         reader.report(reader.error(code::BAD_BOUNDS, node.span, message));
     }
     (upper, lower)

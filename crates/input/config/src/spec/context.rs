@@ -36,7 +36,7 @@ impl ReadContext<'_> {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         });
         if text.starts_with('{') && !is_known {
-            let message = format!("`{text}` begins with an unknown place");
+            let message = format!("`{text}` begins with an unknown placeholder");
             let error = self.reader.error(code::BAD_VALUE, node.span, message);
             let label = "`{state}/NAME` lies in the folder of each run, `{experiment}/NAME` beside this file";
             self.reader.report(error.label(label));
@@ -47,6 +47,16 @@ impl ReadContext<'_> {
     /// A path to something that must be there already.
     pub(crate) fn existing(&self, node: &Node, wanted: EntryKind) -> Option<PathBuf> {
         let path = self.path(node)?;
+        self.existing_path(node, path, wanted)
+    }
+
+    /// The absolute `path`, which `node` names, to something that must be there already.
+    pub(super) fn existing_path(
+        &self,
+        node: &Node,
+        path: PathBuf,
+        wanted: EntryKind,
+    ) -> Option<PathBuf> {
         if path.to_string_lossy().contains('{') {
             return Some(path);
         }
@@ -139,7 +149,7 @@ impl ReadContext<'_> {
         match check(text) {
             Ok(_) => Some(text.to_owned()),
             Err(reason) => {
-                let message = format!("`{text}` cannot be connected to");
+                let message = format!("`{text}` is not an address to connect to");
                 let error = self.reader.error(code::BAD_VALUE, node.span, message);
                 self.reader.report(error.label(reason));
                 None

@@ -36,7 +36,7 @@ pub(super) fn read(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Course
     let startup = map.take("include_startup");
     let includes_startup = startup.and_then(|node| reader.boolean(node)) == Some(true);
     if let (true, Some(node), Some(warmup)) = (includes_startup, startup, phases.warmup_span) {
-        let message = "the start cannot be both included and left out by a warm-up";
+        let message = "`include_startup` and `warmup` exclude each other";
         reader.report(
             reader
                 .error(code::COURSE, node.span, message)

@@ -77,9 +77,9 @@ pub(super) fn read_design(context: &ReadContext<'_>, node: &Node) -> Option<Desi
         let span = map
             .key_span("turn_max")
             .or_else(|| map.key_span("turn_min"));
-        let message = format!("no turn is {turn_min} at least and {turn_max} at most");
+        let message = format!("`turn_min` ({turn_min}) is above `turn_max` ({turn_max})");
         let error = reader.error(code::OUT_OF_RANGE, span.unwrap_or(turns.span), message);
-        reader.report(error.label("`turn_min` must not lie above `turn_max`"));
+        reader.report(error.label(format!("write at least {turn_min}")));
         return None;
     }
     Some(DesignPlan::Sliced { turn_min, turn_max })

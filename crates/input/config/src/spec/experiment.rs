@@ -70,7 +70,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "seed",
             Shape::Any(&[Shape::Whole, Shape::Text]),
-            "Seed of everything random.",
+            "Seed of everything random; 0 by default.",
         ),
         optional(
             "target",

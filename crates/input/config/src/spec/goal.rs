@@ -197,7 +197,7 @@ fn check_primary(reader: &Reader, goals: &[PlacedGoal]) {
         reader.report(
             reader
                 .error(code::SAME_NAME, second, "two goals are primary")
-                .label("one of them must inform only")
+                .label("only one goal can be primary")
                 .context(reader.place(first), "the first"),
         );
     }
@@ -254,10 +254,10 @@ fn of_route(reader: &Reader, node: &Node, metric: GoalMetric, route: &str) -> Op
     let name = metric.name().into_owned();
     let goal = RouteGoal::new(metric, route.to_owned());
     if goal.is_none() {
-        let message = format!("`{name}` has no number for each route");
+        let message = format!("`{name}` is not measured for each route");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         let advice = "goals of latency, service time, first byte, errors, status codes and \
-                      request throughput have";
+                      request throughput are";
         reader.report(error.label(advice));
     }
     goal.map(GoalMetric::Route)

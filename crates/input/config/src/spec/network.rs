@@ -112,7 +112,7 @@ pub(super) fn check_ends(
             continue;
         };
         if address.ip() != IpAddr::from(sinks_at) {
-            let message = "with `network` this sink is out of the target's reach";
+            let message = "with `network`, the target cannot reach this sink";
             let error = reader.error(code::TIMELINE, sink.span, message);
             reader.report(error.label(format!("write `{sinks_at}:{}`", address.port())));
         }
@@ -130,7 +130,7 @@ pub(super) fn check_ends(
         };
         let host = address.rsplit_once(':').map_or("", |(host, _)| host);
         if host != target_address {
-            let message = "with `network` the target is not there";
+            let message = "with `network`, the target has another address";
             let error = reader.error(code::TIMELINE, plan.span, message);
             reader.report(error.label(format!("it is at {target_address}")));
         }

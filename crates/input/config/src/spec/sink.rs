@@ -440,7 +440,7 @@ fn read_address(context: &ReadContext<'_>, node: &Node) -> Option<SocketAddr> {
     match address.parse::<SocketAddr>() {
         Ok(address) if address.port() > 0 => Some(address),
         Ok(_) => {
-            let message = "a target cannot know port 0";
+            let message = "the target cannot connect to port 0";
             let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
             context.reader.report(error.label("a port from 1 to 65535"));
             None

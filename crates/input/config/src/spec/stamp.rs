@@ -136,11 +136,11 @@ fn read_form(
     if form.prefix().is_some() {
         let keys = ["every", "copies", "late_after"];
         for node in keys.iter().filter_map(|key| stamps.entry(key)) {
-            let message = "a time prefix shows the latency of an event, and nothing else";
+            let message = "`form: prefix` measures only latency";
             refuse(
                 node,
                 message,
-                "leave it out: every event has one, and there is no ledger",
+                "leave it out: every event gets a prefix, and losses are not counted",
             );
         }
     }
@@ -201,7 +201,7 @@ pub(super) fn check_stamps(
             );
         }
         StampForm::Header => {
-            if let Some(taken) = own_header(transport) {
+            if let Some(taken) = stamp_header(transport) {
                 let message = format!("the header `{taken}` carries stamps");
                 refuse(message, "leave the header out, or `form: header`");
             }
@@ -230,7 +230,7 @@ fn carriers(form: StampForm) -> String {
 }
 
 /// Returns the separate header that carries stamps, if there is one.
-fn own_header(transport: &TransportPlan) -> Option<&str> {
+fn stamp_header(transport: &TransportPlan) -> Option<&str> {
     let TransportPlan::Http { headers, .. } = transport else {
         return None;
     };

@@ -82,8 +82,11 @@ pub(super) mod field {
         Shape::Boolean,
         "`true`: Stillwell's environment is passed on.",
     );
-    pub(in super::super) const DIRECTORY: Field =
-        optional("directory", Shape::Text, "Its working directory.");
+    pub(in super::super) const DIRECTORY: Field = optional(
+        "directory",
+        Shape::Text,
+        "Its working directory; by default `{state}`, a new folder for each run.",
+    );
     pub(in super::super) const READY: Field = optional(
         "ready",
         Shape::Any(&[Shape::Words(&["immediately"]), Shape::Element(&PROBE)]),
@@ -414,7 +417,7 @@ pub(super) fn check_url(
     if (isolation.links.is_some() || isolation.network == Wanted::Required)
         && let Some(span) = map.key_span("target")
     {
-        let message = "the target is a URL, which a network of the run's own does not reach";
+        let message = "the target is a URL, which is not reachable from the run's separate network";
         let error = context.reader.error(code::BAD_VALUE, span, message);
         let help = "leave `network` out, and write `isolation: {network: no}`";
         context.reader.report(error.help(help));

@@ -205,7 +205,7 @@ fn check_time(context: &ReadContext<'_>, span: Span, at: Nanos, end: End) -> boo
     if at < end {
         return true;
     }
-    let message = format!("this step never comes: {takes} {end}");
+    let message = format!("this step is never reached: {takes} {end}");
     let error = context.reader.error(code::OUT_OF_RANGE, span, message);
     let label = format!("must lie before {end}");
     context.reader.report(error.label(label));

@@ -44,10 +44,10 @@ fn load(text: &str, flags: BenchOptions) -> Result<BenchPlan, String> {
     let loaded = Loader::new(&files, &[&Program]).bench(Some(path), flags);
     loaded
         .map(|loaded| loaded.plan)
-        .map_err(|diagnostics| said(&diagnostics))
+        .map_err(|diagnostics| joined_messages(&diagnostics))
 }
 
-fn said(diagnostics: &Diagnostics) -> String {
+fn joined_messages(diagnostics: &Diagnostics) -> String {
     let all: Vec<String> = diagnostics
         .iter()
         .map(|item| item.message.clone())
@@ -221,7 +221,7 @@ fn names_of_tremors_interceptors_select_time_prefixes() {
     let message = load(&text, BenchOptions::default()).unwrap_err();
     assert_eq!(
         message,
-        "there are no `postprocessors` over requests and files"
+        "`postprocessors` are not supported for requests and files"
     );
 }
 
@@ -275,7 +275,7 @@ fn contradictions_are_reported() {
         ),
         (
             "source: in.json\niters: 2\nconnections: 2\n",
-            "rounds over several connections would not be whole rounds",
+            "`iters` with several connections would not send whole rounds",
         ),
         ("source: in.json\ncodec: jason\n", "unknown codec `jason`"),
         (
@@ -379,7 +379,7 @@ fn trees_are_read_as_tremor_reads_them() {
     let names: Vec<&str> = tree.folders.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, ["a", "b/c", "d"]);
     assert_eq!(tree.folders[2].file, Path::new("/t/d/bench.troy"));
-    assert!(said(&tree.warnings).contains("/t/d/other.troy is left out"));
+    assert!(joined_messages(&tree.warnings).contains("/t/d/other.troy is ignored"));
     let bench = &tree.folders[0];
     assert_eq!(bench.tags, ["all", "quick", "tcp", "a"]);
     assert_eq!(tree.folders[1].tags, ["all", "c"]);
@@ -406,7 +406,7 @@ fn trees_are_read_as_tremor_reads_them() {
 #[test]
 fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
     let refused = |files: Memory| {
-        said(
+        joined_messages(
             &Loader::new(&files, &[&Program])
                 .bench_tree(Path::new("/t"))
                 .unwrap_err(),
@@ -428,7 +428,7 @@ fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
 #[test]
 fn tags_choose() {
     let tags = ["tcp", "quick"].map(str::to_owned);
-    for (includes, excludes, wanted) in [
+    for (includes, excludes, expected) in [
         (vec![], vec![], true),
         (vec!["tcp"], vec![], true),
         (vec!["http"], vec![], false),
@@ -439,7 +439,7 @@ fn tags_choose() {
     ] {
         let owned = |list: &[&str]| list.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
         let diagnostics = is_wanted(&tags, &owned(&includes), &owned(&excludes));
-        assert_eq!(diagnostics, wanted, "{includes:?} {excludes:?}");
+        assert_eq!(diagnostics, expected, "{includes:?} {excludes:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use stillwell_plan::generator::{KafkaAcks, KafkaCompression, MessageOf, NatsAcks, NatsLogin};
 use stillwell_plan::{RunPlan, TransportPlan};
 
-use super::mistakes::{codes, said};
+use super::mistakes::{codes, rendered_diagnostics};
 use super::run_plan;
 
 /// A run with these generators, which is right.
@@ -66,7 +66,7 @@ pub(super) const EVERY_WORD: &[&str] = &[
 ];
 
 #[test]
-fn what_is_said_is_kept() {
+fn configured_values_are_kept() {
     let plan = plan_of(EVERY_WORD);
     let json = serde_json::to_value(&plan.generators).unwrap();
     let kafka = &json[0]["transport"]["kafka"];
@@ -86,7 +86,7 @@ fn what_is_said_is_kept() {
 
 #[test]
 fn a_mistake_in_a_producer_is_reported_at_its_place() {
-    for (generator, wanted) in [
+    for (generator, expected) in [
         ("kafka: {address: 'a:1'}", "`topic`"),
         ("kafka: {address: 'a:0', topic: t}", "port 0"),
         ("kafka: {address: 'a:1', topic: 'a b'}", "a topic's name"),
@@ -132,8 +132,8 @@ fn a_mistake_in_a_producer_is_reported_at_its_place() {
                 .any(|(code, line)| code.starts_with('W') && *line == 6),
             "{generator}: {diagnostics:?}"
         );
-        let said = said(&text);
-        assert!(said.contains(wanted), "{generator}: {said}");
+        let rendered = rendered_diagnostics(&text);
+        assert!(rendered.contains(expected), "{generator}: {rendered}");
     }
 }
 

@@ -20,7 +20,7 @@ fn with(text: &str, overrides: &SuiteOverrides) -> ExperimentPlan {
 }
 
 #[test]
-fn where_nothing_is_said_it_looks_up_to_twenty_pairs_and_confirms() {
+fn the_default_is_up_to_twenty_pairs_with_confirmation() {
     let plan = plan("");
     assert_eq!(plan.stopping, StoppingPlan::Sequential { max_pairs: 20 });
     assert_eq!(plan.design, DesignPlan::Paired);
@@ -118,7 +118,7 @@ phases: {{measure: 300ms}}
 }
 
 #[test]
-fn the_command_line_says_when_it_is_enough() {
+fn the_command_line_overrides_the_stopping_rule() {
     let stopping = |text, typed| {
         let overrides = SuiteOverrides {
             stopping: Some(typed),
@@ -143,7 +143,7 @@ fn the_command_line_says_when_it_is_enough() {
 }
 
 #[test]
-fn the_command_line_says_how_runs_go() {
+fn the_command_line_overrides_how_runs_go() {
     let plan = with(
         "design: {sliced: {turn_max: 300ms}}\nphases: {warmup: auto}",
         &SuiteOverrides {

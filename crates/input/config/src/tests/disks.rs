@@ -70,7 +70,7 @@ workload:
 }
 
 #[test]
-fn logs_are_mounted_where_that_is_said() {
+fn logs_are_mounted_where_the_plan_requires_it() {
     let plan = plan_of(
         "isolation: {network: no}
 workload:

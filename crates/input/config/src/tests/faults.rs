@@ -78,7 +78,7 @@ fn steps_become_a_plan_in_the_order_of_time() {
     };
     let end = |signal| StepAction::Target(TargetChange::End(signal));
     let start = StepAction::Target(TargetChange::Start);
-    let wanted = [
+    let expected = [
         (seconds(1), sink(SinkChange::Down)),
         (seconds(2), sink(SinkChange::Up)),
         (seconds(6), end(TargetSignal::Kill)),
@@ -87,7 +87,7 @@ fn steps_become_a_plan_in_the_order_of_time() {
         (seconds(9), end(TargetSignal::Term)),
         (seconds(9), start),
     ];
-    assert_eq!(diagnostics, wanted);
+    assert_eq!(diagnostics, expected);
 }
 
 #[test]
@@ -106,9 +106,9 @@ fn steps_name_disks_as_the_file_does_and_limits_leave_out_what_stays() {
         path: "{state}/buffer".into(),
         change,
     };
-    let wanted = [1, 2].map(Nanos::from_secs).into_iter();
-    let wanted: Vec<_> = wanted.zip(changes.map(disk)).collect();
-    assert_eq!(diagnostics, wanted);
+    let expected = [1, 2].map(Nanos::from_secs).into_iter();
+    let expected: Vec<_> = expected.zip(changes.map(disk)).collect();
+    assert_eq!(diagnostics, expected);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn only_steps_on_the_target_may_be_in_the_drain() {
     ] {
         let text = format!("{TEXT}timeline: [{{{refused}}}]\n");
         let message = run_plan(&text).unwrap_err().to_string();
-        assert!(message.contains("this step never comes"), "{message}");
+        assert!(message.contains("this step is never reached"), "{message}");
     }
 }
 

@@ -4,7 +4,7 @@ use stillwell_plan::goal::Direction;
 use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, PhasesPlan};
 
 use super::golden::LEAST;
-use super::mistakes::{codes, said};
+use super::mistakes::{codes, rendered_diagnostics};
 use super::{experiment, experiment_with};
 use crate::SuiteOverrides;
 
@@ -24,7 +24,7 @@ fn names(goals: &[GoalPlan]) -> Vec<String> {
 }
 
 #[test]
-fn the_first_goal_is_primary_unless_another_says_so() {
+fn the_first_goal_is_primary_unless_another_is_marked() {
     for (text, order) in [
         ("[memory, cpu]", ["memory", "cpu"]),
         ("[memory, {metric: cpu, primary: true}]", ["cpu", "memory"]),
@@ -98,7 +98,7 @@ fn latency_needs_answers_and_loss_a_sink() {
     assert_eq!(names(&plan(&http).goals), ["latency_p999", "loss"]);
     // The kind of a misspelt generator is unknown: only that is reported.
     let unknown = format!("{LEAST}goals: [latency_p99]\n").replace("tcp:", "htp:");
-    assert!(!said(&unknown).contains("never be measured"));
+    assert!(!rendered_diagnostics(&unknown).contains("never be measured"));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_goal_of_duplicates_needs_more_than_time_prefixes() {
             "{stamps}"
         );
     }
-    let times = said(&text("{form: prefix}"));
+    let times = rendered_diagnostics(&text("{form: prefix}"));
     assert_eq!(times.matches("never be measured").count(), 1, "{times}");
     assert!(times.contains("do not identify them"), "{times}");
 }

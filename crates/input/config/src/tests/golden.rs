@@ -115,7 +115,7 @@ fn perf_takes_the_place_of_an_inspector() {
     let plan = perf("{perf: {frequency: 199, call_graph: dwarf}}");
     assert_eq!(plan.frequency.get(), 199);
     assert_eq!(plan.call_graph, stillwell_plan::observer::CallGraph::Dwarf);
-    for (observe, says) in [
+    for (observe, expected) in [
         ("{perf: {frequency: 0}}", "from 1 to 10000"),
         ("{perf: {frequency: 10001}}", "from 1 to 10000"),
         (
@@ -124,7 +124,7 @@ fn perf_takes_the_place_of_an_inspector() {
         ),
     ] {
         let error = observed(observe).unwrap_err();
-        assert!(format!("{error:?}").contains(says), "{error:?}");
+        assert!(format!("{error:?}").contains(expected), "{error:?}");
     }
 }
 
@@ -272,7 +272,7 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
             tcp,
             "ascii",
             "{form: prefix, every: 2}",
-            "a time prefix shows the latency of an event, and nothing else",
+            "`form: prefix` measures only latency",
         ),
         (
             tcp,
@@ -397,9 +397,9 @@ fn every_word_of_the_schema_is_accepted() {
         let text = format!("{LEAST}timeline: [{{at: 1s, signal: {signal}}}]\n");
         assert!(experiment(&text).is_ok(), "{signal}");
     }
-    for wanted in words("/$defs/isolation/properties/network/enum") {
-        let text = format!("{LEAST}isolation: {{network: {wanted}}}\n");
-        assert!(experiment(&text).is_ok(), "{wanted}");
+    for word in words("/$defs/isolation/properties/network/enum") {
+        let text = format!("{LEAST}isolation: {{network: {word}}}\n");
+        assert!(experiment(&text).is_ok(), "{word}");
     }
     for validity in words("/$defs/experiment/properties/validity/enum") {
         let text = format!("{LEAST}validity: {validity}\n");
@@ -418,7 +418,7 @@ fn every_word_of_the_schema_is_accepted() {
 
 /// The schema says the tolerance that each goal has where none is given.
 #[test]
-fn default_tolerances_stand_in_the_schema() {
+fn default_tolerances_are_in_the_schema() {
     let schema = schema(SchemaOf::Experiment);
     let about = &schema["$defs"]["goal"]["properties"]["tolerance"]["description"];
     let about = about.as_str().unwrap();

@@ -68,7 +68,7 @@ fn a_run_with_a_cluster_stays_in_the_network_of_the_host() {
     let refused = run_plan(&workload(node, "isolation: {network: required}\n")).unwrap_err();
     let message = refused.to_string();
     assert!(
-        message.contains("finds no cluster in a network of the run's own"),
+        message.contains("cannot reach its cluster from a separate network"),
         "{message}"
     );
 }

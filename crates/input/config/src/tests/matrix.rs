@@ -153,7 +153,7 @@ fn uses_and_parameters_belong_together() {
 /// The value is wrong where it is used; the matrix is shown beside it, and what
 /// is wrong in every cell is reported once.
 #[test]
-fn wrong_values_are_shown_where_they_are_used_and_where_they_stand() {
+fn wrong_values_are_shown_where_they_are_used_and_defined() {
     snapshot!(&rates(
         "{rate: [1/s, fast], n: [1, 2]}",
         "'{matrix.rate}', connections: '{matrix.n}'"

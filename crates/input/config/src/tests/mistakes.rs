@@ -6,7 +6,7 @@ use super::golden::{EVERYTHING, LEAST};
 use super::{experiment, run_plan};
 
 /// Diagnostics of `text`, which must be invalid.
-pub(super) fn said(text: &str) -> String {
+pub(super) fn rendered_diagnostics(text: &str) -> String {
     match experiment(text) {
         Err(diagnostics) => diagnostics.to_string(),
         Ok(_) => panic!("this is right: {text}"),

@@ -62,23 +62,23 @@ fn format_of(run_plan: RunPlan) -> PayloadFormat {
 
 #[test]
 fn every_payload_is_read() {
-    let mut said = String::new();
+    let mut report = String::new();
     for payload in NATIVE {
         let read = match native(payload) {
             Ok(format) => format!("{format:?}"),
             Err(diagnostics) => diagnostics.to_string(),
         };
-        said.push_str(&format!(
+        report.push_str(&format!(
             "{payload}\n    {}\n",
             read.replace('\n', "\n    ")
         ));
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(report);
 }
 
 #[test]
 fn mistakes_in_payloads_are_named() {
-    let mut said = String::new();
+    let mut report = String::new();
     for payload in [
         "{loki: {streams: 0}}",
         "{elasticsearch: {index: Logs}}",
@@ -93,8 +93,8 @@ fn mistakes_in_payloads_are_named() {
         "{template: 'one {wrod}'}",
         "syslog3146",
     ] {
-        said.push_str(&native(payload).unwrap_err().to_string());
-        said.push('\n');
+        report.push_str(&native(payload).unwrap_err().to_string());
+        report.push('\n');
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(report);
 }

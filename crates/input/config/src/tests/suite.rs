@@ -136,7 +136,7 @@ fn variants_of_the_command_line_change_one_thing() {
 
 // compat: SMP and soaks | revisions alone, built as stillwell.yaml of the repository says | differs | the file is Stillwell's
 #[test]
-fn a_repository_says_how_its_revisions_are_built_unless_the_command_line_does() {
+fn a_repository_defines_how_its_revisions_are_built_unless_the_command_line_does() {
     let build = "build: make\noutput: out/x\n";
     let files = Memory::with([
         ("/suite/native/experiment.yaml", LEAST),
@@ -190,7 +190,7 @@ fn variants_may_come_from_the_command_line_alone() {
 
 #[test]
 fn wrong_flags_are_errors() {
-    for (overrides, said) in [
+    for (overrides, expected) in [
         (
             SuiteOverrides {
                 goal: Some("speed".to_owned()),
@@ -235,6 +235,6 @@ fn wrong_flags_are_errors() {
         ),
     ] {
         let diagnostics = experiment_with(LEAST, &overrides).unwrap_err().to_string();
-        assert!(diagnostics.contains(said), "{diagnostics}");
+        assert!(diagnostics.contains(expected), "{diagnostics}");
     }
 }

@@ -84,7 +84,7 @@ fn mistakes_are_reported_with_a_remedy() {
     };
     let all = TargetsOverrides::default();
     let with = |more: &str| format!("{FINE}{more}");
-    for (text, overrides, says) in [
+    for (text, overrides, expected) in [
         (FINE.to_owned(), named("relays"), "did you mean `relay`?"),
         (
             with("variants: {a: {}, b: {}}\n"),
@@ -115,6 +115,6 @@ fn mistakes_are_reported_with_a_remedy() {
         ("runs: 3\n".to_owned(), all, "no experiment with `targets`"),
     ] {
         let error = load(&text, &overrides).unwrap_err();
-        assert!(error.contains(says), "{says}: {error}");
+        assert!(error.contains(expected), "{expected}: {error}");
     }
 }

@@ -65,9 +65,17 @@ fn a_url_alone_is_one_get_request_and_a_rate_counts_requests() {
 fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
     for (text, message) in [
         ("{url: 'http://a:1/', mix: [{path: a}]}", "write `/a`"),
+        (
+            "{url: 'http://a:1/', mix: [{path: 'http://a:1/b?c=d'}]}",
+            "write `/b?c=d`",
+        ),
         ("{url: 'http://a:1/', mix: []}", "a mix without requests"),
         ("{url: 'http://a:1/', file: none.txt}", "there is no file"),
-        ("{url: 'http://a:1/', body: '@none'}", "none"),
+        ("{url: 'http://a:1/', body: '@none'}", "there is no file"),
+        (
+            "{url: 'http://a:1/', mix: [{body: {name: 1}}]}",
+            "write JSON in quotes",
+        ),
         ("{url: 'http://a:1/', streams: 2}", "HTTP/1.1"),
         (
             "{url: 'http://a:1/', mix: [{}, {body: 'payload:json'}]}",
@@ -224,7 +232,7 @@ fn goals_of_routes_name_a_route_that_has_requests() {
         ),
         (
             "{metric: loss, route: GET /c}",
-            "has no number for each route",
+            "is not measured for each route",
         ),
         ("status_42", "unknown goal `status_42`"),
     ] {
@@ -307,7 +315,7 @@ fn mistakes_around_a_url_are_reported() {
         ),
         (
             format!("{AT_URL}isolation: {{network: required}}\n"),
-            "does not reach",
+            "is not reachable",
         ),
         (
             with("mix:", "protocol: http3, mix:").replace("https://other", "http://other"),

@@ -155,6 +155,15 @@ fn throughput(report: &BenchReport) -> String {
     format!("\n\nThroughput   (data): {data}\nThroughput (events): {events}\n")
 }
 
+/// Returns a number with its noun, whose singular is `plural` without its last letter.
+fn number_of(number: u64, plural: &str) -> String {
+    let noun = match number {
+        1 => plural.trim_end_matches('s'),
+        _ => plural,
+    };
+    format!("{} {noun}", whole(number))
+}
+
 fn rows(report: &BenchReport) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let is_timed = !report.latency.is_empty();
@@ -167,7 +176,7 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
     };
     let volume = |events: u64, bytes: u64, what: &str| {
         let bytes = words::bytes(float_from_u64(bytes));
-        format!("{} {what}, {bytes}", whole(events))
+        format!("{}, {bytes}", number_of(events, what))
     };
     let mut row = |head: &str, output: String| rows.push((head.to_owned(), output));
     row(
@@ -193,27 +202,21 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
         volume(report.received.events, report.received.bytes, arrived),
     );
     if let Some(why) = &report.unstamped {
-        let no_latency = if is_timed { "" } else { " no latency," };
-        let output = format!("{why}: only counted,{no_latency} no loss by name");
+        let no_latency = if is_timed { "" } else { " without latencies;" };
+        let output = format!("{why}: only counted,{no_latency} lost ones are not identified");
         row("no stamps", output);
     }
     if let Some(answers) = &report.answers {
-        row(
-            "acknowledged",
-            format!("{} events", whole(answers.acknowledged)),
-        );
+        row("acknowledged", number_of(answers.acknowledged, "events"));
         row(
             "refused",
-            format!("{} events permanently", whole(answers.refused)),
+            number_of(answers.refused, "events") + " permanently",
         );
         row(
             "unacknowledged",
-            format!("{} events", whole(answers.unacknowledged)),
+            number_of(answers.unacknowledged, "events"),
         );
-        row(
-            "sent once more",
-            format!("{} requests", whole(answers.requests_again)),
-        );
+        row("resent", number_of(answers.requests_again, "requests"));
     }
     if let Some(ledger) = &report.ledger {
         rows.extend(stamps::rows(ledger));

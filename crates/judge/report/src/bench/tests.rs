@@ -213,7 +213,7 @@ fn a_bench_fails_for_what_did_not_come_through() {
         [
             "3 events were lost",
             "2 events arrived more than once",
-            "1 events arrived damaged"
+            "1 event arrived damaged"
         ]
     );
     let mut refused = report();

@@ -68,7 +68,7 @@ fn section(experiment: &CalibratedExperiment) -> Block {
     let subsections = [
         (
             "the baseline with itself",
-            vec![Block::list(alike(experiment))],
+            vec![Block::list(self_comparison(experiment))],
         ),
         (
             "the baseline made worse",
@@ -134,23 +134,23 @@ fn rate(hits: u32, of: u32) -> String {
 }
 
 /// Describes how often equal versions were called different.
-fn alike(experiment: &CalibratedExperiment) -> Vec<String> {
-    let alike = experiment.alike;
-    let of = alike.comparisons;
+fn self_comparison(experiment: &CalibratedExperiment) -> Vec<String> {
+    let self_comparison = experiment.self_comparison;
+    let of = self_comparison.comparisons;
     let mut lines = vec![
         format!(
             "flagged without a difference: {}; by the search alone, before confirmation: {}",
-            rate(alike.flagged, of),
-            rate(alike.flagged_by_search, of)
+            rate(self_comparison.flagged, of),
+            rate(self_comparison.flagged_by_search, of)
         ),
         format!(
             "interval without zero: {}; equivalent: {}",
-            rate(alike.without_zero, of),
-            rate(alike.equivalent, of)
+            rate(self_comparison.without_zero, of),
+            rate(self_comparison.equivalent, of)
         ),
     ];
-    if alike.invalid > 0 {
-        lines.push(format!("invalid: {}", rate(alike.invalid, of)));
+    if self_comparison.invalid > 0 {
+        lines.push(format!("invalid: {}", rate(self_comparison.invalid, of)));
     }
     lines
 }

@@ -33,8 +33,8 @@ pub(super) fn json(report: &CalibrationReport) -> String {
 }
 
 fn experiment(entry: &CalibratedExperiment) -> Value {
-    let alike = entry.alike;
-    let of = alike.comparisons;
+    let self_comparison = entry.self_comparison;
+    let of = self_comparison.comparisons;
     let (worse, reason) = match &entry.worse {
         Ok(result) => (worse(result), Value::Null),
         Err(reason) => (Value::Null, Value::from(reason.as_str())),
@@ -43,11 +43,11 @@ fn experiment(entry: &CalibratedExperiment) -> Value {
         "name": entry.name,
         "alike": {
             "comparisons": of,
-            "invalid": alike.invalid,
-            "flagged_by_search": rate(alike.flagged_by_search, of),
-            "flagged": rate(alike.flagged, of),
-            "without_zero": rate(alike.without_zero, of),
-            "equivalent": rate(alike.equivalent, of),
+            "invalid": self_comparison.invalid,
+            "flagged_by_search": rate(self_comparison.flagged_by_search, of),
+            "flagged": rate(self_comparison.flagged, of),
+            "without_zero": rate(self_comparison.without_zero, of),
+            "equivalent": rate(self_comparison.equivalent, of),
         },
         "worse": worse,
         "worse_reason": reason,

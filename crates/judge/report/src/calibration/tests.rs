@@ -48,7 +48,7 @@ fn report() -> CalibrationReport {
         experiments: vec![CalibratedExperiment {
             name: "relay_tcp".to_owned(),
             work: WorkUnit::Events,
-            alike: AlikeFound {
+            self_comparison: SelfComparisonFigures {
                 comparisons: 12,
                 invalid: 1,
                 flagged_by_search: 1,
@@ -90,7 +90,7 @@ fn report() -> CalibrationReport {
 }
 
 #[test]
-fn a_terminal_says_what_can_be_seen() {
+fn a_terminal_lists_what_can_be_seen() {
     let text = FullReport::from(&report()).render(Format::Terminal, Style::default());
     insta::assert_snapshot!("terminal", text);
 }
@@ -115,7 +115,7 @@ fn programs_get_shares_and_counts() {
 }
 
 #[test]
-fn why_there_was_no_slowdown_is_said() {
+fn the_reason_for_no_slowdown_is_reported() {
     let mut report = report();
     report.experiments[0].worse = Err("nothing makes memory worse".to_owned());
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
@@ -126,7 +126,7 @@ fn why_there_was_no_slowdown_is_said() {
 }
 
 #[test]
-fn an_empty_calibration_says_so() {
+fn an_empty_calibration_reports_it() {
     let mut report = report();
     report.experiments.clear();
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());

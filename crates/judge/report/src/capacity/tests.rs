@@ -132,8 +132,8 @@ fn answer(text: &str) -> &str {
 }
 
 #[test]
-fn every_other_end_says_that_it_is_none() {
-    for (end, says) in [
+fn every_other_end_is_reported_as_no_capacity() {
+    for (end, expected) in [
         (SearchEnd::NotConfirmed, "NOT confirmed"),
         (SearchEnd::AboveMaximum, "raise --to"),
         (SearchEnd::BelowMinimum, "lower --from"),
@@ -143,13 +143,13 @@ fn every_other_end_says_that_it_is_none() {
         (SearchEnd::Stopped, "interrupted before the end"),
     ] {
         let text = FullReport::from(&report(end)).render(Format::Terminal, Style::default());
-        assert!(answer(&text).contains(says), "{text}");
+        assert!(answer(&text).contains(expected), "{text}");
     }
     let mut interrupted = report(SearchEnd::Confirmed);
     interrupted.answer = None;
     let text = FullReport::from(&interrupted).render(Format::Terminal, Style::default());
-    let says = "! no answer: ended or interrupted";
-    assert!(answer(&text).starts_with(says), "{text}");
+    let expected = "! no answer: ended or interrupted";
+    assert!(answer(&text).starts_with(expected), "{text}");
 }
 
 #[test]
@@ -184,6 +184,6 @@ fn a_knee_and_its_peak() {
         "the points do not fit this law".to_owned()
     )));
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
-    let says = "! no knee: the points do not fit this law";
-    assert!(answer(&text).starts_with(says), "{text}");
+    let expected = "! no knee: the points do not fit this law";
+    assert!(answer(&text).starts_with(expected), "{text}");
 }

@@ -69,7 +69,7 @@ fn runs(row: &ComparisonRow) -> Option<Chart> {
     };
     let per = if row.per_second { " per second" } else { "" };
     Some(Chart::Curve(Curve {
-        scales: (AxisScale::Linear, AxisScale::Linear),
+        scales: (AxisScale::Numbers, AxisScale::Linear),
         x: ("run".to_owned(), ""),
         y: (format!("{}{per}", row.metric), unit),
         series: sides

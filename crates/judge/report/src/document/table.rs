@@ -317,6 +317,8 @@ pub enum AxisScale {
     FromZero,
     /// Linear, from the lowest value.
     Linear,
+    /// As linear, for numbers of runs or results: no tick between two of them.
+    Numbers,
     /// Logarithmic.
     Log,
     /// Logarithmic in 1 / (1 − share), with percentiles as labels.

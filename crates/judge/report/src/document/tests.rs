@@ -138,7 +138,7 @@ fn markdown_starts_no_block_and_no_link() {
 }
 
 #[test]
-fn long_pages_say_what_they_leave_out() {
+fn long_pages_name_what_they_leave_out() {
     let comment = Comment {
         marker: "<!-- m -->",
         length_max: 2_000,

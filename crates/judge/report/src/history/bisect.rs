@@ -291,7 +291,7 @@ fn unanswered(report: &BisectReport) -> Vec<String> {
     let mut output = Vec::new();
     if let Some(step) = report.steps.get(1) {
         output.push(format!(
-            "a commit is bad where it is worse than GOOD by {} or more, half of what BAD is",
+            "a commit is bad if it is worse than GOOD by {} or more, which is half of the change of BAD",
             percent(step.tolerance_share)
         ));
     }

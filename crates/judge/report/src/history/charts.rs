@@ -41,7 +41,7 @@ pub(super) fn trend(trend: &Trend) -> Option<Block> {
         Basis::Level => (title.into_owned(), unit(&trend.metric)),
     };
     Some(Block::Chart(Chart::Curve(Curve {
-        scales: (AxisScale::Linear, AxisScale::Linear),
+        scales: (AxisScale::Numbers, AxisScale::Linear),
         x: ("results in order of time".to_owned(), ""),
         y: (name, unit),
         series,

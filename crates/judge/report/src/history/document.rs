@@ -107,7 +107,7 @@ fn promise(report: &HistoryReport) -> String {
     let tested = report.trends.iter().filter(|trend| trend.p_value.is_some());
     let tested = float_from_u64(tested.count() as u64);
     match report.method {
-        Method::Own { alarm_rate } => format!(
+        Method::Stillwell { alarm_rate } => format!(
             "Stillwell's test reports a change in at most {} of histories without one: {:.2} \
              expected of the {} tested here",
             words::percent(alarm_rate),

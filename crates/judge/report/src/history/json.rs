@@ -13,7 +13,7 @@ pub const HISTORY_SCHEMA: &str = "stillwell/history/v1";
 /// known, and what is not finite, is `null`.
 pub(super) fn json(report: &HistoryReport) -> String {
     let method = match report.method {
-        Method::Own { alarm_rate } => object!({ "name": "own", "alarm_rate": alarm_rate }),
+        Method::Stillwell { alarm_rate } => object!({ "name": "own", "alarm_rate": alarm_rate }),
         Method::Otava(options) => object!({
             "name": "otava",
             "p_value": options.p_value,

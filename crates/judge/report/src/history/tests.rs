@@ -15,7 +15,7 @@ use stillwell_verdict::history::{
 use super::*;
 
 const CPU: GoalMetric = GoalMetric::CpuPerEvent;
-const OWN: Method = Method::Own { alarm_rate: 0.01 };
+const STILLWELL: Method = Method::Stillwell { alarm_rate: 0.01 };
 
 fn bisected(report: &BisectReport, format: Format) -> String {
     report
@@ -91,7 +91,7 @@ fn report(points: &[HistoryPoint], method: Method) -> HistoryReport {
 }
 
 fn shown(format: HistoryFormat) -> String {
-    render_history(&report(&points(), OWN), format, Style::default())
+    render_history(&report(&points(), STILLWELL), format, Style::default())
 }
 
 #[test]
@@ -151,9 +151,9 @@ fn a_step_for_programs() {
 }
 
 #[test]
-fn nine_results_are_too_few_and_say_so() {
+fn nine_results_are_reported_as_too_few() {
     let text = render_history(
-        &report(&points()[..9], OWN),
+        &report(&points()[..9], STILLWELL),
         HistoryFormat::Report(Format::Terminal),
         Style::default(),
     );
@@ -266,7 +266,7 @@ fn a_commit_that_was_found() {
 
 /// Only a confirmed commit is named; an inconclusive search names none.
 #[test]
-fn what_is_not_sure_names_no_commit() {
+fn an_uncertain_range_names_no_commit() {
     let named = "the first bad commit is 6cafe6";
     let printed = |report: &BisectReport| bisected(report, Format::Terminal);
     assert!(printed(&search_result(CommitAnswer::Bad)).contains(named));

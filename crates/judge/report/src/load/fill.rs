@@ -170,7 +170,7 @@ fn statistics(input: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &
     ];
     for (name, histogram) in times {
         // Formats of other tools show their statistics even if they are empty.
-        let is_due = input.original.is_some() && !name.starts_with(id::OWN_PREFIX);
+        let is_due = input.original.is_some() && !name.starts_with(id::STILLWELL_PREFIX);
         if is_due || !histogram.is_empty() {
             result.add_statistic(LoadStatistic::of_times(name, histogram));
         }

@@ -47,7 +47,7 @@ impl NativeLoadFormat {
 
 /// No statistic of this name has a distribution.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no distribution of `{id}`; there is one of {}", .known.join(", "))]
+#[error("`{id}` has no distribution; these have one: {}", .known.join(", "))]
 pub struct NoDistribution {
     /// Requested statistic.
     pub id: String,

@@ -118,10 +118,10 @@ impl fmt::Display for Ending {
             Self::Duration => f.write_str("its duration was over"),
             Self::Requests => f.write_str("all requests were sent"),
             Self::TerminationPredicate(predicate) => {
-                write!(f, "termination predicate {predicate} came true")
+                write!(f, "termination predicate {predicate} was met")
             }
             Self::FailurePredicate(predicate) => {
-                write!(f, "failure predicate {predicate} came true")
+                write!(f, "failure predicate {predicate} was met")
             }
             Self::Stopped => f.write_str("stopped by a signal"),
             Self::PartFailed(what) => write!(f, "{what}"),

@@ -411,7 +411,7 @@ fn explanation(report: &LoadReport) -> Option<String> {
         words::time(intended),
         words::time(sent)
     );
-    let is_own =
+    let is_generator_late =
         p99(id::GENERATOR_LATENESS).is_some_and(|lateness| lateness >= (intended - sent) / 2.0);
     let text = if !report.options.open_loop && report.options.rate != RequestedRate::Max {
         "Latency counts from the sent time: while the target stalls, requests are delayed, and \
@@ -423,7 +423,7 @@ fn explanation(report: &LoadReport) -> Option<String> {
             .to_owned()
     } else if intended <= sent * 1.2 {
         return None;
-    } else if is_own {
+    } else if is_generator_late {
         format!("{both}: the generator itself was late.")
     } else {
         format!(

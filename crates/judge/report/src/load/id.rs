@@ -33,7 +33,7 @@ pub const LATENCY_BY_STATUS: [&str; 6] = [
 
 /// Prefix of the names of our own statistics. Layouts of predecessors for readers leave
 /// them out; the formats for programs have them.
-pub const OWN_PREFIX: &str = "stillwell.";
+pub const STILLWELL_PREFIX: &str = "stillwell.";
 /// From the intended time to the end of the answer: latency.
 pub const RESPONSE_TIME: &str = "stillwell.response_time";
 /// From the sent time to the end of the answer.

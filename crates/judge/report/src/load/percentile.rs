@@ -123,7 +123,7 @@ mod tests {
             .iter()
             .map(|entry| (entry.share, entry.value))
             .collect();
-        let wanted = [
+        let expected = [
             (0.0, 1),
             (0.1, 1),
             (0.2, 2),
@@ -145,7 +145,7 @@ mod tests {
             (0.9125, 10),
             (1.0, 10),
         ];
-        assert_eq!(shares, wanted);
+        assert_eq!(shares, expected);
     }
 
     #[test]

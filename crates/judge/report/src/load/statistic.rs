@@ -76,9 +76,9 @@ impl LoadStatistic {
     pub fn merge(&mut self, other: &Self) {
         let histogram = match (&self.histogram, &other.histogram) {
             _ if other.count() == 0 => self.histogram.take(),
-            (_, theirs) if self.count() == 0 => theirs.clone(),
-            (Some(ours), Some(theirs)) => {
-                let both = merge_histograms(&[ours.unpack(), theirs.unpack()]);
+            (_, original) if self.count() == 0 => original.clone(),
+            (Some(measured), Some(original)) => {
+                let both = merge_histograms(&[measured.unpack(), original.unpack()]);
                 Some(PackedHistogram::new(&both))
             }
             _ => None,

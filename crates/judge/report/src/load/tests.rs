@@ -111,7 +111,7 @@ fn many_workers_are_summed_with_the_busiest() {
 }
 
 #[test]
-fn a_load_that_must_not_be_believed() {
+fn a_load_that_is_unreliable() {
     let report = fixture::invalid();
     insta::assert_snapshot!(human::human(&report, Style::default()));
 }
@@ -119,8 +119,8 @@ fn a_load_that_must_not_be_believed() {
 #[test]
 fn what_is_no_result_of_ours_is_named() {
     let error = |text| read_load_json(text).unwrap_err().to_string();
-    let wanted = "its schema is none, not stillwell/load/v2";
-    assert_eq!(error("{}"), wanted);
+    let expected = "its schema is none, not stillwell/load/v2";
+    assert_eq!(error("{}"), expected);
     let expected = "its schema is stillwell/load/v3, not stillwell/load/v2";
     assert_eq!(error(r#"{"schema":"stillwell/load/v3"}"#), expected);
     assert!(error("{").starts_with("it is not a load result: EOF"));
@@ -286,7 +286,7 @@ proptest! {
 
     /// For all loads of this shape: our JSON reads back, and is written the same.
     #[test]
-    fn our_json_reads_back(
+    fn written_json_reads_back(
         samples in samples(),
         rate in 0.0_f64..1e6,
         name in ".{0,9}",

@@ -174,13 +174,13 @@ mod tests {
             run_of(2.0, &[0.9, 0.9]),
         ];
         assert!(overlaid(0, &[("a", a.0.clone(), run_of(1.0, &[1.0]).1)]).is_none());
-        let alike = overlaid(4, &[("a", a.0.clone(), a.1), ("b", b.0, b.1)]).unwrap();
-        let names = alike
+        let same_phases = overlaid(4, &[("a", a.0.clone(), a.1), ("b", b.0, b.1)]).unwrap();
+        let names = same_phases
             .series
             .iter()
             .map(|(name, points)| (name.as_str(), points.len()));
         assert_eq!(names.collect::<Vec<_>>(), [("a", 3), ("b", 3)]);
-        assert_eq!(alike.shades, a.0.shades);
+        assert_eq!(same_phases.shades, a.0.shades);
         let (span, run) = run_of(1.02, &[0.5, 0.6, 0.7]);
         let longer = overlaid(4, &[("a", span, run), ("c", c.0, c.1)]).unwrap();
         assert_eq!((longer.series.len(), longer.shades.len()), (2, 0));

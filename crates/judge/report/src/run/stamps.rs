@@ -53,8 +53,8 @@ pub(crate) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
         }
         if generator.bounded_windows > 0 {
             let windows = grouped(generator.bounded_windows);
-            let text = format!("{windows} windows of 65,536 events, for lack of memory");
-            row("only bounded", text);
+            let text = format!("in {windows} windows of 65,536 events, for lack of memory");
+            row("counts inexact", text);
         }
     }
     if let Some(text) = arrived_again(ledger) {
@@ -79,7 +79,7 @@ pub(crate) fn prefixes(counts: PrefixCounts) -> String {
     let read = grouped(counts.read);
     match counts.implausible {
         0 => format!("{read} read"),
-        other => format!("{read} read, {} that cannot be times", grouped(other)),
+        other => format!("{read} read, {} implausible", grouped(other)),
     }
 }
 

@@ -3,7 +3,7 @@
 use stillwell_units::{count, float_from_u64};
 use stillwell_verdict::{ExperimentVerdict, rarest_visible_fault};
 
-use super::honesty;
+use super::caveats;
 use super::runs::{ExperimentRuns, RunDelivery};
 use crate::SuiteReport;
 use crate::document::{Block, Cell, Chart, Column, Fold, Section, Table, Text};
@@ -85,7 +85,7 @@ fn limits(
     let goal = words::deciding(experiment);
     let visible = goal.and_then(|goal| Some((goal, goal.smallest_visible?)));
     if let Some((goal, visible)) = visible {
-        let size = words::percent(visible);
+        let size = words::size(goal.scale, visible);
         rows.push((
             "detectable change",
             format!("{size} of {}", words::goal_name(goal, experiment)),
@@ -111,7 +111,7 @@ fn limits(
     let rows = rows
         .into_iter()
         .map(|(name, text)| (name.into(), text.into()));
-    let lines = honesty::of_experiment(experiment).into_iter();
+    let lines = caveats::of_experiment(experiment).into_iter();
     let lines = lines.chain([super::circumstances(experiment)]);
     let lines = Block::list(lines.map(Text::dim));
     let blocks = [Block::KeyValue(rows.collect()), lines];

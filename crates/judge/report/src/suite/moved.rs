@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use stillwell_verdict::{ExperimentVerdict, Moved};
 
-use super::honesty::probability;
+use super::caveats::probability;
 use crate::document::{Block, Cell, Table, Text};
 use crate::words;
 
@@ -110,7 +110,7 @@ mod tests {
 
     /// F11: "likely at least" is a plain bound of series that were selected by their p.
     #[test]
-    fn f11_lower_bounds_of_selected_series_say_that_they_are_not_corrected() {
+    fn f11_lower_bounds_of_selected_series_are_reported_as_not_corrected() {
         let text = legend(&explained(), 5).unwrap();
         assert!(text.starts_with("exploratory: "), "{text}");
         assert!(text.contains("`likely at least` does not"), "{text}");

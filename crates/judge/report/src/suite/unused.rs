@@ -90,7 +90,7 @@ impl Cause<'_> {
             .iter()
             .any(|run| run.warnings != self.runs[0].warnings);
         let of_first = if differs {
-            format!(" (as in pair {})", self.runs[0].pair)
+            format!(" (these numbers are of pair {})", self.runs[0].pair)
         } else {
             String::new()
         };
@@ -184,7 +184,7 @@ mod tests {
         let sizes: Vec<usize> = causes.iter().map(|cause| cause.runs.len()).collect();
         assert_eq!(sizes, [2, 1, 1]);
         let text = causes[0].text(6, WorkUnit::Events);
-        assert!(text.ends_with("(as in pair 1)"), "{text}");
+        assert!(text.ends_with("(these numbers are of pair 1)"), "{text}");
         assert!(
             causes[1]
                 .text(6, WorkUnit::Events)

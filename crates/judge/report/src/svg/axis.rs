@@ -10,6 +10,8 @@ pub(super) struct Axis {
     is_log: bool,
     /// Ticks are round numbers of this unit.
     unit: f64,
+    /// Ticks are not nearer to each other.
+    tick_step_min: f64,
 }
 
 impl Axis {
@@ -30,6 +32,15 @@ impl Axis {
             end,
             is_log: false,
             unit: 1.0,
+            tick_step_min: 0.0,
+        }
+    }
+
+    /// Returns this axis with ticks at whole numbers only.
+    pub(super) fn in_whole_numbers(self) -> Self {
+        Self {
+            tick_step_min: 1.0,
+            ..self
         }
     }
 
@@ -112,7 +123,8 @@ impl Axis {
         let step = if self.is_log {
             ((self.high - self.low) / f64::from(count)).ceil().max(1.0)
         } else {
-            self.unit * round_step((self.high - self.low) / self.unit / f64::from(count))
+            let step = round_step((self.high - self.low) / self.unit / f64::from(count));
+            (self.unit * step).max(self.tick_step_min)
         };
         let first = (self.low / step).ceil();
         (0..=2 * count)

@@ -29,6 +29,7 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
         match scale {
             AxisScale::FromZero => Axis::linear(low.min(0.0), high * 1.15, start, end),
             AxisScale::Linear => Axis::linear(low, high, start, end),
+            AxisScale::Numbers => Axis::linear(low, high, start, end).in_whole_numbers(),
             AxisScale::Log => Axis::log(low, high, start, end),
             AxisScale::Percentiles => Axis::log(1.0, high.max(10.0), start, end),
         }
@@ -194,11 +195,17 @@ fn outline(band: &Band, across: &Axis, up: &Axis) -> String {
     points(whole)
 }
 
-/// Returns the percentile whose inverse tail is `value`: `p99` for 100.
+/// Returns the percentile whose inverse tail is `value`: `p99` for 100. The tail has two significant digits.
 fn percentile(value: f64) -> String {
-    let percent = 100.0 - 100.0 / value;
-    let text = format!("{percent:.6}");
-    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+    let tail = 100.0 / value;
+    let digits = (0..6).find(|digits| tail * 10f64.powi(*digits) >= 10.0);
+    let digits = usize::try_from(digits.unwrap_or(6)).unwrap_or(6);
+    let text = format!("{:.digits$}", 100.0 - tail);
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("p{text}")
 }
 
 /// Returns the name of an axis with its unit; times have theirs at each tick.
@@ -206,5 +213,25 @@ fn named((name, unit): &(String, &'static str)) -> String {
     match *unit {
         "" | "ns" => name.clone(),
         unit => format!("{name} ({unit})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percentile;
+
+    #[test]
+    fn percentiles_have_no_more_digits_than_their_tail_needs() {
+        for (tails, text) in [
+            (1.0, "p0"),
+            (2.0, "p50"),
+            (10.0, "p90"),
+            (100.0, "p99"),
+            (1000.0, "p99.9"),
+            (4642.0, "p99.978"),
+            (1e5, "p99.999"),
+        ] {
+            assert_eq!(percentile(tails), text);
+        }
     }
 }

@@ -113,7 +113,7 @@ proptest! {
         more in prop::collection::vec((1.0_f64..1e6, 1.0_f64..1e12), 1..20),
         mark in (any::<f64>(), any::<f64>()),
         scale in prop::sample::select(vec![
-            AxisScale::FromZero, AxisScale::Linear, AxisScale::Log, AxisScale::Percentiles,
+            AxisScale::FromZero, AxisScale::Linear, AxisScale::Numbers, AxisScale::Log, AxisScale::Percentiles,
         ]),
     ) {
         let drawn = curve(&Curve {
@@ -152,6 +152,9 @@ fn ticks_are_round_values_within_the_axis() {
     assert_eq!(linear, ["-0.10", "-0.05", "0.00", "0.05", "0.10"]);
     let bytes = ticks(Axis::linear(0.0, 5e6, 0.0, 1.0).in_bytes());
     assert_eq!(bytes[..2], [0.0, 1_048_576.0]);
+    // There is no run 1.5.
+    let whole = rounded(ticks(Axis::linear(1.0, 3.0, 0.0, 1.0).in_whole_numbers()));
+    assert_eq!(whole, ["1.00", "2.00", "3.00"]);
     let log = rounded(ticks(Axis::log(3.0, 2_000.0, 0.0, 1.0)));
     assert_eq!(log, ["10.00", "100.00", "1000.00"]);
     // Two decades for values between 0.8 and 1.1 would hide a change of 8 %.

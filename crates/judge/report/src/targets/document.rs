@@ -148,7 +148,7 @@ fn table(verdict: &TargetsVerdict) -> Table {
         of_columns("runs", &|column| {
             format!("{} of {}", column.completed, verdict.blocks)
         }),
-        of_columns("claims to keep", &|column| {
+        of_columns("claimed durability", &|column| {
             let claim = column.durability.map_or(NOTHING, Durability::name);
             match column.unchecked {
                 Some(_) => format!("{claim}, not checked"),
@@ -382,20 +382,20 @@ pub(super) const fn title(metric: TargetsMetric) -> &'static str {
 
 /// Everything to say below the table, in order: sentences.
 fn below(verdict: &TargetsVerdict) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let has = |wanted: Place| {
         let mut cells = verdict.rows.iter().flat_map(|row| &row.cells);
         cells.any(|cell| matches!(cell, TargetsCell::Value { place, .. } if *place == wanted))
     };
     if has(Place::Winner) || has(Place::Tied) {
-        said.push(
-            "W: certainly better than all others that claim to keep the same; =: no target is \
+        sentences.push(
+            "W: certainly better than all others with the same claim of durability; =: no target is \
              certainly better. Means over runs with their 95 % intervals; compared by blocks, \
              Holm's correction over the pairs of a row."
                 .to_owned(),
         );
     }
-    said.extend(invalid(verdict));
+    sentences.extend(invalid(verdict));
     let mut unranked: Vec<&str> = Vec::new();
     for row in &verdict.rows {
         for reason in row.unranked.iter().map(String::as_str) {
@@ -405,22 +405,22 @@ fn below(verdict: &TargetsVerdict) -> Vec<String> {
         }
     }
     for reason in unranked {
-        said.push(format!(
+        sentences.push(format!(
             "no winner by CPU, latency and the time after the load: {reason}"
         ));
     }
     for column in &verdict.columns {
         let unchecked = column.unchecked.iter();
-        said.extend(unchecked.map(|reason| format!("{}: {reason}", column.name)));
-        said.extend(of_delivery(column));
+        sentences.extend(unchecked.map(|reason| format!("{}: {reason}", column.name)));
+        sentences.extend(of_delivery(column));
     }
-    said.extend(verdict.remarks.iter().cloned());
-    said
+    sentences.extend(verdict.remarks.iter().cloned());
+    sentences
 }
 
 /// `INVALID`, and why: once for each target and reason.
 fn invalid(verdict: &TargetsVerdict) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
     for (at, column) in verdict.columns.iter().enumerate() {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for row in &verdict.rows {
@@ -439,10 +439,10 @@ fn invalid(verdict: &TargetsVerdict) -> Vec<String> {
                 [first, .., last] => format!(" ({first} … {last}, {} rows)", rows.len()),
                 [] => String::new(),
             };
-            said.push(format!("INVALID {}{which}: {reason}", column.name));
+            sentences.push(format!("INVALID {}{which}: {reason}", column.name));
         }
     }
-    said
+    sentences
 }
 
 fn of_delivery(column: &ColumnFound) -> Option<String> {

@@ -230,16 +230,16 @@ fn a_table_of_targets_has_every_form() {
 }
 
 #[test]
-fn a_claim_that_was_not_checked_is_said_to_be_so() {
+fn a_claim_that_was_not_checked_is_reported() {
     let mut report = report();
     report.verdicts[0].columns[0].unchecked = Some("nothing was recorded".to_owned());
-    for (format, says) in [
+    for (format, expected) in [
         (Format::Terminal, "fast: nothing was recorded\n"),
         (Format::Markdown, "| disk, not checked |"),
         (Format::Json, "\"unchecked\": \"nothing was recorded\""),
     ] {
         let text = FullReport::from(&report).render(format, Style::default());
-        assert!(text.contains(says), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
 }
 

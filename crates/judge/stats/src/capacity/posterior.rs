@@ -150,13 +150,13 @@ impl Posterior {
         }
     }
 
-    /// The threshold below which `sought` of the weight lies, interpolated between points.
-    fn quantile(&self, shares: &[f64], sought: f64) -> f64 {
+    /// The threshold below which `probability` of the weight lies, interpolated between points.
+    fn quantile(&self, shares: &[f64], probability: f64) -> f64 {
         let mut below = 0.0;
         for (index, share) in shares.iter().enumerate() {
-            if below + share >= sought && *share > 0.0 {
+            if below + share >= probability && *share > 0.0 {
                 // A point represents the cell around it.
-                let within = (sought - below) / share - 0.5;
+                let within = (probability - below) / share - 0.5;
                 return (self.first + self.step * (float(index) + within)).exp();
             }
             below += share;

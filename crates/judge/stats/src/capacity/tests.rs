@@ -280,7 +280,7 @@ fn a_generator_that_is_the_limit_is_no_capacity() {
 }
 
 #[test]
-fn a_probe_that_says_nothing_now_and_then_changes_no_answer() {
+fn a_probe_that_is_sometimes_unclear_changes_no_answer() {
     let mut turn = 0;
     let result = search(plan(), |rate| {
         turn += 1;
@@ -347,7 +347,7 @@ fn what_changes_while_it_is_looked_at_is_not_confirmed() {
 
 #[test]
 fn a_search_without_a_range_is_refused() {
-    for (plan, says) in [
+    for (plan, expected) in [
         (
             SearchPlan {
                 from: 0.0,
@@ -385,7 +385,7 @@ fn a_search_without_a_range_is_refused() {
         ),
     ] {
         let error = CapacitySearch::try_new(plan).unwrap_err().to_string();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 

@@ -145,10 +145,10 @@ fn judge(values: &[f64], indices: &[usize], place: usize) -> ChangePoint {
 /// The change point goes next, if any: the one with the largest p value, and
 /// where all of these hold, the one that changes least.
 fn weakest(points: &[ChangePoint], options: &OtavaOptions) -> Option<usize> {
-    let least_sure = first_by(points, |first, second| first.p_value > second.p_value)?;
-    let p_value = points[least_sure].p_value;
+    let least_certain = first_by(points, |first, second| first.p_value > second.p_value)?;
+    let p_value = points[least_certain].p_value;
     if p_value.is_nan() || p_value >= options.p_value {
-        return Some(least_sure);
+        return Some(least_certain);
     }
     let smallest = first_by(points, |first, second| {
         first.magnitude() < second.magnitude()

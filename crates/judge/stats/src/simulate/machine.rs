@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_moves_every_run_alike() {
+    fn a_trend_moves_every_run_equally() {
         let still = Scenario::of_pair_noise(0.0);
         let trend = Drift {
             trend: 0.03,

@@ -148,7 +148,7 @@ def smps():
 write(
     "soak.csv",
     ["baseline", "comparison", "cpus", "warmup", "difference", "percent", "t", "p", "confidence"]
-    + [f"{who}_{name}" for who in ("baseline", "comparison", "run") for name in FIGURES],
+    + [f"{part}_{name}" for part in ("baseline", "comparison", "run") for name in FIGURES],
     list(soaks()),
 )
 write(

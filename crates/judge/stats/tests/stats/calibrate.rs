@@ -9,7 +9,7 @@ const EXPERIMENTS: u32 = 20_000;
 /// Simulated machines: what the two halves of a pair share, and what they do
 /// not, both as standard deviations of the log.
 const SHARED_NOISE: f64 = 0.02;
-const OWN_NOISE: f64 = 0.01;
+const HALF_NOISE: f64 = 0.01;
 
 struct Noise(Xoshiro256PlusPlus);
 
@@ -34,8 +34,8 @@ impl Noise {
         let pairs: Vec<_> = (0..pairs)
             .map(|_| {
                 let level = 5e4 * (SHARED_NOISE * self.normal()).exp();
-                let baseline = level * (OWN_NOISE * self.normal()).exp();
-                let comparison = level * (1.0 + change) * (OWN_NOISE * self.normal()).exp();
+                let baseline = level * (HALF_NOISE * self.normal()).exp();
+                let comparison = level * (1.0 + change) * (HALF_NOISE * self.normal()).exp();
                 (baseline, comparison)
             })
             .collect();
@@ -54,7 +54,7 @@ fn share(seed: u64, pairs: usize, change: f64, holds: impl Fn(&PairedEffect) -> 
 
 /// The standard deviation of the log ratio of a simulated pair.
 fn pair_noise() -> f64 {
-    OWN_NOISE * 2.0_f64.sqrt()
+    HALF_NOISE * 2.0_f64.sqrt()
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn run_lengths_are_held_within_bounds() {
 /// Forecast of pairs and minutes: 2 % half width at a pair deviation of 2 %
 /// takes 7 pairs (2.4469 / √7 < 1), of 30 s each run.
 #[test]
-fn pairs_and_minutes_are_foretold() {
+fn pairs_and_minutes_are_forecast() {
     let components = VarianceComponents {
         pairs: 4,
         between: 0.02_f64.ln_1p() / 2.0_f64.sqrt(),
@@ -166,7 +166,7 @@ fn pairs_follow_the_plan_of_looks() {
 }
 
 #[test]
-fn runs_without_noise_to_speak_of_are_refused() {
+fn runs_with_negligible_noise_are_refused() {
     let good = [1.0; 10];
     let of = |second: &[f64]| VarianceComponents::from_pairs(&[(&good, &good), (&good, second)]);
     assert!(matches!(

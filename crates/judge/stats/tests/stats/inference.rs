@@ -202,7 +202,7 @@ fn columns_that_do_not_vary_are_certain() {
 }
 
 #[test]
-fn nothing_but_zeros_lies_nowhere() {
+fn zeros_alone_have_no_position() {
     let zeros = wilcoxon_signed_rank(&[0.0, -0.0, 0.0]).unwrap();
     assert_eq!(
         (zeros.statistic, zeros.p_value, zeros.exact),

@@ -19,7 +19,7 @@ fn alarms(seed: u64, trials: u32, count: usize, apart: f64) -> f64 {
 }
 
 #[test]
-fn one_mode_alarms_as_often_as_it_says() {
+fn one_mode_has_its_rate_of_alarms() {
     for count in [6, 20] {
         let rate = alarms(1, 300, count, 0.0);
         assert!((rate - 0.05).abs() < 0.03, "{count}: {rate}");

@@ -26,17 +26,17 @@ fn orders_of_known_seeds_never_change() {
 #[test]
 fn coins_are_fair_and_independent_of_place() {
     let mut first_heads = 0;
-    let mut alike = 0;
+    let mut same_order = 0;
     for number in 0..4000_u32 {
         let mut seed = [0; 32];
         seed[..4].copy_from_slice(&number.wrapping_mul(0x9e37_79b9).to_le_bytes());
         // Seeds that differ in four bytes only need some draws to diverge.
         let orders = balanced_order(seed, 64);
         first_heads += i32::from(orders[60] == PairOrder::BaselineFirst);
-        alike += i32::from(orders[59] == orders[60]);
+        same_order += i32::from(orders[59] == orders[60]);
     }
     assert!((first_heads - 2000).abs() < 140, "{first_heads}");
-    assert!((alike - 2000).abs() < 140, "{alike}");
+    assert!((same_order - 2000).abs() < 140, "{same_order}");
 }
 
 proptest! {

@@ -131,11 +131,11 @@ fn smps_agree() {
         assert_close(percent.upper, number(row[9]), 0.1, "upper");
         assert_close(result.p_value, number(row[10]), 0.0, "p");
         let erratic = number(row[11]) > 0.1;
-        let sure = number(row[8]) > 0.0 || number(row[9]) < 0.0;
+        let certain = number(row[8]) > 0.0 || number(row[9]) < 0.0;
         assert_eq!(result.erratic, erratic);
         assert_eq!(
             result.flagged,
-            number(row[7]).abs() >= 5.0 && sure && !erratic
+            number(row[7]).abs() >= 5.0 && certain && !erratic
         );
         cases += 1;
     }

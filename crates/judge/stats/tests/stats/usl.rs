@@ -62,7 +62,7 @@ fn a_law_without_noise_is_found_exactly() {
 }
 
 #[test]
-fn intervals_of_knee_and_peak_hold_the_truth_as_often_as_they_say() {
+fn intervals_of_knee_and_peak_hold_the_truth_at_their_level() {
     let truth = (0.95_f64 / 0.005).sqrt();
     let exact = Usl::fit(&LOADS.map(|n| (n, law(n)))).unwrap();
     let knee = exact.knee(Level::NINETY_FIVE).unwrap().concurrency.value;

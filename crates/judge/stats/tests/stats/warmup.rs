@@ -65,7 +65,7 @@ fn unsteady(seed: u64, count: usize, depth: f64, samples_up: f64, correlation: f
 }
 
 #[test]
-fn steady_runs_are_seldom_called_unsteady() {
+fn steady_runs_are_rarely_called_unsteady() {
     for (seed, correlation) in [(11, 0.0), (12, 0.6)] {
         let rate = unsteady(seed, 120, 0.0, 1.0, correlation);
         assert!(rate < 0.08, "{correlation}: {rate}");
@@ -85,7 +85,7 @@ fn warm_ups_that_never_end_are_flagged() {
 /// The slope test rejects a window without a trend about as often as it says,
 /// however much neighbours resemble each other.
 #[test]
-fn slopes_are_honest_under_autocorrelation() {
+fn slopes_keep_their_error_rate_under_autocorrelation() {
     for (seed, count, correlation) in [(31, 16, 0.0), (32, 60, 0.3), (33, 110, 0.6), (34, 600, 0.9)]
     {
         let mut noise = Noise::seeded(seed);

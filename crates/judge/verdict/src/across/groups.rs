@@ -102,10 +102,10 @@ fn by_experiment<R: ComparableRun>(runs: Vec<R>) -> BTreeMap<Option<String>, Vec
 
 fn alone(name: Option<&str>, side: &str) -> String {
     let name = name.map_or_else(
-        || "what has no experiment".to_owned(),
-        |name| format!("experiment `{name}`"),
+        || "runs without an experiment are".to_owned(),
+        |name| format!("experiment `{name}` is"),
     );
-    format!("{name} is only in the {side}")
+    format!("{name} only in the {side}")
 }
 
 /// Leaves one variant on each side.
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_stand_for_any_text() {
+    fn stars_match_any_text() {
         for (pattern, name, expected) in [
             ("a", "a", true),
             ("a", "ab", false),

@@ -72,8 +72,8 @@ pub fn compare_group<R: ComparableRun>(
     }
     if looked_at(group) && !options.unpaired {
         remarks.push(
-            "the experiment looked at its runs more than once before it stopped, and this \
-             interval does not account for that: `stillwell report` prints the one that does"
+            "the experiment checked its verdict more than once, and this interval is not \
+             corrected for that: `stillwell report` prints the corrected one"
                 .to_owned(),
         );
     }
@@ -175,8 +175,8 @@ fn design<R: ComparableRun>(
         "the runs of both sides have no pair numbers in common"
     };
     let warning = format!(
-        "{what}: they are paired by their place in the list, which is meaningful only if the two \
-         runs of a place ran next to each other"
+        "{what}: runs are paired by position, which is valid only if the two runs of each position ran \
+         next to each other"
     );
     Ok((Design::Places, vec![warning]))
 }

@@ -76,7 +76,7 @@ fn group(baseline: &[f64], comparison: &[f64]) -> RunGroup<Plain> {
 }
 
 #[test]
-fn experiments_are_matched_by_name_and_the_only_ones_whatever_their_names() {
+fn experiments_are_matched_by_name_and_single_ones_by_any_name() {
     let runs = |names: &[&'static str]| -> Vec<Plain> {
         names.iter().map(|name| run(Some(name), 1.0)).collect()
     };
@@ -158,7 +158,7 @@ fn a_name_that_was_not_recorded_is_refused_with_the_recorded_ones() {
 }
 
 #[test]
-fn results_of_different_tools_are_said_to_differ() {
+fn results_of_different_tools_are_reported_to_differ() {
     let mut group = group(&[1.0, 1.1], &[1.0, 1.1]);
     group.comparison[0].tool = "Nighthawk";
     let compared = compare_group(&group, &CompareOptions::default()).unwrap();

@@ -9,8 +9,8 @@ use stillwell_stats::{Level, Looks, normal};
 use stillwell_units::{Nanos, count, float_from_u64, floor_to_u64};
 
 use super::{
-    AlikeFound, CalibratedExperiment, CalibratedGoal, MachineMet, Slowdown, Trial, Visible,
-    WorseFound,
+    CalibratedExperiment, CalibratedGoal, MachineMet, SelfComparisonFigures, Slowdown, Trial,
+    Visible, WorseFound,
 };
 use crate::experiment_verdict::ExperimentVerdict;
 use crate::goal_verdict::GoalVerdict;
@@ -65,16 +65,16 @@ pub fn calibrated(
     minutes: u32,
 ) -> CalibratedExperiment {
     let of = |trial| compared.iter().filter(move |item| item.trial == trial);
-    let alike: Vec<&Compared> = of(Trial::Alike).collect();
+    let self_comparisons: Vec<&Compared> = of(Trial::SelfComparison).collect();
     let pair_time = pair_time(compared);
     let goals = experiment.goals.iter().enumerate();
     CalibratedExperiment {
         name: experiment.name.clone(),
         work: WorkUnit::of(&experiment.run_plan.generators),
-        alike: alike_found(&alike),
+        self_comparison: self_comparison_figures(&self_comparisons),
         worse: applied.and_then(|item| worse_found(of(Trial::Worse), item)),
         goals: goals
-            .map(|(at, goal)| calibrated_goal(at, goal, &alike, (pair_time, minutes)))
+            .map(|(at, goal)| calibrated_goal(at, goal, &self_comparisons, (pair_time, minutes)))
             .collect(),
         pair_time,
         max_pairs: experiment.stopping.max_pairs(),
@@ -86,11 +86,11 @@ const fn is_flag(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Improved)
 }
 
-fn alike_found(alike: &[&Compared]) -> AlikeFound {
-    let primary: Vec<&GoalVerdict> = primary_goals(alike).collect();
+fn self_comparison_figures(self_comparisons: &[&Compared]) -> SelfComparisonFigures {
+    let primary: Vec<&GoalVerdict> = primary_goals(self_comparisons).collect();
     let number =
         |is: &dyn Fn(&GoalVerdict) -> bool| count(primary.iter().filter(|goal| is(goal)).count());
-    AlikeFound {
+    SelfComparisonFigures {
         comparisons: count(primary.len()),
         invalid: number(&|goal| goal.verdict == Verdict::Invalid),
         flagged_by_search: number(&|goal| is_flag(goal.search().0)),
@@ -150,16 +150,18 @@ fn pair_time(compared: &[Compared]) -> Nanos {
 fn calibrated_goal(
     at: usize,
     goal: &GoalPlan,
-    alike: &[&Compared],
+    self_comparisons: &[&Compared],
     (pair_time, minutes): (Nanos, u32),
 ) -> CalibratedGoal {
-    let verdicts = alike.iter().filter_map(|item| item.verdict.goals.get(at));
+    let verdicts = self_comparisons
+        .iter()
+        .filter_map(|item| item.verdict.goals.get(at));
     let verdicts: Vec<&GoalVerdict> = verdicts.filter(|item| item.pairs_valid > 0).collect();
     let scale = goal.metric.scale();
     let deltas: Vec<Vec<f64>> = verdicts.iter().map(|item| deltas(scale, item)).collect();
     let pair_deviation = pooled_deviation(&deltas);
-    let noise = noise(&goal.metric, alike);
-    let overhead = overhead_seconds(alike);
+    let noise = noise(&goal.metric, self_comparisons);
+    let overhead = overhead_seconds(self_comparisons);
     let bounds = RunBounds::try_new(SECONDS_SHORTEST, SECONDS_LONGEST).ok();
     CalibratedGoal {
         metric: goal.metric.clone(),
@@ -174,7 +176,7 @@ fn calibrated_goal(
         ),
         pairs: count(deltas.iter().map(Vec::len).sum()),
         pair_deviation,
-        apart_deviation: apart_deviation(scale, &goal.metric, alike),
+        apart_deviation: apart_deviation(scale, &goal.metric, self_comparisons),
         within_share: noise.map(within_share),
         better_seconds: noise
             .zip(bounds)
@@ -214,8 +216,12 @@ fn pooled_deviation(groups: &[Vec<f64>]) -> Option<f64> {
 }
 
 /// √2 times the standard deviation of all runs, whenever they were.
-fn apart_deviation(scale: Scale, metric: &GoalMetric, alike: &[&Compared]) -> Option<f64> {
-    let runs = alike.iter().flat_map(|item| &item.runs);
+fn apart_deviation(
+    scale: Scale,
+    metric: &GoalMetric,
+    self_comparisons: &[&Compared],
+) -> Option<f64> {
+    let runs = self_comparisons.iter().flat_map(|item| &item.runs);
     let runs = runs.filter(|run| run.warning_about(metric).is_none());
     let levels = runs
         .filter_map(|run| run.value(metric))
@@ -229,9 +235,9 @@ fn apart_deviation(scale: Scale, metric: &GoalMetric, alike: &[&Compared]) -> Op
 
 /// The noise of the pairs taken apart, and how many beats a run has; `None` where
 /// runs are too short.
-fn noise(metric: &GoalMetric, alike: &[&Compared]) -> Option<(VarianceComponents, f64)> {
+fn noise(metric: &GoalMetric, self_comparisons: &[&Compared]) -> Option<(VarianceComponents, f64)> {
     let mut pairs = Vec::new();
-    for item in alike {
+    for item in self_comparisons {
         let mut halves: BTreeMap<_, Vec<&[f64]>> = BTreeMap::new();
         for run in item
             .runs
@@ -274,12 +280,15 @@ fn within_share((components, beats): (VarianceComponents, f64)) -> f64 {
 }
 
 /// Overhead of a run besides its measurement.
-fn overhead_seconds(alike: &[&Compared]) -> f64 {
-    let runs: Vec<&RunSummary> = alike.iter().flat_map(|item| &item.runs).collect();
-    let besides = runs
+fn overhead_seconds(self_comparisons: &[&Compared]) -> f64 {
+    let runs: Vec<&RunSummary> = self_comparisons
+        .iter()
+        .flat_map(|item| &item.runs)
+        .collect();
+    let overheads = runs
         .iter()
         .map(|run| run.length.saturating_sub(run.measured).as_secs_f64());
-    besides.sum::<f64>() / float_from_u64(runs.len().max(1) as u64)
+    overheads.sum::<f64>() / float_from_u64(runs.len().max(1) as u64)
 }
 
 fn visible(scale: Scale, deviation: f64, pair_time: Nanos, minutes: u32) -> Vec<Visible> {

@@ -8,7 +8,7 @@ const WORSE: &str = "worse";
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Trial {
     /// Nothing differs.
-    Alike,
+    SelfComparison,
     /// The target is made worse.
     Worse,
 }
@@ -21,7 +21,7 @@ impl Trial {
         if can_slow && number % 4 == 2 {
             Self::Worse
         } else {
-            Self::Alike
+            Self::SelfComparison
         }
     }
 
@@ -29,7 +29,7 @@ impl Trial {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Alike => ITSELF,
+            Self::SelfComparison => ITSELF,
             Self::Worse => WORSE,
         }
     }
@@ -45,6 +45,6 @@ mod tests {
             .filter(|&value| Trial::of(value, true) == Trial::Worse)
             .collect();
         assert_eq!(worse, [2, 6, 10]);
-        assert!((1..=12).all(|value| Trial::of(value, false) == Trial::Alike));
+        assert!((1..=12).all(|value| Trial::of(value, false) == Trial::SelfComparison));
     }
 }

@@ -96,11 +96,11 @@ pub fn judge_probe(
     }
     let late = float_from_u64(evidence.generator_lateness.as_u64());
     let lateness_max = PROBE_LATENESS_OF_BOUND * evidence.validity.limit_factor();
-    let is_own = |bound: &CapacityBound| match bound.figure {
+    let is_caused_by_generator = |bound: &CapacityBound| match bound.figure {
         CapacityFigure::Errors => true,
         figure => figure.is_time() && late > lateness_max * bound.limit,
     };
-    if broken.iter().all(|bound| is_own(bound)) {
+    if broken.iter().all(|bound| is_caused_by_generator(bound)) {
         let why = format!(
             "{reported}, and the generator itself was late by {} or more in 1 % of all cases",
             nanos(evidence.generator_lateness)
@@ -119,11 +119,11 @@ fn judge_growth(growth: LatencyGrowth, evidence: &ProbeEvidence<'_>) -> (Observe
     let grew = format!("latency grew from {from} to {to} within the probe: a queue is filling");
     let late = evidence.generator_lateness.as_secs_f64();
     let lateness_max = PROBE_LATENESS_OF_BOUND * evidence.validity.limit_factor();
-    let is_own = late > lateness_max * growth.size().as_secs_f64();
+    let is_caused_by_generator = late > lateness_max * growth.size().as_secs_f64();
     match &evidence.generator_limit {
         _ if evidence.validity.is_off() => (Observed::Failed, Some(grew)),
         Some(limit) => (Observed::Unclear, Some(format!("{grew}; {limit}"))),
-        None if is_own => {
+        None if is_caused_by_generator => {
             let late = nanos(evidence.generator_lateness);
             let why = format!("{grew}, and the generator itself was late by {late}");
             (Observed::Unclear, Some(why))
@@ -247,7 +247,7 @@ mod tests {
         use Observed::{Failed, Held, Unclear};
         let (none, late) = (Nanos::ZERO, Nanos::from_millis(5));
         let both: &[&str] = &["p99<20ms", "errors<1%"];
-        for (p99, errors, reached, limit, item, expected, says) in [
+        for (p99, errors, reached, limit, item, expected, expected_reason) in [
             (5.0, 0.0, 1.0, None, none, Held, ""),
             // Bounds that hold in spite of a late generator hold.
             (5.0, 0.0, 1.0, None, late, Held, ""),
@@ -305,12 +305,12 @@ mod tests {
         ] {
             let (observed, why) = judged(both, p99, errors, reached, limit, item);
             assert_eq!(observed, expected, "{why}");
-            assert!(why.contains(says), "{why}");
+            assert!(why.contains(expected_reason), "{why}");
         }
     }
 
     #[test]
-    fn what_was_not_measured_is_said() {
+    fn values_that_were_not_measured_are_reported() {
         let (observed, why) = judged(&["loss<1%"], 1.0, 0.0, 1.0, None, Nanos::ZERO);
         assert_eq!(observed, Observed::Failed);
         assert_eq!(why, "loss was not measured");

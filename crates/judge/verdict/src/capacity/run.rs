@@ -113,7 +113,7 @@ fn judge_completed(
         figures,
         reached: course.sent,
         has_rate,
-        generator_limit: own_limit(summary, varied, is_sent),
+        generator_limit: generator_limit(summary, varied, is_sent),
         // What a lateness of the generator did is in its warnings.
         generator_lateness: Nanos::ZERO,
         late_share: 0.0,
@@ -151,7 +151,7 @@ pub fn quantile_of(share: f64) -> Option<LatencyQuantile> {
 /// Reason why another part and not the target was the limit, if its warnings say so. The varied
 /// generator was not where its peer kept its workers waiting, each that was late for
 /// longer than that.
-fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String> {
+fn generator_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String> {
     let workers = &summary.figures.workers;
     let is_excused =
         |id: &str, late_max| is_sent || (id == varied && is_held_up(workers, varied, late_max));

@@ -93,8 +93,8 @@ fn pairs_of(
     let value = |run: &RunSummary| run.value(metric).filter(usable);
     let both = |half: [Option<&RunSummary>; 2]| {
         let (left, right) = (half[0]?, half[1]?);
-        let is_alike = pair_warnings(plan.design, left, right).is_empty();
-        is_alike.then(|| Some((value(left)?, value(right)?)))?
+        let is_comparable = pair_warnings(plan.design, left, right).is_empty();
+        is_comparable.then(|| Some((value(left)?, value(right)?)))?
     };
     halves.into_values().filter_map(both).collect()
 }

@@ -104,7 +104,7 @@ fn trend(points: &[&HistoryPoint], metric: &GoalMetric, options: &TrendOptions) 
         latest: Latest::TooFew,
     };
     trend.leads = match options.method {
-        Method::Own { alarm_rate } => {
+        Method::Stillwell { alarm_rate } => {
             let tested = permutation::detect(&trend, alarm_rate);
             trend.p_value = tested.p_value;
             trend.points_needed = permutation::points_needed(alarm_rate);
@@ -259,7 +259,7 @@ fn suspects(before: &Origin, after: &Origin) -> Vec<Suspect> {
 
 fn latest_state(trend: &Trend, method: Method) -> Latest {
     let can_report = match method {
-        Method::Own { alarm_rate } => permutation::can_report(trend, alarm_rate),
+        Method::Stillwell { alarm_rate } => permutation::can_report(trend, alarm_rate),
         Method::Otava(_) => trend.points.len() >= POINTS_MIN,
     };
     match trend.leads.last() {

@@ -83,7 +83,7 @@ fn point(number: u32, measurements: Vec<Measurement>) -> HistoryPoint {
 
 fn options(alarm_rate: f64) -> TrendOptions {
     TrendOptions {
-        method: Method::Own { alarm_rate },
+        method: Method::Stillwell { alarm_rate },
         magnitude: 0.0,
         metrics: Vec::new(),
         last: None,
@@ -213,7 +213,7 @@ fn without_an_anchor_levels_are_compared_and_drift_is_no_step() {
 }
 
 #[test]
-fn another_workload_or_anchor_begins_anew() {
+fn another_workload_or_anchor_begins_again() {
     let effects: Vec<f64> = (0..16).map(|n| if n < 8 { 0.0 } else { 0.05 }).collect();
     for turn in [
         |origin: &mut Origin| origin.workload = "other".to_owned(),
@@ -275,7 +275,7 @@ fn small_changes_can_be_left_out() {
     let points = results(&effects, 10);
     for (magnitude, leads) in [(0.0, 1), (0.01, 1), (0.05, 0)] {
         for method in [
-            Method::Own { alarm_rate: 0.01 },
+            Method::Stillwell { alarm_rate: 0.01 },
             Method::Otava(OtavaOptions::default()),
         ] {
             let options = TrendOptions {
@@ -290,7 +290,7 @@ fn small_changes_can_be_left_out() {
 }
 
 #[test]
-fn runs_that_cannot_be_believed_take_their_pair_with_them() {
+fn unreliable_runs_discard_their_pair() {
     let plan = synthetic::plan("relay", goals());
     let run = |stage, pair, variant, cost| {
         synthetic::run("relay", (stage, pair, variant), &[(CPU, cost)])

@@ -72,11 +72,11 @@ fn a_disk_buffer_that_wrote_nothing_is_found() {
     rows[3] = ["Disk writ (sum)", "2.5MiB W", "3MiB", "1.4GiB"];
     let text = reasons(&table("disk_buffer_performance", &rows), &[]);
     assert!(
-        text.contains(r#"["ash", "birch"] a test of buffers on disk"#),
+        text.contains(r#"["ash", "birch"] this is a test of buffers on disk"#),
         "{text}"
     );
     assert!(
-        text.contains("at most 3MiB reached a disk while up to 1.6gib went by"),
+        text.contains("at most 3MiB reached a disk while up to 1.6gib passed through"),
         "{text}"
     );
     assert!(
@@ -88,13 +88,13 @@ fn a_disk_buffer_that_wrote_nothing_is_found() {
 }
 
 #[test]
-fn who_did_least_of_the_work_is_no_winner() {
+fn the_target_with_the_least_work_is_no_winner() {
     let mut rows = PIPE;
     rows[1][3] = "10 W";
     rows[4][3] = "0.1GiB";
     let text = reasons(&table("Pipes", &rows), &[]);
     assert!(
-        text.starts_with(r#"["cedar"] CPU usr (max) marks one as the best who took less"#),
+        text.starts_with(r#"["cedar"] CPU usr (max): the best one took less"#),
         "{text}"
     );
 }

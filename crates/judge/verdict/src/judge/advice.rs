@@ -140,8 +140,8 @@ fn two_groups(goal: &GoalPlan, runs: &[&RunSummary]) -> Option<ErraticSign> {
     let (lower, upper) = values.split_at(gap.below);
     let mean = |values: &[f64]| Sample::try_new(values, 1).ok().map(|sample| sample.mean());
     let (low, high) = (mean(lower)?, mean(upper)?);
-    let is_sure = gap.p_value <= limits::GROUPS_CHANCE && matters(low, high);
-    is_sure.then(|| ErraticSign::TwoGroups {
+    let is_certain = gap.p_value <= limits::GROUPS_CHANCE && matters(low, high);
+    is_certain.then(|| ErraticSign::TwoGroups {
         variant: variant.clone(),
         lower: count(gap.below),
         upper: count(gap.above),
@@ -248,8 +248,8 @@ fn run_length(goal: &GoalPlan, runs: &[(&RunSummary, &RunSummary)]) -> Option<St
     )
     .filter(|beat| *beat > 0.0)?;
     let measured = mean(both().map(|run| run.measured.as_secs_f64()).collect())? / beat;
-    let besides = both().map(|run| run.length.saturating_sub(run.measured).as_secs_f64());
-    let overhead = mean(besides.collect())? / beat;
+    let overheads = both().map(|run| run.length.saturating_sub(run.measured).as_secs_f64());
+    let overhead = mean(overheads.collect())? / beat;
     let minutes_at = |seconds: f64| {
         let bounds = RunBounds::try_new(seconds, seconds).ok()?;
         let length = noise.run_length(overhead, bounds);
@@ -266,7 +266,7 @@ fn run_length(goal: &GoalPlan, runs: &[(&RunSummary, &RunSummary)]) -> Option<St
     };
     (worthwhile && minutes <= MINUTES_MAX).then(|| {
         format!(
-            "runs of {} s (now {} s) would likely decide in about {} minutes, by {pairs} pairs",
+            "runs of {} s (now {} s) would likely decide in about {} min, with {pairs} pairs",
             (best * beat).round(),
             (measured * beat).round(),
             minutes.ceil()

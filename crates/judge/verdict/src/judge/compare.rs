@@ -282,8 +282,8 @@ const fn fewest_pairs(verdict: Verdict, confirm: bool) -> u32 {
 
 fn too_few_for_equivalent(pairs: u32) -> String {
     format!(
-        "the change is within the tolerance in {pairs} pairs, and `equivalent` needs {}, because so \
-         few may miss a fault that occurs in {} of all runs",
+        "the change is within the tolerance, but `equivalent` needs {} pairs: {pairs} pairs may miss a \
+         fault that occurs in {} of all runs",
         limits::PAIRS_EQUIVALENT_MIN,
         percent(rarest_visible_fault(pairs))
     )

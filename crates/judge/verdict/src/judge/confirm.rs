@@ -124,7 +124,7 @@ fn outcome(
                 Some(Verdict::Different) if is_same_way() => Verdict::Different,
                 _ => Verdict::Inconclusive,
             };
-            let says = if verdict == Verdict::Inconclusive {
+            let fresh_word = if verdict == Verdict::Inconclusive {
                 "not"
             } else {
                 verdict.name()
@@ -132,7 +132,7 @@ fn outcome(
             (
                 verdict,
                 format!(
-                    "not confirmed on new pairs: {word} in the search of {} pairs, and {says} in \
+                    "not confirmed on new pairs: {word} in the search of {} pairs, and {fresh_word} in \
                      {wanted} others",
                     searched.goal.pairs
                 ),
@@ -154,7 +154,7 @@ pub(super) fn cannot_confirm(searched: &mut Searched<'_>) {
         "{} in {} pairs, and new pairs were not available: {}",
         goal.verdict.name(),
         goal.pairs,
-        why.unwrap_or_else(|| "the machine is unfit".to_owned())
+        why.unwrap_or_else(|| "too many pairs were discarded".to_owned())
     ));
     goal.verdict = Verdict::Invalid;
 }

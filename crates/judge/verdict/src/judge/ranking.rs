@@ -62,7 +62,7 @@ fn ranked(
     runs: &[(&RunSummary, &RunSummary)],
 ) -> (Vec<Moved>, u32) {
     let values = values(goal, runs);
-    let mut tested: Vec<(Moved, Sureness)> = values
+    let mut tested: Vec<(Moved, CertaintyKey)> = values
         .iter()
         .filter_map(|(series, values)| test(series, comparison, values))
         .collect();
@@ -89,7 +89,7 @@ fn ranked(
 
 /// By what is sure of the change; between those of which all is new, by how sure
 /// that is.
-fn by_size_and_certainty(left: &(Moved, Sureness), right: &(Moved, Sureness)) -> Ordering {
+fn by_size_and_certainty(left: &(Moved, CertaintyKey), right: &(Moved, CertaintyKey)) -> Ordering {
     let size = right.1.size.total_cmp(&left.1.size);
     let certainty = || right.1.t.total_cmp(&left.1.t);
     size.then_with(certainty)
@@ -145,7 +145,7 @@ fn ranked_reduction(
 ) -> Option<Reduction> {
     let (name, reduction) = series.rsplit_once(':')?;
     let metric = name.split(['{', '[']).next()?;
-    if name.contains("['") || own_metrics(goal).contains(&metric) || is_of_sampler(metric) {
+    if name.contains("['") || metrics_of_goal(goal).contains(&metric) || is_of_sampler(metric) {
         return None;
     }
     let is_of_target = ["target_", "cgroup_", "target/"]
@@ -183,7 +183,7 @@ fn is_of_sampler(metric: &str) -> bool {
 }
 
 /// The metrics that a goal is made of.
-fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
+fn metrics_of_goal(goal: &GoalMetric) -> Vec<&str> {
     let metrics: &[stillwell_metric::Metric] = match goal {
         GoalMetric::Cpu | GoalMetric::CpuPerEvent => &[catalogue::TARGET_CPU],
         GoalMetric::IngressThroughput => &[catalogue::BYTES_WRITTEN],
@@ -209,7 +209,7 @@ fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
 
 /// Sort key of changes.
 #[derive(Clone, Copy, Debug)]
-struct Sureness {
+struct CertaintyKey {
     /// Sure part of the change, on a logarithmic scale.
     size: f64,
     /// Certainty that there is one: |t|.
@@ -218,7 +218,7 @@ struct Sureness {
 
 /// The change of one series, with its p not yet adjusted, and how sure it is. `None`
 /// where nothing differs, or too little is known.
-fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved, Sureness)> {
+fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved, CertaintyKey)> {
     let pairs = count(values.len());
     if pairs < limits::PAIRS_MIN {
         return None;
@@ -243,7 +243,7 @@ fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved,
         mean_on(scale, values.iter().map(|pair| pair.0))?,
         mean_on(scale, values.iter().map(|pair| pair.1))?,
     );
-    let sure = (spread.mean.abs() - spread.plain_critical()? * spread.error()).max(0.0);
+    let certain_change = (spread.mean.abs() - spread.plain_critical()? * spread.error()).max(0.0);
     let share = |change: f64| match scale {
         Scale::Ratio => change.exp_m1(),
         // What was not there before has grown beyond all shares.
@@ -257,19 +257,19 @@ fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved,
         baseline_mean,
         comparison_mean,
         change: share(spread.mean),
-        at_least: share(sure.copysign(spread.mean)).abs(),
+        at_least: share(certain_change.copysign(spread.mean)).abs(),
         // Series whose pairs agree exactly are listed first.
         p_adjusted: spread.p_value().unwrap_or(0.0),
         pairs,
     };
     // To half of it is as far as to twice of it.
     let size = match scale {
-        Scale::Ratio => sure,
+        Scale::Ratio => certain_change,
         Scale::Difference => moved.at_least.ln_1p(),
     };
-    let sureness = Sureness {
+    let certainty = CertaintyKey {
         size,
         t: spread.t().abs(),
     };
-    (deltas.iter().any(|delta| delta.abs() > 0.0)).then_some((moved, sureness))
+    (deltas.iter().any(|delta| delta.abs() > 0.0)).then_some((moved, certainty))
 }

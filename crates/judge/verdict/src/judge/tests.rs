@@ -11,22 +11,22 @@ use stillwell_plan::check::{Aggregation, SeriesSelector};
 use stillwell_plan::{CheckPlan, GoalMetric, Phase, VariantPlan};
 
 use super::*;
-use crate::fixture::{Story, experiment, generator};
+use crate::fixture::{TestRun, experiment, generator};
 use crate::gate::{GatePolicy, exit_code};
 
 const CPU: GoalMetric = GoalMetric::CpuPerEvent;
 
 /// Runs whose CPU seconds for each second are these: (baseline, comparison).
 fn runs(pairs: &[(f64, f64)]) -> Vec<RunSummary> {
-    runs_with(pairs, |story, cpu| {
-        story.with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
+    runs_with(pairs, |test_run, cpu| {
+        test_run.with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
     })
 }
 
-fn runs_with(pairs: &[(f64, f64)], change: impl Fn(Story, f64) -> Story) -> Vec<RunSummary> {
+fn runs_with(pairs: &[(f64, f64)], change: impl Fn(TestRun, f64) -> TestRun) -> Vec<RunSummary> {
     let run = |variant: &str, pair: usize, value: f64| {
         let pair = u32::try_from(pair + 1).unwrap();
-        change(Story::healthy().placed(variant, pair), value).summary()
+        change(TestRun::healthy().placed(variant, pair), value).summary()
     };
     let both = pairs.iter().enumerate().flat_map(|(pair, (left, right))| {
         [
@@ -48,16 +48,16 @@ fn verdict(runs: &[RunSummary]) -> ExperimentVerdict {
     judge(&experiment(&[CPU]), runs)
 }
 
-fn died(mut story: Story) -> RunSummary {
-    story.manifest.outcome = RunOutcome::TargetDied {
+fn died(mut test_run: TestRun) -> RunSummary {
+    test_run.manifest.outcome = RunOutcome::TargetDied {
         phase: Phase::Measure,
     };
-    story.summary()
+    test_run.summary()
 }
 
 #[test]
 fn known_changes_have_known_verdicts() {
-    for (ratio, wanted, gate, code) in [
+    for (ratio, expected, gate, code) in [
         (1.05, Verdict::Regressed, Gate::Regressed, 1),
         (1.0, Verdict::Equivalent, Gate::Held, 0),
         (1.01, Verdict::Equivalent, Gate::Held, 0),
@@ -65,14 +65,14 @@ fn known_changes_have_known_verdicts() {
         (0.95, Verdict::Improved, Gate::Held, 0),
     ] {
         let judged = verdict(&runs(&around(ratio)));
-        assert_eq!(judged.verdict, wanted, "{:?}", judged.goals);
+        assert_eq!(judged.verdict, expected, "{:?}", judged.goals);
         assert_eq!(judged.gate, gate);
         assert_eq!(exit_code(&[judged], GatePolicy::Strict), code);
     }
 }
 
 #[test]
-fn noise_is_inconclusive_and_says_what_it_could_see() {
+fn noise_is_inconclusive_and_reports_the_visible_change() {
     let pairs = [0.8, 1.2, 0.9, 1.1, 1.3, 0.75].map(|noise| (0.5, 0.5 * noise));
     let judged = verdict(&runs(&pairs));
     assert_eq!(judged.verdict, Verdict::Inconclusive);
@@ -89,8 +89,8 @@ fn noise_is_inconclusive_and_says_what_it_could_see() {
 fn more_throughput_is_better() {
     let plan = experiment(&[GoalMetric::IngressThroughput]);
     let state = |ratio: f64| {
-        let runs = runs_with(&around(ratio), |story, share| {
-            story.with(catalogue::BYTES_WRITTEN, generator(), share * 1e6)
+        let runs = runs_with(&around(ratio), |test_run, share| {
+            test_run.with(catalogue::BYTES_WRITTEN, generator(), share * 1e6)
         });
         judge(&plan, &runs).verdict
     };
@@ -113,7 +113,7 @@ fn three_pairs_are_too_few() {
 #[test]
 fn pairs_with_an_unreliable_run_are_left_out_whole() {
     let mut all = runs(&around(1.05));
-    all[3] = died(Story::healthy().placed("comparison", 2));
+    all[3] = died(TestRun::healthy().placed("comparison", 2));
     let judged = verdict(&all);
     // Four pairs do not show a change that no fresh pairs confirm.
     assert_eq!(judged.verdict, Verdict::Inconclusive);
@@ -123,7 +123,7 @@ fn pairs_with_an_unreliable_run_are_left_out_whole() {
     assert_eq!(judged.not_used[0].variant, "comparison");
     for pair in [3, 4] {
         all[2 * pair + 1] =
-            died(Story::healthy().placed("comparison", u32::try_from(pair).unwrap() + 1));
+            died(TestRun::healthy().placed("comparison", u32::try_from(pair).unwrap() + 1));
     }
     let judged = verdict(&all);
     assert_eq!(
@@ -142,8 +142,8 @@ fn pairs_with_an_unreliable_run_are_left_out_whole() {
 
 #[test]
 fn a_goal_that_was_never_measured_is_invalid() {
-    let runs = runs_with(&around(1.0), |story, _| {
-        story.without(catalogue::TARGET_RSS)
+    let runs = runs_with(&around(1.0), |test_run, _| {
+        test_run.without(catalogue::TARGET_RSS)
     });
     let judged = judge(&experiment(&[GoalMetric::Memory]), &runs);
     assert_eq!(judged.verdict, Verdict::Invalid);
@@ -153,8 +153,8 @@ fn a_goal_that_was_never_measured_is_invalid() {
 
 #[test]
 fn a_delay_of_the_target_spoils_throughput_and_leaves_cpu_alone() {
-    let runs = runs_with(&around(1.05), |story, cpu| {
-        story
+    let runs = runs_with(&around(1.05), |test_run, cpu| {
+        test_run
             .with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
             .with(catalogue::TARGET_RUN_DELAY, Labels::none(), 0.3e9)
             .with(catalogue::HOST_CPU_FOREIGN, Labels::none(), 0.3e9)
@@ -202,8 +202,8 @@ fn a_light_load_can_hide_a_change_and_cannot_make_one() {
 
 #[test]
 fn a_schedule_that_was_not_kept_is_noted_beside_costs() {
-    let runs = runs_with(&around(1.05), |story, cpu| {
-        story
+    let runs = runs_with(&around(1.05), |test_run, cpu| {
+        test_run
             .with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
             .with(catalogue::SENT_UNITS, generator(), 900.0)
             .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9)
@@ -220,8 +220,8 @@ fn a_schedule_that_was_not_kept_is_noted_beside_costs() {
 #[test]
 fn losing_everything_is_a_regression() {
     let lost: Vec<(f64, f64)> = around(0.0);
-    let runs = runs_with(&lost, |story, share| {
-        story.with(
+    let runs = runs_with(&lost, |test_run, share| {
+        test_run.with(
             catalogue::BYTES_RECEIVED,
             crate::fixture::sink(),
             share * 1e6,
@@ -230,8 +230,8 @@ fn losing_everything_is_a_regression() {
     let judged = judge(&experiment(&[GoalMetric::EgressThroughput]), &runs);
     assert_eq!(judged.verdict, Verdict::Regressed);
     assert_eq!(judged.goals[0].comparison_mean, Some(0.0));
-    let both = runs_with(&[(0.0, 0.0); 6], |story, share| {
-        story.with(catalogue::BYTES_RECEIVED, crate::fixture::sink(), share)
+    let both = runs_with(&[(0.0, 0.0); 6], |test_run, share| {
+        test_run.with(catalogue::BYTES_RECEIVED, crate::fixture::sink(), share)
     });
     let judged = judge(&experiment(&[GoalMetric::EgressThroughput]), &both);
     assert_eq!(judged.verdict, Verdict::Invalid);
@@ -244,9 +244,9 @@ fn with_three_variants_each_is_compared_with_the_first() {
         .push(VariantPlan::unchanged("third".to_owned()));
     let mut all = runs(&around(1.0));
     for pair in 1..=6 {
-        let story = Story::healthy().placed("third", pair);
+        let test_run = TestRun::healthy().placed("third", pair);
         all.push(
-            story
+            test_run
                 .with(catalogue::TARGET_CPU, Labels::none(), 0.6e9)
                 .summary(),
         );
@@ -281,12 +281,12 @@ fn with_check(metric: &str, upper: f64) -> ExperimentVerdict {
     };
     let mut plan = experiment(&[CPU]);
     plan.run_plan.checks = vec![check.clone()];
-    let runs = runs_with(&around(1.0), |mut story, cpu| {
-        story.manifest.plan.checks = vec![check.clone()];
-        if story.manifest.identity.as_ref().unwrap().pair == 2 {
-            story.set(catalogue::TARGET_RSS, Labels::none(), 80e6);
+    let runs = runs_with(&around(1.0), |mut test_run, cpu| {
+        test_run.manifest.plan.checks = vec![check.clone()];
+        if test_run.manifest.identity.as_ref().unwrap().pair == 2 {
+            test_run.set(catalogue::TARGET_RSS, Labels::none(), 80e6);
         }
-        story.with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
+        test_run.with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
     });
     judge(&plan, &runs)
 }
@@ -324,12 +324,12 @@ fn a_regression_goes_before_what_is_invalid() {
 }
 
 #[test]
-fn probes_and_strangers_are_left_out() {
+fn probes_and_foreign_requests_are_left_out() {
     let mut all = runs(&around(1.0));
     let expected = verdict(&all);
-    all.push(Story::healthy().placed("baseline", 0).summary());
-    all.push(Story::healthy().placed("stranger", 1).summary());
-    all.push(Story::healthy().summary());
+    all.push(TestRun::healthy().placed("baseline", 0).summary());
+    all.push(TestRun::healthy().placed("stranger", 1).summary());
+    all.push(TestRun::healthy().summary());
     assert_eq!(verdict(&all), expected);
 }
 

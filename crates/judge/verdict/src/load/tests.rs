@@ -239,7 +239,7 @@ fn validity_halves_the_limits_of_a_load_or_lets_what_exceeds_them_count() {
 /// A starved generator blamed the connections.
 #[test]
 fn a_missed_rate_names_the_part_that_was_too_slow() {
-    for (cpu_wait_share, sent, says) in [
+    for (cpu_wait_share, sent, expected) in [
         (0.0, 900, "waited for the target"),
         (0.5, 900, "generator was too slow"),
         // Four connections to a server that takes 10 ms, at 2,000/s.
@@ -251,7 +251,7 @@ fn a_missed_rate_names_the_part_that_was_too_slow() {
         evidence.cpu_wait_share = cpu_wait_share;
         let warnings = load_warnings(usual(LoadPacing::Open), &evidence);
         let text = warnings.last().map(ToString::to_string).unwrap();
-        assert!(text.contains(says), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use stillwell_metric::{ClockDrift, Remedy, Trouble};
 use stillwell_units::Nanos;
-use stillwell_units::human::{nanos, percent};
+use stillwell_units::human::{counted, nanos, percent};
 
 /// A reason why the result of a load may be wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ pub enum LoadWarning {
         /// The share that was sent.
         share: f64,
         /// True if the generator was too slow.
-        is_own: bool,
+        is_generator_slow: bool,
     },
     /// Due requests waited for the request source.
     SourceSlow {
@@ -233,13 +233,11 @@ impl fmt::Display for LoadWarning {
             ),
             Self::SourceSlow { waits, share } => write!(
                 f,
-                "request source slow: due requests waited for it {waits} times, {} of the time, and \
-                 latencies from the intended time include that; use a faster source or a lower rate",
+                "request source slow: due requests waited for it {}, {} of the time, and latencies from \
+                 the intended time include that; use a faster source or a lower rate",
+                counted(*waits, "time", "times"),
                 percent(*share)
             ),
-            Self::SourceFailed { requests, why } => {
-                write!(f, "request source failed after {requests} requests: {why}")
-            }
             Self::AllWarmup => f.write_str(
                 "no measurement: the load ended within its warm-up; use a shorter --warmup or more \
                  requests",
@@ -259,6 +257,7 @@ impl fmt::Display for LoadWarning {
             Self::NoRequest { .. }
             | Self::NoAnswer { .. }
             | Self::Malformed { .. }
+            | Self::SourceFailed { .. }
             | Self::RateNotReached { .. } => self.write_failure(f),
         }
     }
@@ -268,9 +267,13 @@ impl LoadWarning {
     /// Writes what was not sent or not answered, and why.
     fn write_failure(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::SourceFailed { requests, why } => {
+                let requests = counted(*requests, "request", "requests");
+                write!(f, "request source failed after {requests}: {why}")
+            }
             Self::RateNotReached {
                 share,
-                is_own: true,
+                is_generator_slow: true,
             } => write!(
                 f,
                 "rate not reached: {} of the requested rate was sent, because the generator was too \
@@ -279,7 +282,7 @@ impl LoadWarning {
             ),
             Self::RateNotReached {
                 share,
-                is_own: false,
+                is_generator_slow: false,
             } => write!(
                 f,
                 "rate not reached: {} of the requested rate was sent, because connections waited for \
@@ -302,8 +305,8 @@ impl LoadWarning {
                 why: None,
             } => write!(
                 f,
-                "no request was sent: {requested} were due, but no connection was free or the generator \
-                 had no CPU"
+                "no request was sent: {} due, but no connection was free or the generator had no CPU",
+                counted(*requested, "was", "were")
             ),
             Self::NoAnswer { why: None } => f.write_str("no request was answered"),
             Self::NoAnswer { why: Some(trouble) } => {

@@ -55,7 +55,7 @@ mod tests {
     use stillwell_plan::{GoalMetric, SinkShare, TaskRole};
 
     use super::*;
-    use crate::fixture::Story;
+    use crate::fixture::TestRun;
 
     #[test]
     fn a_warning_of_one_machine_names_it_and_replaces_that_of_the_whole() {
@@ -64,7 +64,7 @@ mod tests {
             share: 0.5,
             limit: 0.1,
         };
-        let mut manifest = Story::healthy().manifest;
+        let mut manifest = TestRun::healthy().manifest;
         let mut warnings = vec![late("whole")];
         add(&manifest, &mut warnings);
         assert_eq!(warnings, [late("whole")], "one machine");

@@ -86,8 +86,8 @@ fn drift(window: &Window<'_>, metric: Metric, level: Level) -> Option<Drift> {
     let mean = Sample::try_new(&values, 1).ok()?.mean();
     let steps = float_from_u64(u64::try_from(values.len()).ok()?);
     let share = slope.per_step * steps / mean;
-    let is_sure = slope.interval.excludes_zero() && share.abs() > limits::STEADY_DRIFT;
-    (is_sure && mean > 0.0).then(|| Drift {
+    let is_certain = slope.interval.excludes_zero() && share.abs() > limits::STEADY_DRIFT;
+    (is_certain && mean > 0.0).then(|| Drift {
         series: metric.name.to_owned(),
         share,
     })

@@ -17,35 +17,35 @@ use stillwell_units::{ByteRate, ByteSize, Moment, Nanos};
 
 use super::*;
 use crate::check::CheckPassed;
-use crate::fixture::{Story, generator, sink};
+use crate::fixture::{TestRun, generator, sink};
 use crate::run_warning::ShortfallCause;
 
-fn close(result: Option<f64>, wanted: f64) -> bool {
-    result.is_some_and(|result| (result - wanted).abs() <= wanted.abs() * 1e-9)
+fn close(result: Option<f64>, expected: f64) -> bool {
+    result.is_some_and(|result| (result - expected).abs() <= expected.abs() * 1e-9)
 }
 
 /// The only warning of a run.
 #[track_caller]
-fn only_warning(story: &Story) -> RunWarning {
-    let warnings = story.summary().warnings;
+fn only_warning(fixture: &TestRun) -> RunWarning {
+    let warnings = fixture.summary().warnings;
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     warnings.into_iter().next().unwrap()
 }
 
 #[test]
 fn a_healthy_run_is_one_number_for_each_goal() {
-    let run = Story::healthy().summary();
+    let run = TestRun::healthy().summary();
     assert_eq!(run.warnings, []);
     assert_eq!(run.notes, []);
     assert_eq!(run.measured, Nanos::from_secs(10));
-    for (metric, wanted) in [
+    for (metric, expected) in [
         (GoalMetric::IngressThroughput, 100_000.0),
         (GoalMetric::EgressThroughput, 90_000.0),
         (GoalMetric::Cpu, 0.5),
         (GoalMetric::CpuPerEvent, 500_000.0),
         (GoalMetric::Memory, 50e6),
     ] {
-        assert!(close(run.value(&metric), wanted), "{metric:?} {run:?}");
+        assert!(close(run.value(&metric), expected), "{metric:?} {run:?}");
     }
     assert!(close(run.figures.target_core_share, 0.5));
     assert!(close(run.figures.measured.events_sent, 10_000.0));
@@ -56,10 +56,10 @@ fn a_healthy_run_is_one_number_for_each_goal() {
 #[test]
 fn numbers_come_from_the_ends_and_not_from_seconds() {
     // All of the growth lies in one second: the mean over the phase is the same.
-    let mut story = Story::healthy().without(catalogue::BYTES_WRITTEN);
+    let mut fixture = TestRun::healthy().without(catalogue::BYTES_WRITTEN);
     for second in 0..=15 {
         let value = if second < 7 { 5 } else { 1_000_005 };
-        story.points.push((
+        fixture.points.push((
             catalogue::BYTES_WRITTEN,
             generator(),
             second,
@@ -67,21 +67,21 @@ fn numbers_come_from_the_ends_and_not_from_seconds() {
         ));
     }
     assert!(close(
-        story.summary().value(&GoalMetric::IngressThroughput),
+        fixture.summary().value(&GoalMetric::IngressThroughput),
         100_000.0
     ));
 }
 
 #[test]
 fn what_was_not_recorded_is_missing_with_a_reason() {
-    let run = Story::healthy()
+    let run = TestRun::healthy()
         .without(catalogue::TARGET_CPU)
         .without(catalogue::TARGET_RSS)
         .summary();
     for metric in [GoalMetric::Cpu, GoalMetric::CpuPerEvent, GoalMetric::Memory] {
         assert!(matches!(&run.values[&metric], Measured::Missing { .. }));
     }
-    let mut idle = Story::healthy();
+    let mut idle = TestRun::healthy();
     idle.manifest.plan.generators.clear();
     idle.manifest.plan.sinks.clear();
     idle.manifest.plan.target.kind = TargetKind::None;
@@ -95,7 +95,7 @@ fn what_was_not_recorded_is_missing_with_a_reason() {
 
 #[test]
 fn no_event_gives_no_cost_of_an_event() {
-    let run = Story::healthy()
+    let run = TestRun::healthy()
         .with(catalogue::EVENTS_WRITTEN, generator(), 0.0)
         .summary();
     assert_eq!(run.value(&GoalMetric::CpuPerEvent), None);
@@ -119,9 +119,9 @@ fn outcomes_are_warnings() {
             "phase drain",
         ),
     ] {
-        let mut story = Story::healthy();
-        story.manifest.outcome = outcome;
-        let warning = only_warning(&story);
+        let mut fixture = TestRun::healthy();
+        fixture.manifest.outcome = outcome;
+        let warning = only_warning(&fixture);
         assert!(warning.to_string().contains(text), "{warning}");
         assert!(warning.spoils(&GoalMetric::Memory));
     }
@@ -129,11 +129,11 @@ fn outcomes_are_warnings() {
 
 #[test]
 fn a_dead_target_shows_its_last_output() {
-    let mut story = Story::healthy();
-    story.manifest.outcome = RunOutcome::TargetDied {
+    let mut fixture = TestRun::healthy();
+    fixture.manifest.outcome = RunOutcome::TargetDied {
         phase: Phase::Measure,
     };
-    story.manifest.target = Some(TargetEnd {
+    fixture.manifest.target = Some(TargetEnd {
         code: None,
         signal: Some(9),
         killed: false,
@@ -143,26 +143,26 @@ fn a_dead_target_shows_its_last_output() {
         last_lines: vec!["one".to_owned(), "out of luck".to_owned()],
     });
     assert_eq!(
-        only_warning(&story).to_string(),
+        only_warning(&fixture).to_string(),
         "target died in phase measure by signal 9; its last line: out of luck"
     );
 }
 
 #[test]
 fn no_part_dies_alone() {
-    let mut story = Story::healthy();
-    story.manifest.outcome = RunOutcome::PartFailed {
+    let mut fixture = TestRun::healthy();
+    fixture.manifest.outcome = RunOutcome::PartFailed {
         part: "sink s".to_owned(),
         reason: "broken".to_owned(),
     };
     for name in ["sink s", "observer"] {
-        story.manifest.parts.push(PartNote {
+        fixture.manifest.parts.push(PartNote {
             name: name.to_owned(),
             cpu: Nanos::ZERO,
             failure: Some("broken".to_owned()),
         });
     }
-    let warnings = story.summary().warnings;
+    let warnings = fixture.summary().warnings;
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(
         warnings
@@ -173,44 +173,45 @@ fn no_part_dies_alone() {
 
 #[test]
 fn a_fallen_cpu_total_is_another_process() {
-    let mut story = Story::healthy().without(catalogue::TARGET_CPU);
+    let mut fixture = TestRun::healthy().without(catalogue::TARGET_CPU);
     for second in 0..=15_u64 {
         let value = Value::Int(second % 8);
-        story
+        fixture
             .points
             .push((catalogue::TARGET_CPU, Labels::none(), second, value));
     }
-    assert_eq!(only_warning(&story), RunWarning::TargetRestarted);
+    assert_eq!(only_warning(&fixture), RunWarning::TargetRestarted);
 }
 
 #[test]
 fn kills_for_memory_are_a_warning() {
-    let story = Story::healthy().with(catalogue::TARGET_OOM_KILLS, Labels::none(), 1.0);
-    assert_eq!(only_warning(&story), RunWarning::OutOfMemory { kills: 15 });
+    let fixture = TestRun::healthy().with(catalogue::TARGET_OOM_KILLS, Labels::none(), 1.0);
+    let warning = only_warning(&fixture);
+    assert_eq!(warning, RunWarning::OutOfMemory { kills: 15 });
 }
 
 #[test]
-fn a_target_that_stood_still_is_named_unless_a_step_stopped_it() {
-    let mut story = Story::healthy().with(catalogue::TARGET_STOPPED, Labels::none(), 1.0);
+fn a_target_that_made_no_progress_is_named_unless_a_step_stopped_it() {
+    let mut fixture = TestRun::healthy().with(catalogue::TARGET_STOPPED, Labels::none(), 1.0);
     assert_eq!(
-        only_warning(&story),
+        only_warning(&fixture),
         RunWarning::TargetStopped { share: 1.0 }
     );
-    story.manifest.plan.timeline = vec![StepPlan {
+    fixture.manifest.plan.timeline = vec![StepPlan {
         at: Nanos::from_secs(1),
         action: StepAction::Target(TargetChange::Pause),
     }];
-    assert_eq!(story.summary().warnings, []);
+    assert_eq!(fixture.summary().warnings, []);
 }
 
 #[test]
 fn missing_beats_are_a_warning_from_the_third_on() {
-    let mut story = Story::healthy();
-    story.missing_beats = vec![6];
-    assert_eq!(story.summary().warnings, []);
-    story.missing_beats = vec![6, 7];
-    let RunWarning::SamplesMissing { gap, limit } = only_warning(&story) else {
-        panic!("{:?}", story.summary().warnings);
+    let mut fixture = TestRun::healthy();
+    fixture.missing_beats = vec![6];
+    assert_eq!(fixture.summary().warnings, []);
+    fixture.missing_beats = vec![6, 7];
+    let RunWarning::SamplesMissing { gap, limit } = only_warning(&fixture) else {
+        panic!("{:?}", fixture.summary().warnings);
     };
     assert_eq!(
         (gap, limit),
@@ -220,30 +221,30 @@ fn missing_beats_are_a_warning_from_the_third_on() {
 
 #[test]
 fn a_run_without_samples_has_a_warning() {
-    let mut story = Story::healthy();
-    story.missing_beats = (0..=15).collect();
+    let mut fixture = TestRun::healthy();
+    fixture.missing_beats = (0..=15).collect();
     assert!(matches!(
-        only_warning(&story),
+        only_warning(&fixture),
         RunWarning::SamplesMissing { .. }
     ));
 }
 
 #[test]
 fn a_stepped_clock_is_a_warning() {
-    let mut story = Story::healthy();
-    story.manifest.phases[3].wall_millis += 99;
-    assert_eq!(story.summary().warnings, []);
-    story.manifest.phases[3].wall_millis += 101;
-    let RunWarning::ClockStepped { by, .. } = only_warning(&story) else {
-        panic!("{:?}", story.summary().warnings);
+    let mut fixture = TestRun::healthy();
+    fixture.manifest.phases[3].wall_millis += 99;
+    assert_eq!(fixture.summary().warnings, []);
+    fixture.manifest.phases[3].wall_millis += 101;
+    let RunWarning::ClockStepped { by, .. } = only_warning(&fixture) else {
+        panic!("{:?}", fixture.summary().warnings);
     };
     assert_eq!(by, Nanos::from_millis(200));
 }
 
 #[test]
 fn a_clock_that_steps_there_and_back_is_a_warning() {
-    let story = Story::healthy();
-    let mut capture = story.capture();
+    let fixture = TestRun::healthy();
+    let mut capture = fixture.capture();
     let event = |second: u64, jump: u64| EventRecord {
         moment: Moment::new(second * 1_000_000_000),
         wall_millis: 1_700_000_000_000 + second * 1000 + jump,
@@ -263,13 +264,13 @@ fn a_clock_that_steps_there_and_back_is_a_warning() {
 
 #[test]
 fn a_late_generator_spoils_goals_that_wait_and_a_saturated_sink_spoils_all() {
-    let generator_late = Story::healthy().with(catalogue::WORKER_LATE, generator(), 0.4e9);
+    let generator_late = TestRun::healthy().with(catalogue::WORKER_LATE, generator(), 0.4e9);
     let run = generator_late.summary();
     for goal in GoalMetric::ALL {
         let is_spoiled = run.warning_about(&goal).is_some();
         assert_eq!(is_spoiled, goal.is_wall_based(), "{goal}");
     }
-    let sink_busy = Story::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.97e9);
+    let sink_busy = TestRun::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.97e9);
     let run = sink_busy.summary();
     for goal in GoalMetric::ALL {
         assert!(run.warning_about(&goal).is_some(), "{goal} {run:?}");
@@ -280,7 +281,7 @@ fn a_late_generator_spoils_goals_that_wait_and_a_saturated_sink_spoils_all() {
 fn steal_spoils_goals_that_wait_then_cpu_time_and_never_memory() {
     // Of two CPUs, so 0.2 s each second are 10 %.
     for (per_second, spoils_cpu_time) in [(0.18e9, false), (0.22e9, true)] {
-        let stolen = Story::healthy().with(catalogue::HOST_CPU_STEAL, Labels::none(), per_second);
+        let stolen = TestRun::healthy().with(catalogue::HOST_CPU_STEAL, Labels::none(), per_second);
         let warning = only_warning(&stolen);
         assert!(
             matches!(warning, RunWarning::CpuSteal { share, .. } if (share - per_second / 2e9).abs() < 1e-9)
@@ -293,16 +294,15 @@ fn steal_spoils_goals_that_wait_then_cpu_time_and_never_memory() {
 
 #[test]
 fn other_programs_on_the_host_are_a_note_and_no_harm() {
-    let foreign =
-        |per_second| Story::healthy().with(catalogue::HOST_CPU_FOREIGN, Labels::none(), per_second);
+    let foreign = |rate| TestRun::healthy().with(catalogue::HOST_CPU_FOREIGN, Labels::none(), rate);
     assert_eq!(foreign(0.19e9).summary().notes, []);
-    let mut story = foreign(1.4e9);
-    story.manifest.busiest = vec![BusyProgram {
+    let mut fixture = foreign(1.4e9);
+    fixture.manifest.busiest = vec![BusyProgram {
         name: "rustc".to_owned(),
         pid: 7,
         cpu_share: 0.93,
     }];
-    let run = story.summary();
+    let run = fixture.summary();
     assert_eq!(run.warnings, []);
     let notes: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -318,21 +318,21 @@ fn other_programs_on_the_host_are_a_note_and_no_harm() {
 /// shared it with others for `foreign` seconds each second.
 fn delayed(waited: f64, foreign: f64) -> RunSummary {
     let none = Labels::none;
-    let story = Story::healthy()
+    let fixture = TestRun::healthy()
         .with(catalogue::TARGET_RUN_DELAY, none(), waited * 1e9)
         .with(catalogue::TARGET_CPUS_FOREIGN, none(), foreign * 1e9);
-    story.summary()
+    fixture.summary()
 }
 
 /// `ab` had no answer where other programs used the CPUs of a service without a priority.
 #[test]
 fn the_delay_of_a_service_at_a_url_is_noted() {
-    let mut story = Story::healthy()
+    let mut fixture = TestRun::healthy()
         .with(catalogue::TARGET_RUN_DELAY, Labels::none(), 1e8)
         .with(catalogue::TARGET_CPUS_FOREIGN, Labels::none(), 4e8);
-    assert_ne!(story.summary().warnings, []);
-    story.manifest.plan.target.kind = TargetKind::Url("http://127.0.0.1:1/".to_owned());
-    let run = story.summary();
+    assert_ne!(fixture.summary().warnings, []);
+    fixture.manifest.plan.target.kind = TargetKind::Url("http://127.0.0.1:1/".to_owned());
+    let run = fixture.summary();
     assert_eq!(run.warnings, []);
     assert!(
         run.figures
@@ -359,10 +359,10 @@ fn a_target_that_others_delay_spoils_goals_that_wait_and_no_others() {
 fn a_worker_that_others_delay_spoils_goals_that_wait_and_no_others() {
     let run_with = |thread: &str, waited: f64, foreign: f64| {
         let labels = Labels::none().with("worker", thread);
-        let story = Story::healthy()
+        let fixture = TestRun::healthy()
             .with(catalogue::WORKER_RUN_DELAY, labels, waited * 1e9)
             .with(catalogue::HOST_CPU_FOREIGN, Labels::none(), foreign * 1e9);
-        story.summary()
+        fixture.summary()
     };
     let run = run_with("gen-g-0", 0.2, 0.15);
     let [RunWarning::WorkerDelayed { worker, share, .. }] = &run.warnings[..] else {
@@ -385,14 +385,14 @@ fn a_worker_that_others_delay_spoils_goals_that_wait_and_no_others() {
 }
 
 #[test]
-fn validity_halves_the_limits_or_ignores_them_and_says_so() {
+fn validity_halves_the_limits_or_ignores_them_and_reports_it() {
     let run_with = |validity, waited: f64| {
         let none = Labels::none;
-        let mut story = Story::healthy()
+        let mut fixture = TestRun::healthy()
             .with(catalogue::TARGET_RUN_DELAY, none(), waited * 1e9)
             .with(catalogue::TARGET_CPUS_FOREIGN, none(), 0.9e9);
-        story.manifest.plan.observer.validity = validity;
-        story.summary()
+        fixture.manifest.plan.observer.validity = validity;
+        fixture.summary()
     };
     // 7.4 % and 16.7 % of the time in which it wanted a CPU.
     assert_eq!(run_with(Validity::Normal, 0.04).warnings, []);
@@ -409,13 +409,13 @@ fn validity_halves_the_limits_or_ignores_them_and_says_so() {
             .to_string()
             .starts_with("ignored because of `validity: off`: target delayed")
     );
-    let mut story = Story::healthy();
-    story.manifest.plan.observer.validity = Validity::Off;
-    story.manifest.outcome = RunOutcome::TargetDied {
+    let mut fixture = TestRun::healthy();
+    fixture.manifest.plan.observer.validity = Validity::Off;
+    fixture.manifest.outcome = RunOutcome::TargetDied {
         phase: Phase::Measure,
     };
     assert!(matches!(
-        story.summary().warnings[..],
+        fixture.summary().warnings[..],
         [RunWarning::TargetDied { .. }]
     ));
 }
@@ -428,12 +428,12 @@ fn a_target_that_waits_for_its_own_threads_is_not_harmed() {
 }
 
 #[test]
-fn unknown_cpus_are_said_and_not_guessed() {
-    let mut story = Story::healthy();
-    story.manifest.host = serde_json::Value::Null;
-    assert!(story.summary().figures.foreign_cpu_share.is_some());
-    story.manifest.load_cpus = None;
-    let run = story.summary();
+fn unknown_cpus_are_reported_and_not_guessed() {
+    let mut fixture = TestRun::healthy();
+    fixture.manifest.host = serde_json::Value::Null;
+    assert!(fixture.summary().figures.foreign_cpu_share.is_some());
+    fixture.manifest.load_cpus = None;
+    let run = fixture.summary();
     assert_eq!(run.figures.foreign_cpu_share, None);
     assert_eq!(run.notes, [RunNote::HostCpusUnknown]);
 }
@@ -441,13 +441,13 @@ fn unknown_cpus_are_said_and_not_guessed() {
 #[test]
 fn blocks_that_are_a_tenth_of_a_run_are_a_note() {
     let with_block = |maximum| {
-        let mut story = Story::healthy();
-        let plan = &mut story.manifest.plan.generators[0];
+        let mut fixture = TestRun::healthy();
+        let plan = &mut fixture.manifest.plan.generators[0];
         plan.rate = RatePlan::bytes(ByteRate::try_new(100_000).unwrap());
         plan.payload.blocks = BlockShape::UpTo {
             maximum: ByteSize::new(maximum),
         };
-        story.summary().notes
+        fixture.summary().notes
     };
     assert_eq!(with_block(100_000), []);
     let coarse = with_block(100_001);
@@ -463,7 +463,7 @@ fn lateness(p99: Nanos) -> Value {
 
 #[test]
 fn a_late_generator_is_a_warning_if_its_lateness_harms() {
-    let late = Story::healthy().with(catalogue::WORKER_LATE, generator(), 0.2e9);
+    let late = TestRun::healthy().with(catalogue::WORKER_LATE, generator(), 0.2e9);
     assert!(matches!(
         only_warning(&late),
         RunWarning::GeneratorLate { .. }
@@ -490,32 +490,32 @@ fn a_late_generator_is_a_warning_if_its_lateness_harms() {
 
 #[test]
 fn a_shortfall_without_a_blocking_target_is_a_warning() {
-    let short = Story::healthy().with(catalogue::SENT_UNITS, generator(), 900.0);
+    let short = TestRun::healthy().with(catalogue::SENT_UNITS, generator(), 900.0);
     let RunWarning::RateNotReached { because, .. } = only_warning(&short) else {
         panic!("{:?}", short.summary().warnings);
     };
     assert_eq!(because, ShortfallCause::Unknown);
-    let enough = Story::healthy().with(catalogue::SENT_UNITS, generator(), 995.0);
+    let enough = TestRun::healthy().with(catalogue::SENT_UNITS, generator(), 995.0);
     assert_eq!(enough.summary().warnings, []);
 }
 
 #[test]
 fn a_block_that_is_not_due_yet_is_no_shortfall() {
-    let mut story = Story::healthy().with(catalogue::SENT_UNITS, generator(), 980.0);
-    story.manifest.plan.generators[0].payload.blocks = BlockShape::UpTo {
+    let mut fixture = TestRun::healthy().with(catalogue::SENT_UNITS, generator(), 980.0);
+    fixture.manifest.plan.generators[0].payload.blocks = BlockShape::UpTo {
         maximum: ByteSize::kib(64),
     };
-    assert_eq!(story.summary().warnings, []);
-    story.manifest.plan.generators[0].payload.blocks = BlockShape::UpTo {
+    assert_eq!(fixture.summary().warnings, []);
+    fixture.manifest.plan.generators[0].payload.blocks = BlockShape::UpTo {
         maximum: ByteSize::new(50),
     };
-    let warning = only_warning(&story);
+    let warning = only_warning(&fixture);
     assert!(matches!(warning, RunWarning::RateNotReached { .. }));
 }
 
 #[test]
 fn a_shortfall_by_the_target_is_a_finding() {
-    let run = Story::healthy()
+    let run = TestRun::healthy()
         .with(catalogue::SENT_UNITS, generator(), 900.0)
         .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9)
         .summary();
@@ -525,12 +525,12 @@ fn a_shortfall_by_the_target_is_a_finding() {
 
 #[test]
 fn without_a_target_it_is_the_receiver_that_is_saturated() {
-    let mut story = Story::healthy()
+    let mut fixture = TestRun::healthy()
         .with(catalogue::SENT_UNITS, generator(), 900.0)
         .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9);
-    story.manifest.plan.target.kind = TargetKind::None;
+    fixture.manifest.plan.target.kind = TargetKind::None;
     let is_receiver = |note: &RunNote| matches!(note, RunNote::ReceiverSaturated { .. });
-    let notes = story.summary().notes;
+    let notes = fixture.summary().notes;
     assert!(notes.iter().any(is_receiver), "{notes:?}");
     let is_target = |note: &RunNote| matches!(note, RunNote::TargetSaturated { .. });
     assert!(!notes.iter().any(is_target), "{notes:?}");
@@ -538,19 +538,19 @@ fn without_a_target_it_is_the_receiver_that_is_saturated() {
 
 #[test]
 fn a_generator_at_full_speed_must_be_blocked() {
-    let mut story = Story::healthy().with(catalogue::WORKER_RUNNING, generator(), 0.97e9);
-    story.manifest.plan.generators[0].rate = RatePlan::MAX;
-    let warning = only_warning(&story);
+    let mut fixture = TestRun::healthy().with(catalogue::WORKER_RUNNING, generator(), 0.97e9);
+    fixture.manifest.plan.generators[0].rate = RatePlan::MAX;
+    let warning = only_warning(&fixture);
     assert!(matches!(warning, RunWarning::GeneratorLimit { .. }));
     assert!(warning.spoils(&GoalMetric::IngressThroughput));
     assert!(!warning.spoils(&GoalMetric::CpuPerEvent));
-    let blocked = story.with(catalogue::WORKER_BLOCKED, generator(), 0.06e9);
+    let blocked = fixture.with(catalogue::WORKER_BLOCKED, generator(), 0.06e9);
     assert_eq!(blocked.summary().warnings, []);
 }
 
 #[test]
 fn a_busy_sink_is_a_warning_unless_the_target_was_busier() {
-    let busy = Story::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.95e9);
+    let busy = TestRun::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.95e9);
     assert!(matches!(
         only_warning(&busy),
         RunWarning::SinkSaturated { .. }
@@ -562,7 +562,7 @@ fn a_busy_sink_is_a_warning_unless_the_target_was_busier() {
 #[test]
 fn a_sink_that_waits_for_a_cpu_is_not_idle() {
     let thread = || Labels::none().with("worker", "sink-s-0");
-    let alone = Story::healthy().with(catalogue::WORKER_CPU, thread(), 0.5e9);
+    let alone = TestRun::healthy().with(catalogue::WORKER_CPU, thread(), 0.5e9);
     let free = alone
         .clone()
         .with(catalogue::WORKER_RUN_DELAY, thread(), 0.2e9);
@@ -576,19 +576,19 @@ fn a_sink_that_waits_for_a_cpu_is_not_idle() {
 
 #[test]
 fn notes_and_silent_scrapes_are_notes() {
-    let mut story = Story::healthy().with(catalogue::TARGET_CPU, Labels::none(), 0.1e9);
+    let mut fixture = TestRun::healthy().with(catalogue::TARGET_CPU, Labels::none(), 0.1e9);
     let url = "http://127.0.0.1:9/metrics".to_owned();
-    story.manifest.plan.observer.scrapes = vec![ScrapePlan {
+    fixture.manifest.plan.observer.scrapes = vec![ScrapePlan {
         url: url.clone(),
         names: None,
         labels: Vec::new(),
         format: stillwell_plan::observer::ScrapeFormat::default(),
     }];
-    story.manifest.notes = vec![Note {
+    fixture.manifest.notes = vec![Note {
         what: "cgroup".to_owned(),
         why: "not permitted".to_owned(),
     }];
-    let run = story.summary();
+    let run = fixture.summary();
     assert_eq!(run.warnings, []);
     assert!(matches!(
         run.notes[..],
@@ -599,21 +599,21 @@ fn notes_and_silent_scrapes_are_notes() {
         ]
     ));
     let labels = Labels::none().with("url", url);
-    let answered = story.with(catalogue::SCRAPE_OK, labels, 1.0).summary();
+    let answered = fixture.with(catalogue::SCRAPE_OK, labels, 1.0).summary();
     assert_eq!(answered.notes.len(), 2);
 }
 
 #[test]
 fn sends_that_failed_are_counted_from_their_first_sight() {
     let outcome = |name: &str| generator().with("outcome", name);
-    let mut story = Story::healthy().with(catalogue::OUTCOMES, outcome("ok"), 1000.0);
+    let mut fixture = TestRun::healthy().with(catalogue::OUTCOMES, outcome("ok"), 1000.0);
     for second in 6..=15 {
         let value = Value::Int(500);
-        story
+        fixture
             .points
             .push((catalogue::OUTCOMES, outcome("timed_out"), second, value));
     }
-    let run = story.summary();
+    let run = fixture.summary();
     let counts: Vec<(&str, u64)> = run
         .figures
         .outcomes
@@ -628,8 +628,8 @@ fn sends_that_failed_are_counted_from_their_first_sight() {
 }
 
 fn check_of(upper: Option<f64>, lower: Option<f64>, metric: &str, id: Option<&str>) -> CheckResult {
-    let mut story = Story::healthy();
-    story.manifest.plan.checks = vec![CheckPlan {
+    let mut fixture = TestRun::healthy();
+    fixture.manifest.plan.checks = vec![CheckPlan {
         name: "c".to_owned(),
         description: None,
         series: SeriesSelector {
@@ -640,7 +640,7 @@ fn check_of(upper: Option<f64>, lower: Option<f64>, metric: &str, id: Option<&st
         upper,
         lower,
     }];
-    story.summary().checks.remove(0)
+    fixture.summary().checks.remove(0)
 }
 
 #[test]
@@ -674,13 +674,13 @@ fn checks_hold_bounds_inclusively() {
 
 #[test]
 fn summaries_read_back() {
-    let mut story = Story::healthy().placed("baseline", 3).with(
+    let mut fixture = TestRun::healthy().placed("baseline", 3).with(
         catalogue::HOST_CPU_STEAL,
         Labels::none(),
         0.2e9,
     );
-    story.manifest.warnings.push("careful".to_owned());
-    let run = story.summary();
+    fixture.manifest.warnings.push("careful".to_owned());
+    let run = fixture.summary();
     let text = serde_json::to_string(&run).unwrap();
     assert!(text.contains(SUMMARY_SCHEMA));
     assert_eq!(serde_json::from_str::<RunSummary>(&text).unwrap(), run);
@@ -695,10 +695,10 @@ proptest! {
         phases in 0_usize..=6,
         cpu in 0.0_f64..3e9,
     ) {
-        let mut story = Story::healthy().with(catalogue::TARGET_CPU, Labels::none(), cpu);
-        story.missing_beats = missing;
-        story.manifest.phases.truncate(phases);
-        let run = story.summary();
+        let mut fixture = TestRun::healthy().with(catalogue::TARGET_CPU, Labels::none(), cpu);
+        fixture.missing_beats = missing;
+        fixture.manifest.phases.truncate(phases);
+        let run = fixture.summary();
         let measured = run.value(&GoalMetric::Cpu).is_some();
         prop_assert!(measured || !run.warnings.is_empty(), "{:?}", run);
     }
@@ -706,8 +706,8 @@ proptest! {
 
 #[test]
 fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
-    let story = Story::healthy().with(catalogue::BODIES_MALFORMED, sink(), 2.0);
-    let warning = only_warning(&story);
+    let fixture = TestRun::healthy().with(catalogue::BODIES_MALFORMED, sink(), 2.0);
+    let warning = only_warning(&fixture);
     assert!(
         matches!(&warning, RunWarning::BodiesUnread { id, count: 20 } if id == "s"),
         "{warning:?}"
@@ -722,8 +722,8 @@ fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
 
 #[test]
 fn what_the_kernel_dropped_was_not_lost_by_the_target() {
-    let story = Story::healthy().with(catalogue::DATAGRAMS_DROPPED, sink(), 3.0);
-    let warning = only_warning(&story);
+    let fixture = TestRun::healthy().with(catalogue::DATAGRAMS_DROPPED, sink(), 3.0);
+    let warning = only_warning(&fixture);
     assert!(
         matches!(&warning, RunWarning::DatagramsDropped { id, count: 30 } if id == "s"),
         "{warning:?}"
@@ -735,13 +735,13 @@ fn what_the_kernel_dropped_was_not_lost_by_the_target() {
 #[test]
 fn events_that_still_arrive_when_the_drain_ends_are_not_called_lost() {
     for (quiet, lost, is_reported) in [(true, 3, true), (false, 3, false), (false, 0, true)] {
-        let mut story = Story::healthy();
-        story.manifest.ledger = Some(LedgerRecord {
+        let mut fixture = TestRun::healthy();
+        fixture.manifest.ledger = Some(LedgerRecord {
             generators: vec![lost_of_100(lost)],
             quiet,
             ..LedgerRecord::default()
         });
-        let value = story.summary().value(&GoalMetric::Loss);
+        let value = fixture.summary().value(&GoalMetric::Loss);
         assert_eq!(value.is_some(), is_reported, "quiet: {quiet}, lost: {lost}");
     }
 }
@@ -779,9 +779,9 @@ fn lost_of_100(lost: u64) -> LedgerFigures {
 
 /// A comparison of a wrong path with a right one said `regressed` and nothing else.
 #[test]
-fn a_run_whose_responses_are_all_errors_says_so() {
+fn a_run_whose_responses_are_all_errors_reports_it() {
     let status = |code: &str| generator().with("status", code);
-    let failing = Story::healthy()
+    let failing = TestRun::healthy()
         .with(catalogue::STATUSES, status("404"), 1000.0)
         .with(catalogue::STATUSES, status("503"), 10.0);
     let notes = failing.summary().notes;

@@ -224,10 +224,11 @@ pub(super) fn falls_short(
     };
     let seconds = measured.as_secs_f64();
     // Units requested since a worker's last report are not in its figure yet.
-    let unsaid = limits::REQUESTED_UNREPORTED.as_secs_f64() / seconds;
+    let unreported_share = limits::REQUESTED_UNREPORTED.as_secs_f64() / seconds;
     // A block is sent when all of it is requested: each worker may have begun one.
     let begun = f64::from(plan.concurrency.workers().max(1)) * block_units(plan, sent) / seconds;
-    requested > 0.0 && achieved + begun < requested * (limits::RATE_ACHIEVED_SHARE - unsaid)
+    requested > 0.0
+        && achieved + begun < requested * (limits::RATE_ACHIEVED_SHARE - unreported_share)
 }
 
 /// Units of the schedule in the largest block; of events by their mean size.

@@ -7,7 +7,7 @@ use stillwell_plan::{GoalMetric, PlacementPlan};
 use stillwell_units::{Moment, Nanos, Seed};
 
 use super::*;
-use crate::fixture::{Story, generator, run_plan, sink};
+use crate::fixture::{TestRun, generator, run_plan, sink};
 
 fn target(name: &str, durability: Option<Durability>) -> ComparedTargetPlan {
     ComparedTargetPlan {
@@ -40,7 +40,7 @@ fn plan(targets: Vec<ComparedTargetPlan>, runs: u32) -> TargetsPlan {
 /// A healthy run with so many CPU nanoseconds a second, bytes a second taken and
 /// sent to storage.
 fn run(name: &str, block: u32, cpu: f64, taken: f64, written: f64) -> RunSummary {
-    Story::healthy()
+    TestRun::healthy()
         .placed(name, block)
         .with(catalogue::TARGET_CPU, Labels::none(), cpu)
         .with(catalogue::BYTES_WRITTEN, generator(), taken)
@@ -166,7 +166,7 @@ fn three_blocks_have_no_winner() {
 
 /// The slowest target of a table of totals used least of everything, and won it.
 #[test]
-fn who_did_less_does_not_win_by_using_less() {
+fn a_target_with_less_work_does_not_win_by_using_less() {
     let (plan, runs) = two(6, 0.5, [100_000.0, 40_000.0]);
     let verdict = judge_targets(&plan, &runs);
     let totals = verdict
@@ -208,8 +208,11 @@ fn a_claim_of_a_disk_is_held_against_what_was_written() {
         let result = verdict.columns[0].invalid.as_deref();
         match invalid {
             None => assert_eq!(result, None),
-            Some(says) => {
-                assert!(result.is_some_and(|why| why.contains(says)), "{result:?}");
+            Some(expected) => {
+                assert!(
+                    result.is_some_and(|why| why.contains(expected)),
+                    "{result:?}"
+                );
                 let cell = cell_of(&verdict, TargetsMetric::Accepted, 0);
                 assert!(matches!(cell, TargetsCell::Invalid { .. }), "{cell:?}");
                 assert_eq!(targets_exit_code(&[verdict]), 4);
@@ -222,14 +225,14 @@ fn a_claim_of_a_disk_is_held_against_what_was_written() {
 #[test]
 fn a_claim_without_figures_is_not_checked() {
     let bare = |block, missing| {
-        let story = Story::healthy().placed("a", block).with(
+        let test_run = TestRun::healthy().placed("a", block).with(
             catalogue::TARGET_WRITE_BYTES,
             Labels::none(),
             1e6,
         );
-        story.without(missing).summary()
+        test_run.without(missing).summary()
     };
-    for (missing, claim, says) in [
+    for (missing, claim, expected) in [
         (
             catalogue::TARGET_WRITE_BYTES,
             Durability::Disk,
@@ -251,7 +254,7 @@ fn a_claim_without_figures_is_not_checked() {
         let verdict = judge_targets(&plan, &runs);
         let column = &verdict.columns[0];
         let reported = column.unchecked.as_deref().unwrap_or_default();
-        assert!(reported.contains(says), "{reported}");
+        assert!(reported.contains(expected), "{reported}");
         assert_eq!(column.invalid, None);
     }
 }
@@ -265,12 +268,12 @@ fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
     );
     plan.targets[1].durability = Some(Durability::Disk);
     let died = |block| {
-        let mut story = Story::healthy().placed("a", block);
-        story.set(catalogue::BYTES_WRITTEN, generator(), 1e9);
-        story.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
+        let mut test_run = TestRun::healthy().placed("a", block);
+        test_run.set(catalogue::BYTES_WRITTEN, generator(), 1e9);
+        test_run.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
             phase: stillwell_plan::Phase::Measure,
         };
-        story.summary()
+        test_run.summary()
     };
     let mut runs: Vec<_> = (1..=3)
         .flat_map(|block| ["a", "b"].map(|name| run(name, block, 1e8, 1e5, 1e5)))
@@ -332,8 +335,8 @@ fn unreliable_runs_that_are_left_out_are_reported() {
     let (plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
     assert_eq!(judge_targets(&plan, &runs).remarks, [""; 0]);
     let stolen = |name, block| {
-        let story = Story::healthy().placed(name, block);
-        story
+        let test_run = TestRun::healthy().placed(name, block);
+        test_run
             .with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.2e9)
             .summary()
     };
@@ -363,11 +366,11 @@ fn a_target_that_always_dies_is_invalid_and_the_others_stay() {
     let (mut plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
     plan.targets.push(target("c", None));
     for block in 1..=4 {
-        let mut story = Story::healthy().placed("c", block);
-        story.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
+        let mut test_run = TestRun::healthy().placed("c", block);
+        test_run.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
             phase: stillwell_plan::Phase::Measure,
         };
-        runs.push(story.summary());
+        runs.push(test_run.summary());
     }
     let verdict = judge_targets(&plan, &runs);
     let why = verdict.columns[2].invalid.as_deref().unwrap();
@@ -444,12 +447,12 @@ fn a_target_that_another_is_certainly_better_than_is_behind() {
         places.map(|(_, place)| place).collect::<Vec<_>>()
     };
     use Place::{Behind, Tied, Winner};
-    let (sure, unsure) = (0.001, 0.9);
-    let second_beats_third = [(0.1, unsure), (0.2, unsure), (0.1, sure)];
+    let (certain, uncertain) = (0.001, 0.9);
+    let second_beats_third = [(0.1, uncertain), (0.2, uncertain), (0.1, certain)];
     assert_eq!(places(second_beats_third), [Tied, Tied, Behind]);
-    let second_beats_best = [(-0.1, sure), (0.2, unsure), (0.1, sure)];
+    let second_beats_best = [(-0.1, certain), (0.2, uncertain), (0.1, certain)];
     assert_eq!(places(second_beats_best), [Behind, Winner, Behind]);
-    let a_circle = [(0.1, sure), (-0.2, sure), (0.1, sure)];
+    let a_circle = [(0.1, certain), (-0.2, certain), (0.1, certain)];
     assert_eq!(places(a_circle), []);
 }
 

@@ -203,8 +203,8 @@ fn the_result_of_a_batch_is_read() {
     body.extend([0, 0, 0, 1, 0, 0, 0, 3, 0, 10]);
     body.extend([0; 28]);
     assert_eq!(read_produced(&body), Ok(Some(Refusal(10))));
-    assert!(Refusal(10).is_ours() && !Refusal(10).wants_metadata());
-    assert!(!Refusal(6).is_ours() && Refusal(6).wants_metadata());
+    assert!(Refusal(10).is_client_error() && !Refusal(10).needs_metadata());
+    assert!(!Refusal(6).is_client_error() && Refusal(6).needs_metadata());
     assert!(read_produced(&body[..8]).is_err());
 }
 

@@ -56,7 +56,7 @@ fn what_is_no_nats_is_refused() {
 }
 
 #[test]
-fn a_connection_begins_with_who_we_are() {
+fn a_connection_begins_with_the_login() {
     let mut out = Vec::new();
     let options = ConnectOptions {
         user: Some("u\"1"),
@@ -90,7 +90,7 @@ fn answers_bear_the_numbers_of_their_messages() {
 }
 
 #[test]
-fn what_jetstream_says_is_understood() {
+fn acknowledgements_of_jetstream_are_read() {
     for (headers, payload, expected) in [
         ("", r#"{"stream":"S","seq":4}"#, Ok(JetStreamAck::Kept)),
         (

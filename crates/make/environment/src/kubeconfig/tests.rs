@@ -59,7 +59,7 @@ fn both() -> Kubeconfig {
 }
 
 #[test]
-fn the_current_context_of_the_first_file_says_where_the_cluster_is() {
+fn the_current_context_of_the_first_file_selects_the_cluster() {
     let access = both().access(None).unwrap();
     assert_eq!(access.server, "https://127.0.0.1:40123");
     let text = |text: &str| PemSource::Text(text.to_owned());
@@ -79,7 +79,7 @@ fn the_current_context_of_the_first_file_says_where_the_cluster_is() {
 }
 
 #[test]
-fn a_context_may_be_named_and_stand_in_another_file() {
+fn a_context_may_be_named_and_be_in_another_file() {
     let access = both().access(Some("other")).unwrap();
     assert_eq!(access.server, "http://127.0.0.1:8001");
     assert!(access.identity.is_none() && access.authority.is_none());

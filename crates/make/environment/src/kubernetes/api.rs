@@ -88,7 +88,7 @@ impl Api {
     }
 
     /// Sends one request, with `body` as JSON if it is not empty.
-    pub(super) async fn ask(
+    pub(super) async fn send_request(
         &self,
         method: &str,
         path: &str,

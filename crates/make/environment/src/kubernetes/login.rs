@@ -104,7 +104,7 @@ pub enum ClusterLoginError {
     },
     /// The program did not end.
     #[error(
-        "log in to the cluster: `{program}` did not end within 60 s; call it in a shell first, since it may wait for input"
+        "log in to the cluster: `{program}` did not end within 60 s; run it in a shell first, because it may wait for input"
     )]
     Late {
         /// The program.
@@ -305,7 +305,11 @@ fn read(text: &str, version: &str) -> Result<Credential, String> {
             key: PemSource::Text(key),
         }),
         (None, None) => None,
-        _ => return Err("a certificate without its key, or the reverse".to_owned()),
+        _ => {
+            return Err(
+                "a certificate without its key, or a key without its certificate".to_owned(),
+            );
+        }
     };
     let token = status.token.unwrap_or_default();
     if token.is_empty() && identity.is_none() {

@@ -102,12 +102,12 @@ fn answer(
     let known = RECORDED
         .iter()
         .find(|(question, ..)| *question == requested);
-    let said = match known {
+    let response = match known {
         Some((question, ..)) if *question == failing => framed("409 Conflict", "{}"),
         Some((_, status, body)) => framed(status, body),
         None => framed("400 Bad Request", "{}"),
     };
-    peer.write_all(said.as_bytes())?;
+    peer.write_all(response.as_bytes())?;
     Ok(Some((requested, body)))
 }
 

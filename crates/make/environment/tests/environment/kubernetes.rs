@@ -147,7 +147,7 @@ fn one_object_without_an_end_is_made_once_under_its_own_name() {
 }
 
 #[test]
-fn what_only_a_person_can_mend_ends_it_with_the_apis_words() {
+fn errors_that_need_an_administrator_end_it_with_the_message_of_the_api() {
     let forbidden = "pods is forbidden: User \"a\" cannot create resource \"pods\"";
     for (status, message, advice) in [
         (

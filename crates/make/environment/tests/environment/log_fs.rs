@@ -266,7 +266,7 @@ fn logs_without_a_rate_were_endless_at_once() {
 }
 
 #[test]
-fn a_place_that_is_not_free_says_what_else_there_is() {
+fn a_place_that_is_not_free_is_refused_with_its_entries() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("kept"), "").unwrap();
     let mut prepared = prepare(&plan_at(folder.path(), 1, 1000), None).unwrap();

@@ -320,7 +320,7 @@ impl<'a> Operation<'a> {
 
     /// Returns true if the kernel waits for an answer.
     #[must_use]
-    pub const fn wants_answer(&self) -> bool {
+    pub const fn expects_reply(&self) -> bool {
         !matches!(
             self,
             Self::Forget { .. } | Self::ForgetMany { .. } | Self::Interrupt { .. }

@@ -85,7 +85,7 @@ fn only_what_is_to_be_changed_is_given() {
 }
 
 #[test]
-fn answers_are_as_long_as_the_kernel_wants_them() {
+fn answers_are_as_long_as_the_kernel_requires() {
     let attributes = Attributes::read_only(2, NodeKind::File, 1000, (5, 6), (0, 0));
     let length = |put: &dyn Fn(&mut Vec<u8>)| {
         let mut out = Vec::new();

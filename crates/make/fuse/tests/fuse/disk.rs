@@ -51,7 +51,7 @@ fn what_is_written_lies_in_the_folder_and_is_counted() {
 }
 
 #[test]
-fn a_disk_over_its_own_folder_shows_what_lay_there() {
+fn a_disk_over_its_folder_shows_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("old"), "before").unwrap();
     let Some(served) = served("over", folder.path(), &FolderDiskPlan::default()) else {
@@ -253,7 +253,7 @@ fn dd(at: &Path, bytes: u32) -> Child {
 }
 
 #[test]
-fn who_waits_for_a_slow_disk_goes_on_once_it_is_restored() {
+fn a_process_that_waits_for_a_slow_disk_continues_once_it_is_restored() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("disk");
     let Some(served) = served("restored", &at, &FolderDiskPlan::default()) else {

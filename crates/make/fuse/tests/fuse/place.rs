@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use stillwell_fuse::{Beneath, Disk, DiskError, Mount, MountError};
+use stillwell_fuse::{Disk, DiskError, ExistingEntries, Mount, MountError};
 use stillwell_plan::disk::FolderDiskPlan;
 use stillwell_units::ByteSize;
 
@@ -13,15 +13,15 @@ use crate::support::{abandoned, is_mounted, served, skip};
 fn a_place_with_something_in_it_is_refused_and_names_it() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("kept"), "x").unwrap();
-    let error = Mount::fuse(folder.path(), Beneath::Nothing).unwrap_err();
+    let error = Mount::fuse(folder.path(), ExistingEntries::Nothing).unwrap_err();
     assert!(
         matches!(&error, MountError::NotEmpty { entry, .. } if entry == "kept"),
         "{error}"
     );
     let file = folder.path().join("kept");
-    let error = Mount::fuse(&file, Beneath::Nothing).unwrap_err();
+    let error = Mount::fuse(&file, ExistingEntries::Nothing).unwrap_err();
     assert!(matches!(error, MountError::NoFolder { .. }), "{error}");
-    let error = Mount::fuse(&file.join("below"), Beneath::Nothing).unwrap_err();
+    let error = Mount::fuse(&file.join("below"), ExistingEntries::Nothing).unwrap_err();
     assert!(matches!(error, MountError::Place { .. }), "{error}");
 }
 
@@ -88,7 +88,7 @@ fn a_place_that_another_run_has_is_refused() {
     let Some(served) = served("busy", &at, &FolderDiskPlan::default()) else {
         return;
     };
-    let error = Mount::fuse(&at, Beneath::Nothing).unwrap_err();
+    let error = Mount::fuse(&at, ExistingEntries::Nothing).unwrap_err();
     assert!(matches!(error, MountError::Busy { .. }), "{error}");
     assert_eq!(served.end_unused(), None);
 }
@@ -114,7 +114,7 @@ fn a_process_that_still_uses_a_disk_is_named_and_holds_nothing_up() {
 }
 
 #[test]
-fn a_host_without_the_device_says_what_to_do() {
+fn a_host_without_the_device_reports_what_to_do() {
     let error = MountError::Device {
         at: Path::new("/logs").into(),
         source: std::io::ErrorKind::NotFound.into(),

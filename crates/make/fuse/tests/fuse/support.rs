@@ -67,7 +67,7 @@ pub(crate) fn is_mounted(at: &Path) -> bool {
 
 /// A mount that is no longer served, as a killed run leaves it.
 pub(crate) fn abandoned(test: &str, at: &Path) -> Option<Mount> {
-    match Mount::fuse(at, stillwell_fuse::Beneath::Nothing) {
+    match Mount::fuse(at, stillwell_fuse::ExistingEntries::Nothing) {
         Ok((mount, device, _)) => {
             drop(device);
             Some(mount)

@@ -34,7 +34,7 @@ impl Amqp {
 /// The frame of a server while a connection is opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum AmqpOpening {
-    Start { knows_plain: bool },
+    Start { supports_plain: bool },
     Tune { frame_max: u32 },
     Opened,
     ChannelOpened,
@@ -50,8 +50,8 @@ fn opening(input: &[u8]) -> Result<Option<(AmqpOpening, usize)>, Malformed> {
     let frame = match frame {
         ServerFrame::Start { mechanisms } => {
             let mut words = mechanisms.split(|byte| *byte == b' ');
-            let knows_plain = words.any(|word| word == b"PLAIN");
-            AmqpOpening::Start { knows_plain }
+            let supports_plain = words.any(|word| word == b"PLAIN");
+            AmqpOpening::Start { supports_plain }
         }
         ServerFrame::Tune { frame_max } => AmqpOpening::Tune { frame_max },
         ServerFrame::Opened => AmqpOpening::Opened,
@@ -86,9 +86,9 @@ async fn next(link: &mut Link) -> Result<AmqpOpening, Outcome> {
     }
 }
 
-async fn expect(link: &mut Link, wanted: AmqpOpening) -> Result<(), Outcome> {
+async fn expect(link: &mut Link, expected: AmqpOpening) -> Result<(), Outcome> {
     match next(link).await? {
-        frame if frame == wanted => Ok(()),
+        frame if frame == expected => Ok(()),
         _ => Err(Outcome::Malformed),
     }
 }
@@ -105,26 +105,30 @@ impl Broker for Amqp {
         let mut link = Link::open(&plan.producer.address, self.security.as_ref()).await?;
         let mut out = Vec::new();
         write_greeting(&mut out);
-        link.say(&mut out).await?;
+        link.send(&mut out).await?;
         match next(&mut link).await? {
-            AmqpOpening::Start { knows_plain: true } => {}
-            AmqpOpening::Start { knows_plain: false } => return Err(Outcome::Status4xx),
+            AmqpOpening::Start {
+                supports_plain: true,
+            } => {}
+            AmqpOpening::Start {
+                supports_plain: false,
+            } => return Err(Outcome::Status4xx),
             _ => return Err(Outcome::Malformed),
         }
         write_start_ok(&plan.login.user, &plan.login.password, &mut out);
-        link.say(&mut out).await?;
+        link.send(&mut out).await?;
         let AmqpOpening::Tune { frame_max } = next(&mut link).await? else {
             return Err(Outcome::Malformed);
         };
         let frame_max = write_tune_ok(frame_max, &plan.virtual_host, &mut out);
-        link.say(&mut out).await?;
+        link.send(&mut out).await?;
         expect(&mut link, AmqpOpening::Opened).await?;
         write_channel_open(&mut out);
-        link.say(&mut out).await?;
+        link.send(&mut out).await?;
         expect(&mut link, AmqpOpening::ChannelOpened).await?;
         if plan.confirms {
             write_confirm(&mut out);
-            link.say(&mut out).await?;
+            link.send(&mut out).await?;
             expect(&mut link, AmqpOpening::Confirming).await?;
         }
         let how = (plan.mandatory, plan.persistent);

@@ -126,14 +126,14 @@ mod tests {
         let mut pieces = Pieces::default();
         pieces.push(10, &[cut(0, 4, 5)]);
         pieces.push(25, &[cut(5, 9, 10), cut(10, 12, 13)]);
-        for (written, wanted) in [
+        for (written, expected) in [
             (9, (0, 0, 0)),
             (10, (5, 4, 1)),
             (24, (0, 0, 1)),
             (40, (8, 6, 2)),
             (40, (0, 0, 2)),
         ] {
-            assert_eq!(pieces.pass(written), wanted, "{written}");
+            assert_eq!(pieces.pass(written), expected, "{written}");
         }
     }
 }

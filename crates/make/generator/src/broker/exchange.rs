@@ -208,8 +208,8 @@ impl<S: Session> BrokerExchange<'_, S> {
             let (set, slice) = match feed.left.take() {
                 Some(left) => left,
                 None => {
-                    let ask = self.worker.ask_walking(&mut feed.walk, most);
-                    match self.unless_lost(ask).await {
+                    let next_block = self.worker.next_block_of(&mut feed.walk, most);
+                    match self.unless_lost(next_block).await {
                         None => return,
                         Some(None) => break,
                         Some(Some(taken)) => taken,
@@ -235,7 +235,7 @@ impl<S: Session> BrokerExchange<'_, S> {
                 self.worker.wait(Wait::Other, yielding).await;
             }
         }
-        self.say_goodbye().await;
+        self.send_goodbye().await;
     }
 
     /// Waits until another post may be under way; how much then may be.
@@ -378,7 +378,7 @@ impl<S: Session> BrokerExchange<'_, S> {
 
     /// Once nothing more is begun: waits for what is under way, and until all that is
     /// never answered is taken in.
-    async fn say_goodbye(&self) {
+    async fn send_goodbye(&self) {
         if self
             .until(|| self.in_flight.borrow().len() == 0)
             .await

@@ -250,11 +250,11 @@ mod tests {
         flight.returned(9);
         let mut answered = Vec::new();
         let counts = flight.answer((2, true), None, &mut answered);
-        let wanted = AnswerCounts {
+        let expected = AnswerCounts {
             acknowledged: 1,
             refused: 1,
         };
-        assert_eq!(counts, Some(wanted));
+        assert_eq!(counts, Some(expected));
         assert_eq!(answered[0].outcome, Outcome::Status4xx);
         assert_eq!((flight.len(), flight.oldest_number()), (1, Some(3)));
         assert_eq!(flight.answer((1, false), None, &mut answered), None);

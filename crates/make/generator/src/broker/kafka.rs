@@ -23,7 +23,7 @@ use super::link::{Link, Security};
 use super::{Broker, BrokerMessage, Loss, Session};
 
 /// The pause before the next request about a topic that is being made.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+const METADATA_RETRY: Duration = Duration::from_millis(100);
 
 /// Requests while a connection is opened all have this number.
 const OPENING_NUMBER: i32 = 0;
@@ -54,11 +54,11 @@ impl Kafka {
         };
         let mut out = Vec::new();
         write_sasl_handshake(OPENING_NUMBER, &mut out);
-        ask(&mut link, &mut out, read_sasl)
+        call(&mut link, &mut out, read_sasl)
             .await?
             .map_or(Ok(()), refused)?;
         write_sasl_plain(&login.user, &login.password, OPENING_NUMBER, &mut out);
-        ask(&mut link, &mut out, read_sasl)
+        call(&mut link, &mut out, read_sasl)
             .await?
             .map_or(Ok(()), refused)?;
         Ok(link)
@@ -70,14 +70,14 @@ impl Kafka {
         let mut out = Vec::new();
         loop {
             write_metadata(&plan.topic, plan.create_topic, OPENING_NUMBER, &mut out);
-            let metadata = ask(link, &mut out, Metadata::read).await?;
+            let metadata = call(link, &mut out, Metadata::read).await?;
             match metadata.refusal {
                 None if !metadata.partitions.is_empty() => return Ok(metadata),
                 None => return Err(Outcome::Status5xx),
                 Some(Refusal(3 | 5)) if plan.create_topic => {}
                 Some(refusal) => return Err(outcome_of(refusal)),
             }
-            sleep(ASK_AGAIN).await;
+            sleep(METADATA_RETRY).await;
         }
     }
 }
@@ -87,19 +87,19 @@ fn refused(refusal: Refusal) -> Result<(), Outcome> {
 }
 
 const fn outcome_of(refusal: Refusal) -> Outcome {
-    match refusal.is_ours() {
+    match refusal.is_client_error() {
         true => Outcome::Status4xx,
         false => Outcome::Status5xx,
     }
 }
 
 /// Says what is in `out` and reads the answer.
-async fn ask<T>(
+async fn call<T>(
     link: &mut Link,
     out: &mut Vec<u8>,
     read_body: impl Fn(&[u8]) -> Result<T, Malformed>,
 ) -> Result<T, Outcome> {
-    link.say(out).await?;
+    link.send(out).await?;
     let answer = link.receive(|input| {
         let Some((Response { body, .. }, used)) = read(input)? else {
             return Ok(None);
@@ -233,7 +233,7 @@ impl Session for KafkaSession {
         }
         self.answer = self.answer.wrapping_add(1);
         let refusal = read_produced(answer.body)?;
-        self.is_moved = refusal.is_some_and(Refusal::wants_metadata);
+        self.is_moved = refusal.is_some_and(Refusal::needs_metadata);
         let oldest = BrokerMessage::Oldest(refusal.map(outcome_of));
         Ok(Some((Some(oldest), used)))
     }

@@ -75,7 +75,7 @@ impl Link {
     }
 
     /// Writes all of `bytes`, and forgets them.
-    pub(super) async fn say(&mut self, bytes: &mut Vec<u8>) -> Result<(), Outcome> {
+    pub(super) async fn send(&mut self, bytes: &mut Vec<u8>) -> Result<(), Outcome> {
         let written = async {
             self.connection.write_all(bytes).await?;
             self.connection.flush().await

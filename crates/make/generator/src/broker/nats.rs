@@ -87,8 +87,8 @@ fn opening(input: &[u8]) -> Result<Option<(NatsOpening, usize)>, stillwell_broke
 /// Outcome of a refusal: nearly all concern the client's messages.
 fn refusal(text: &str) -> Outcome {
     let text = text.to_ascii_lowercase();
-    let is_theirs = ["shutdown", "stale", "maximum connections", "slow consumer"];
-    if is_theirs.iter().any(|what| text.contains(what)) {
+    let server_reasons = ["shutdown", "stale", "maximum connections", "slow consumer"];
+    if server_reasons.iter().any(|what| text.contains(what)) {
         Outcome::Status5xx
     } else {
         Outcome::Status4xx
@@ -125,7 +125,7 @@ impl Broker for Nats {
         let mut out = Vec::new();
         write_connect(&self.connect_options(self.security.is_some()), &mut out);
         publisher.write_subscription(&mut out);
-        link.say(&mut out).await?;
+        link.send(&mut out).await?;
         loop {
             match link.receive(opening).await? {
                 NatsOpening::Ready => break,
@@ -137,7 +137,7 @@ impl Broker for Nats {
             acks: self.plan.acks,
             publisher,
             number: 0,
-            has_said_goodbye: false,
+            is_goodbye_sent: false,
         };
         Ok((link, session))
     }
@@ -150,7 +150,7 @@ pub(crate) struct NatsSession {
     publisher: SubjectPublisher,
     /// Of the last message.
     number: u64,
-    has_said_goodbye: bool,
+    is_goodbye_sent: bool,
 }
 
 impl Session for NatsSession {
@@ -193,7 +193,7 @@ impl Session for NatsSession {
                 write_pong(out);
                 None
             }
-            ServerMessage::Pong if self.has_said_goodbye => Some(BrokerMessage::Goodbye),
+            ServerMessage::Pong if self.is_goodbye_sent => Some(BrokerMessage::Goodbye),
             ServerMessage::Pong => Some(BrokerMessage::Oldest(None)),
             // The connection is closed behind some; that is read next.
             ServerMessage::Refusal(text) => Some(BrokerMessage::Refused(refusal(text))),
@@ -221,7 +221,7 @@ impl Session for NatsSession {
     }
 
     fn write_goodbye(&mut self, out: &mut Vec<u8>) -> bool {
-        self.has_said_goodbye = true;
+        self.is_goodbye_sent = true;
         write_ping(out);
         true
     }

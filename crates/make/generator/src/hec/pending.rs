@@ -147,7 +147,7 @@ mod tests {
 
     /// Queries all that wait, and acknowledges those that `is_kept` accepts; returns the
     /// queried ones and the number of acknowledged ones.
-    fn ask(pending: &mut Pending, is_kept: impl Fn(u64) -> bool) -> (Vec<u64>, u64) {
+    fn poll_round(pending: &mut Pending, is_kept: impl Fn(u64) -> bool) -> (Vec<u64>, u64) {
         let (mut round, mut requested, mut ended) = (pending.round(), Vec::new(), 0);
         while let Some(question) = pending.question(&round) {
             let ids: Vec<u64> = pending.ids(&question).collect();
@@ -169,9 +169,9 @@ mod tests {
         for (id, second) in [(0, 0), (1, 1), (2, 2)] {
             assert_eq!(pending.add(id, EVENTS, at(second)), 0);
         }
-        assert_eq!(ask(&mut pending, |id| id == 1), (vec![0, 1, 2], 1));
+        assert_eq!(poll_round(&mut pending, |id| id == 1), (vec![0, 1, 2], 1));
         assert_eq!(pending.expire(at(3), Nanos::from_secs(3)), 1);
-        assert_eq!(ask(&mut pending, |_| false), (vec![2], 0));
+        assert_eq!(poll_round(&mut pending, |_| false), (vec![2], 0));
         assert_eq!(pending.expire(at(5), Nanos::from_secs(3)), 1);
         assert!(pending.is_empty());
     }
@@ -181,7 +181,7 @@ mod tests {
         let mut pending = Pending::default();
         let all = 3 * QUESTION_MAX as u64 + 5;
         let lost: u64 = (0..all).map(|id| pending.add(id, EVENTS, at(0))).sum();
-        let (requested, ended) = ask(&mut pending, |_| true);
+        let (requested, ended) = poll_round(&mut pending, |_| true);
         assert_eq!((requested.len() as u64, ended, lost), (all, all, 0));
         assert!(pending.is_empty());
     }
@@ -194,7 +194,7 @@ mod tests {
             pending.add(id, EVENTS, at(0));
         }
         assert!(pending.is_crowded());
-        ask(&mut pending, |_| false);
+        poll_round(&mut pending, |_| false);
         assert!(!pending.is_crowded(), "they wait, but were asked for");
     }
 
@@ -211,11 +211,11 @@ mod tests {
                         ended += pending.add(sent ^ 1, EVENTS, at(second));
                         sent += 1;
                     }
-                    6 => ended += ask(&mut pending, |id| id % factor == 0).1,
+                    6 => ended += poll_round(&mut pending, |id| id % factor == 0).1,
                     _ => ended += pending.expire(at(second), Nanos::from_secs(20)),
                 }
             }
-            let (requested, _) = ask(&mut pending, |_| false);
+            let (requested, _) = poll_round(&mut pending, |_| false);
             prop_assert_eq!(sent, ended + requested.len() as u64);
         }
     }

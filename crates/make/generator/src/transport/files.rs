@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stood_in_a_file_that_is_appended_to_was_destroyed() {
+    fn content_of_a_file_that_is_appended_to_was_destroyed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("in");
         fs::write(&path, "before\n").unwrap();

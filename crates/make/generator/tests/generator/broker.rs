@@ -43,7 +43,7 @@ struct Server {
 
 /// A message of a producer.
 #[derive(Debug, Eq, PartialEq)]
-enum Said {
+enum ProducerMessage {
     Message,
     Ping,
     Pong,
@@ -58,26 +58,26 @@ impl Server {
             reader: BufReader::new(stream),
             messages: Vec::new(),
         };
-        server.say("INFO {\"server_id\":\"x\"}\r\n")?;
+        server.send("INFO {\"server_id\":\"x\"}\r\n")?;
         let mut line = String::new();
         server.reader.read_line(&mut line)?;
         assert!(line.starts_with("CONNECT {"), "{line}");
-        assert_eq!(server.receive()?, Said::Ping);
-        server.say("PONG\r\n")?;
+        assert_eq!(server.receive()?, ProducerMessage::Ping);
+        server.send("PONG\r\n")?;
         Ok(server)
     }
 
-    fn say(&mut self, text: &str) -> Result<(), PartError> {
+    fn send(&mut self, text: &str) -> Result<(), PartError> {
         Ok(self.reader.get_mut().write_all(text.as_bytes())?)
     }
 
-    fn receive(&mut self) -> Result<Said, PartError> {
+    fn receive(&mut self) -> Result<ProducerMessage, PartError> {
         let mut line = String::new();
         self.reader.read_line(&mut line)?;
         match line.trim_end() {
-            "" => Ok(Said::End),
-            "PING" => Ok(Said::Ping),
-            "PONG" => Ok(Said::Pong),
+            "" => Ok(ProducerMessage::End),
+            "PING" => Ok(ProducerMessage::Ping),
+            "PONG" => Ok(ProducerMessage::Pong),
             line => {
                 let length = line
                     .strip_prefix("PUB a ")
@@ -86,7 +86,7 @@ impl Server {
                 self.reader.read_exact(&mut message)?;
                 assert_eq!(message.split_off(message.len() - 2), b"\r\n");
                 self.messages.push(message);
-                Ok(Said::Message)
+                Ok(ProducerMessage::Message)
             }
         }
     }
@@ -99,14 +99,14 @@ fn a_block_is_acknowledged_once_its_server_has_it() {
     let mut fixture = Fixture::start(&plan);
     let messages = fixture.beside("server", move |stop| {
         let mut server = Server::accept(&listener)?;
-        server.say("PING\r\n")?;
+        server.send("PING\r\n")?;
         let mut pongs = 0;
         loop {
             match server.receive()? {
-                Said::Ping => server.say("PONG\r\n")?,
-                Said::Message => {}
-                Said::Pong => pongs += 1,
-                Said::End => {
+                ProducerMessage::Ping => server.send("PONG\r\n")?,
+                ProducerMessage::Message => {}
+                ProducerMessage::Pong => pongs += 1,
+                ProducerMessage::End => {
                     // The answer to our question, among what was to be written.
                     assert_eq!(pongs, 1);
                     return Ok(server.messages);
@@ -150,9 +150,9 @@ fn no_more_blocks_wait_for_answers_than_may() {
     let mut server = Server::accept(&listener).unwrap();
     for _ in 0..2 {
         for _ in 0..3 {
-            assert_eq!(server.receive().unwrap(), Said::Message);
+            assert_eq!(server.receive().unwrap(), ProducerMessage::Message);
         }
-        assert_eq!(server.receive().unwrap(), Said::Ping);
+        assert_eq!(server.receive().unwrap(), ProducerMessage::Ping);
     }
     // Nothing more comes until one is answered.
     let pause = Some(Duration::from_millis(200));
@@ -163,8 +163,8 @@ fn no_more_blocks_wait_for_answers_than_may() {
         .get_ref()
         .set_read_timeout(Some(LONG))
         .unwrap();
-    server.say("PONG\r\n").unwrap();
-    assert_eq!(server.receive().unwrap(), Said::Message);
+    server.send("PONG\r\n").unwrap();
+    assert_eq!(server.receive().unwrap(), ProducerMessage::Message);
     drop(server);
     wait_until(|| fixture.outcomes(Outcome::PeerClosed) >= 2);
     drop(listener);
@@ -183,13 +183,13 @@ fn what_was_not_written_when_a_connection_was_lost_follows_on_the_next() {
         for connection in 0..3 {
             let mut server = Server::accept(&listener)?;
             for _ in 0..5 {
-                while server.receive()? == Said::Message {}
-                server.say("PONG\r\n")?;
+                while server.receive()? == ProducerMessage::Message {}
+                server.send("PONG\r\n")?;
             }
             if connection == 2 {
                 stop.cancel();
-                while server.receive()? != Said::End {
-                    server.say("PONG\r\n")?;
+                while server.receive()? != ProducerMessage::End {
+                    server.send("PONG\r\n")?;
                 }
             }
             messages.append(&mut server.messages);
@@ -227,7 +227,7 @@ fn a_server_that_never_answers_is_given_up() {
 }
 
 #[test]
-fn what_does_not_speak_nats_is_malformed() {
+fn a_peer_without_nats_is_malformed() {
     let (listener, plan) = nats(NatsAcks::None, 1);
     let fixture = Fixture::start(&plan);
     let (mut stream, _) = listener.accept().unwrap();

@@ -183,7 +183,7 @@ impl Collector {
 /// Sends at full speed to a collector until it has this number of events; the generator
 /// queries for the first time once all are sent. Returns the collector and the counts of
 /// acknowledged, lost and pending ones.
-fn ask_at_the_end(events: u64, acknowledge: fn(&[u8]) -> String) -> (Collector, [u64; 3]) {
+fn poll_at_the_end(events: u64, acknowledge: fn(&[u8]) -> String) -> (Collector, [u64; 3]) {
     let (listener, mut plan) = hec(Some(HecAcknowledgements {
         every: Nanos::from_secs(60),
         timeout: Nanos::from_secs(60),
@@ -220,7 +220,7 @@ fn ask_at_the_end(events: u64, acknowledge: fn(&[u8]) -> String) -> (Collector, 
 #[test]
 fn above_400_requests_a_second_every_acknowledgement_is_requested() {
     let all = |question: &[u8]| acknowledge(question).replace("false", "true");
-    let (collector, counts) = ask_at_the_end(9000, all);
+    let (collector, counts) = poll_at_the_end(9000, all);
     assert!(collector.events > 2 * 4096);
     assert!(collector.questions >= 3, "one question holds 4096");
     assert_eq!(counts, [collector.events, 0, 0]);
@@ -228,7 +228,7 @@ fn above_400_requests_a_second_every_acknowledgement_is_requested() {
 
 #[test]
 fn what_is_pending_at_the_end_is_counted() {
-    let (collector, counts) = ask_at_the_end(100, acknowledge);
+    let (collector, counts) = poll_at_the_end(100, acknowledge);
     let kept = (0..collector.events).filter(|id| id % 10 != 9).count() as u64;
     assert!(
         collector.questions > 1,

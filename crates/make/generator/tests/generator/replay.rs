@@ -234,7 +234,7 @@ fn what_waited_to_be_sent_again_when_the_load_ended_was_dropped() {
 }
 
 #[test]
-fn splunk_says_later_what_it_has() {
+fn splunk_acknowledges_later_what_it_has() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let by = AcknowledgedBy::SplunkHec {

@@ -311,7 +311,7 @@ fn a_block_larger_than_a_second_of_the_rate_is_sent() {
 }
 
 #[test]
-fn a_long_run_says_nothing_twice_but_what_it_counts_as_said_again() {
+fn a_long_run_sends_nothing_twice_except_what_it_counts_as_sent_again() {
     let (listener, transport) = tcp();
     let mut plan = plan(transport);
     plan.payload.cache = ByteSize::kib(256);

@@ -75,7 +75,7 @@ fn what_leaves_over_tls_arrives_to_the_last_byte() {
 }
 
 #[test]
-fn a_unix_stream_may_speak_tls_too() {
+fn a_unix_stream_may_use_tls_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
@@ -119,8 +119,8 @@ fn an_unsigned_certificate_is_refused_and_counted() {
 
 /// OpenSSL's server, which prints in plain text what it received.
 #[test]
-fn openssl_reads_what_we_send() {
-    let test = "openssl_reads_what_we_send";
+fn openssl_reads_the_request() {
+    let test = "openssl_reads_the_request";
     let Some(openssl) = program_or_skip(test, "openssl") else {
         return;
     };

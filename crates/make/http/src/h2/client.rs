@@ -76,7 +76,7 @@ pub enum RequestRefused {
         code: H2ErrorCode,
     },
     /// The connection has had as many requests as it can have.
-    #[error("the connection has no numbers left for requests")]
+    #[error("the connection has used all its stream IDs")]
     Exhausted,
     /// The connection has failed.
     #[error("the connection has failed")]
@@ -255,8 +255,8 @@ impl Client {
     }
 
     fn concurrent_max(&self) -> usize {
-        let theirs = self.side.connection.peer.concurrent_streams_max;
-        let both = theirs.min(self.side.connection.limits.concurrent_streams_max);
+        let peer_streams_max = self.side.connection.peer.concurrent_streams_max;
+        let both = peer_streams_max.min(self.side.connection.limits.concurrent_streams_max);
         as_usize(both)
     }
 
@@ -358,7 +358,7 @@ fn receive_headers(
     match parts.status {
         101 => return connection.malformed(stream, "a switch of protocols"),
         100..200 if end_stream => {
-            return connection.malformed(stream, "an interim response that ends");
+            return connection.malformed(stream, "an interim response that ends the stream");
         }
         100..200 => {
             connection.flood.nuisance("interim responses")?;
@@ -377,7 +377,7 @@ fn receive_headers(
 /// There are none after our settings: this is for those that were under way.
 fn refuse_promise(side: &mut Side, promised: u32) -> Result<(), H2ConnectionError> {
     if side.connection.peer.has_acknowledged {
-        let what = "a promise although the settings exclude promises";
+        let what = "a push promise, although push is disabled";
         return Err(H2ConnectionError::protocol(what));
     }
     let decoded = side.sections.decode(side.frames.block());

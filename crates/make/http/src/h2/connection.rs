@@ -52,7 +52,7 @@ pub(super) struct Peer {
     initial_window_bytes: u32,
     frame_bytes_max: u32,
     /// True if the next header block must say that it uses no table.
-    wants_empty_table: bool,
+    is_table_reset_pending: bool,
     has_empty_table: bool,
 }
 
@@ -80,7 +80,7 @@ impl H2Connection {
                 connect_protocol: false,
                 initial_window_bytes: WINDOW_BYTES_DEFAULT,
                 frame_bytes_max: super::frame::FRAME_BYTES_DEFAULT,
-                wants_empty_table: false,
+                is_table_reset_pending: false,
                 has_empty_table: false,
             },
             highest_stream: 0,
@@ -239,7 +239,7 @@ impl H2Connection {
 
     /// Both sides are done with `stream`.
     fn complete(&mut self, stream: Stream) {
-        self.flood.forgive();
+        self.flood.relax();
         self.forget(stream);
     }
 

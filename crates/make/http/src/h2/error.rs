@@ -93,7 +93,7 @@ pub enum H2ConnectionError {
         what: &'static str,
     },
     /// The connection ended while streams were open, or within a frame.
-    #[error("the connection ended in the middle")]
+    #[error("the connection ended with open streams or within a frame")]
     Truncated,
 }
 
@@ -126,7 +126,7 @@ pub enum H2StreamFailure {
     #[error("the peer reset the stream: {0}")]
     Reset(H2ErrorCode),
     /// The peer has not begun with it: it may be sent again elsewhere.
-    #[error("the peer has not begun with the stream")]
+    #[error("the peer refused the stream")]
     Refused,
     /// The peer sent no valid message; the stream was reset.
     #[error("the peer sent {what}")]

@@ -63,7 +63,7 @@ impl Flood {
     }
 
     /// An exchange was completed.
-    pub(super) const fn forgive(&mut self) {
+    pub(super) const fn relax(&mut self) {
         self.nuisances = self.nuisances.saturating_sub(1);
         self.resets = self.resets.saturating_sub(1);
     }

@@ -178,7 +178,7 @@ pub enum FrameError {
     #[error("the padding is longer than the frame")]
     Padding,
     /// A header block that is interrupted, or continued without beginning.
-    #[error("a header block is not followed by its continuation alone")]
+    #[error("a CONTINUATION frame is missing or misplaced")]
     Continuation,
     /// A header block above the limit, in bytes or in frames.
     #[error("a header block exceeds the limit")]

@@ -109,7 +109,7 @@ impl RequestParts {
             scheme.is_some() && has_path
         };
         if !fits {
-            return Err("a request whose `:scheme` and `:path` do not fit");
+            return Err("a request with a missing, misplaced or malformed `:scheme` or `:path`");
         }
         Ok(Self {
             method,
@@ -185,7 +185,7 @@ fn check_name(name: &[u8]) -> Result<(), &'static str> {
     let is_name_byte =
         |byte: &u8| byte.is_ascii_graphic() && !byte.is_ascii_uppercase() && *byte != b':';
     if name.is_empty() || !name.iter().all(is_name_byte) {
-        return Err("a field whose name cannot be one");
+        return Err("a field with an invalid name");
     }
     Ok(())
 }

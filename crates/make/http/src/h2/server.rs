@@ -292,11 +292,11 @@ impl Requests {
                 self.receive_headers(side, stream, end_stream)?
             }
             Frame::PushPromise { .. } => {
-                return Err(H2ConnectionError::protocol("a promise by a client"));
+                return Err(H2ConnectionError::protocol("a push promise by a client"));
             }
             // Its requests are answered as before.
             Frame::GoAway { .. } => {
-                side.connection.flood.nuisance("farewells")?;
+                side.connection.flood.nuisance("GOAWAY frames")?;
                 None
             }
             frame => side.receive(frame)?,

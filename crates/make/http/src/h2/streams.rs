@@ -47,7 +47,7 @@ pub(super) struct StreamState {
     /// True if this side's head was sent.
     pub(super) sent_head: bool,
     /// True if more is to be sent than the windows allowed.
-    pub(super) wants_room: bool,
+    pub(super) is_blocked: bool,
     /// True if it waits for its event about room.
     pub(super) is_queued: bool,
 }
@@ -65,7 +65,7 @@ impl StreamState {
             remote_done: false,
             local_done: false,
             sent_head: false,
-            wants_room: false,
+            is_blocked: false,
             is_queued: false,
         }
     }

@@ -91,26 +91,26 @@ trait Side {
 impl Side for Client {
     fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), H2ConnectionError> {
         let (taken, event) = self.advance(input)?;
-        Ok((taken, event.map(client_says)))
+        Ok((taken, event.map(client_event_text)))
     }
 
     fn end(&mut self) -> Result<Option<String>, H2ConnectionError> {
-        Ok(self.finish()?.map(client_says))
+        Ok(self.finish()?.map(client_event_text))
     }
 }
 
 impl Side for Server {
     fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), H2ConnectionError> {
         let (taken, event) = self.advance(input)?;
-        Ok((taken, event.map(server_says)))
+        Ok((taken, event.map(server_event_text)))
     }
 
     fn end(&mut self) -> Result<Option<String>, H2ConnectionError> {
-        Ok(self.finish()?.map(server_says))
+        Ok(self.finish()?.map(server_event_text))
     }
 }
 
-fn client_says(event: ClientEvent<'_>) -> String {
+fn client_event_text(event: ClientEvent<'_>) -> String {
     match event {
         ClientEvent::Head { stream, head } => {
             let length = head
@@ -118,7 +118,7 @@ fn client_says(event: ClientEvent<'_>) -> String {
                 .map_or_else(String::new, |n| format!(" {n}B"));
             format!("{} head {}{length}", stream.number(), head.status)
         }
-        ClientEvent::Body { stream, bytes } => body_says(stream, bytes),
+        ClientEvent::Body { stream, bytes } => body_text(stream, bytes),
         ClientEvent::End { stream, trailers } => match trailers {
             Some(trailers) => format!("{} end {trailers:?}", stream.number()),
             None => format!("{} end", stream.number()),
@@ -128,7 +128,7 @@ fn client_says(event: ClientEvent<'_>) -> String {
     }
 }
 
-fn server_says(event: ServerEvent<'_>) -> String {
+fn server_event_text(event: ServerEvent<'_>) -> String {
     match event {
         ServerEvent::Head { stream, head } => {
             let length = head
@@ -140,7 +140,7 @@ fn server_says(event: ServerEvent<'_>) -> String {
                 head.method, head.authority, head.path
             )
         }
-        ServerEvent::Body { stream, bytes } => body_says(stream, bytes),
+        ServerEvent::Body { stream, bytes } => body_text(stream, bytes),
         ServerEvent::End { stream, trailers } => match trailers {
             Some(trailers) => format!("{} end {trailers:?}", stream.number()),
             None => format!("{} end", stream.number()),
@@ -150,7 +150,7 @@ fn server_says(event: ServerEvent<'_>) -> String {
     }
 }
 
-fn body_says(stream: Stream, bytes: &[u8]) -> String {
+fn body_text(stream: Stream, bytes: &[u8]) -> String {
     format!("{} body {}", stream.number(), bytes.escape_ascii())
 }
 
@@ -164,9 +164,9 @@ fn events_of(side: &mut impl Side, bytes: &[u8], cuts: &[usize]) -> Vec<String> 
     for end in cuts {
         loop {
             match side.step(&bytes[start..end]) {
-                Ok((taken, Some(said))) => {
+                Ok((taken, Some(event_text))) => {
                     start += taken;
-                    record(&mut events, said);
+                    record(&mut events, event_text);
                 }
                 Ok((taken, None)) => {
                     assert_eq!(taken, end - start, "input was left without an event");
@@ -184,8 +184,8 @@ fn events_of(side: &mut impl Side, bytes: &[u8], cuts: &[usize]) -> Vec<String> 
     events
 }
 
-fn record(events: &mut Vec<String>, said: String) {
-    if let (Some(last), Some((stream, part))) = (events.last_mut(), said.split_once(" body "))
+fn record(events: &mut Vec<String>, event_text: String) {
+    if let (Some(last), Some((stream, part))) = (events.last_mut(), event_text.split_once(" body "))
         && last
             .split_once(" body ")
             .is_some_and(|(last_stream, _)| last_stream == stream)
@@ -193,7 +193,7 @@ fn record(events: &mut Vec<String>, said: String) {
         last.push_str(part);
         return;
     }
-    events.push(said);
+    events.push(event_text);
 }
 
 /// Events of `side` once the connection has ended.
@@ -201,7 +201,7 @@ fn events_of_end(side: &mut impl Side) -> Vec<String> {
     let mut events = Vec::new();
     loop {
         match side.end() {
-            Ok(Some(said)) => events.push(said),
+            Ok(Some(event_text)) => events.push(event_text),
             Ok(None) => return events,
             Err(error) => {
                 events.push(format!("failed: {error}"));

@@ -116,7 +116,7 @@ impl H3Connection {
             UniKind::New(_) | UniKind::Unwanted => Ok(()),
             UniKind::Control | UniKind::Compression(_) => Err(H3ConnectionError::new(
                 H3ErrorCode::CLOSED_CRITICAL_STREAM,
-                "the end of a stream that is to last",
+                "the end of a stream that must stay open",
             )),
         }
     }
@@ -138,7 +138,7 @@ impl H3Connection {
                 } else {
                     H3ErrorCode::ID_ERROR
                 };
-                let what = "a promise, although none was allowed";
+                let what = "a push promise, although push is not allowed";
                 return Err(H3ConnectionError::new(code, what));
             }
             _ => return Ok(UniKind::Unwanted),
@@ -146,7 +146,7 @@ impl H3Connection {
         if std::mem::replace(has, true) {
             return Err(H3ConnectionError::new(
                 H3ErrorCode::STREAM_CREATION_ERROR,
-                "a second stream of a kind of which there is one",
+                "a second stream of a kind that is allowed once",
             ));
         }
         Ok(opened)

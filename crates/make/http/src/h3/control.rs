@@ -89,7 +89,8 @@ impl Control {
             other => kind::OF_HTTP2.contains(&other),
         };
         if misplaced {
-            let what = "a frame that has no place on a control stream, or settings again";
+            let what =
+                "a frame that is not allowed on a control stream, or a second SETTINGS frame";
             return error(H3ErrorCode::FRAME_UNEXPECTED, what);
         }
         match head.kind {
@@ -99,10 +100,7 @@ impl Control {
             kind::GOAWAY | kind::CANCEL_PUSH | kind::MAX_PUSH_ID
                 if !(1..=8).contains(&head.length) =>
             {
-                error(
-                    H3ErrorCode::FRAME_ERROR,
-                    "a frame of a length it cannot have",
-                )
+                error(H3ErrorCode::FRAME_ERROR, "a frame of an invalid length")
             }
             _ => Ok(()),
         }
@@ -122,7 +120,10 @@ impl Control {
         }
         let Some((number, _)) = varint::read(payload).filter(|(_, read)| *read == payload.len())
         else {
-            return error(H3ErrorCode::FRAME_ERROR, "a frame that is not one number");
+            return error(
+                H3ErrorCode::FRAME_ERROR,
+                "a frame that does not contain exactly one number",
+            );
         };
         let is_wrong = match kind {
             kind::GOAWAY => {
@@ -138,7 +139,7 @@ impl Control {
             _ => true,
         };
         if is_wrong {
-            return error(H3ErrorCode::ID_ERROR, "a number that cannot be");
+            return error(H3ErrorCode::ID_ERROR, "an invalid ID");
         }
         Ok(())
     }
@@ -160,12 +161,12 @@ fn check_settings(mut payload: &[u8]) -> Result<(), H3ConnectionError> {
             Some((name, first + second))
         });
         let Some((name, read)) = setting else {
-            let what = "settings that end within one";
+            let what = "truncated settings";
             return Err(H3ConnectionError::new(H3ErrorCode::FRAME_ERROR, what));
         };
         payload = &payload[read..];
         if seen.contains(&name) || SETTINGS_OF_HTTP2.contains(&name) {
-            let what = "a setting that is given twice, or one of HTTP/2";
+            let what = "a setting that is given twice, or a setting of HTTP/2";
             return Err(H3ConnectionError::new(H3ErrorCode::SETTINGS_ERROR, what));
         }
         seen.push(name);
@@ -220,11 +221,11 @@ impl Instructions {
         match self.which {
             Compression::Encoder => H3ConnectionError::new(
                 H3ErrorCode::ENCODER_STREAM_ERROR,
-                "an instruction to a table that was not offered",
+                "an instruction to a dynamic table that was not offered",
             ),
             Compression::Decoder => H3ConnectionError::new(
                 H3ErrorCode::DECODER_STREAM_ERROR,
-                "word of a table that is not kept",
+                "an instruction about a dynamic table that is not used",
             ),
         }
     }

@@ -117,7 +117,7 @@ pub enum H3StreamFailure {
         what: &'static str,
     },
     /// It ended before it was whole.
-    #[error("the message ended before it was whole")]
+    #[error("the message ended before it was complete")]
     Incomplete,
     /// The peer's headers are above the limit.
     #[error("the peer's headers are above the limit")]

@@ -216,14 +216,14 @@ impl H3MessageReader {
             kind::PUSH_PROMISE if self.side != MessageKind::Request => {
                 Err(H3MessageError::connection(
                     H3ErrorCode::ID_ERROR,
-                    "a promise, although none was allowed",
+                    "a push promise, although push is not allowed",
                 ))
             }
             kind::SETTINGS
             | kind::GOAWAY
             | kind::CANCEL_PUSH
             | kind::MAX_PUSH_ID
-            | kind::PUSH_PROMISE => Err(unexpected("a frame of the connection in a request")),
+            | kind::PUSH_PROMISE => Err(unexpected("a connection frame on a request stream")),
             other if kind::OF_HTTP2.contains(&other) => Err(unexpected("a frame of HTTP/2")),
             _ => Ok(Payload::Skipped(head.length)),
         }
@@ -274,7 +274,7 @@ impl H3MessageReader {
     }
 
     fn check_body(&self, is_wrong: bool) -> Result<(), H3MessageError> {
-        let what = "a body that is not as long as its head says";
+        let what = "a body whose length differs from its content-length";
         match is_wrong {
             true => Err(H3StreamFailure::Malformed { what }.into()),
             false => Ok(()),

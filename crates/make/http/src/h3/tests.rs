@@ -35,25 +35,25 @@ const OK: [(&str, &str); 1] = [(":status", "200")];
 fn answer(bytes: &[u8], is_head: bool, cut: usize) -> (Vec<String>, Result<(), H3MessageError>) {
     let mut http = H3Connection::client(SECTION_BYTES_MAX);
     let mut reader = H3MessageReader::response(is_head);
-    let (mut said, mut body) = (Vec::new(), 0);
+    let (mut events, mut body) = (Vec::new(), 0);
     for part in bytes.chunks(cut.max(1)) {
         let mut read = 0;
         loop {
             match http.read_response(&mut reader, &part[read..]) {
-                Err(error) => return (said, Err(error)),
+                Err(error) => return (events, Err(error)),
                 Ok((taken, event)) => {
                     read += taken;
                     match event {
                         None => break,
                         Some(H3ResponseEvent::Body(bytes)) => body += bytes.len(),
-                        Some(event) => said.push(format!("{event:?} behind {body}")),
+                        Some(event) => events.push(format!("{event:?} behind {body}")),
                     }
                 }
             }
         }
     }
-    said.push(format!("{body} bytes"));
-    (said, reader.finish())
+    events.push(format!("{body} bytes"));
+    (events, reader.finish())
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn connect_target(fields: &[(&str, &str)]) -> Result<String, H3MessageError> {
 }
 
 #[test]
-fn a_proxy_connects_and_both_sides_say_what_they_like() {
+fn a_proxy_connects_and_both_sides_send_any_bytes() {
     let request = H3RequestBlock::connect("host:1", &[("X-One", "a")]).unwrap();
     let mut bytes = Vec::new();
     request.write(&[], BodyLength::Unknown, &mut bytes);
@@ -126,14 +126,14 @@ fn a_proxy_connects_and_both_sides_say_what_they_like() {
     let response = H3ResponseBlock::new(200, &[]).unwrap();
     response.write(&[], BodyLength::Unknown, &mut bytes);
     bytes.extend([data(b"abcd"), data(b""), data(b"e")].concat());
-    let (said, ended) = answer(&bytes, false, 2);
-    assert_eq!((said.len(), ended), (2, Ok(())));
-    assert_eq!(said[1], "5 bytes");
+    let (events, ended) = answer(&bytes, false, 2);
+    assert_eq!((events.len(), ended), (2, Ok(())));
+    assert_eq!(events[1], "5 bytes");
 }
 
 /// RFC 9110, 9.3.6: a proxy that said `content-length: 0` led nothing on.
 #[test]
-fn a_head_says_nothing_of_what_a_proxy_leads_on() {
+fn a_head_has_no_effect_on_bytes_through_a_tunnel() {
     for (status, length, expected) in [
         ("200", "0", Ok(5)),
         ("204", "9", Ok(5)),
@@ -232,7 +232,7 @@ fn data(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn answers_are_whole_that_say_what_they_may() {
+fn valid_answers_are_whole() {
     let (ok, early) = (head(&OK), head(&[(":status", "103")]));
     let long = head(&[(":status", "200"), ("content-length", "3")]);
     let empty = head(&[(":status", "304"), ("content-length", "9")]);
@@ -396,7 +396,7 @@ fn refused_uni(parts: &[&[u8]]) -> Option<H3ErrorCode> {
 }
 
 #[test]
-fn control_streams_say_what_they_may() {
+fn control_streams_carry_only_what_is_permitted() {
     let settings = opening(1000);
     let (mut away, mut later) = (Vec::new(), Vec::new());
     write_go_away(8, &mut away);
@@ -445,7 +445,7 @@ fn settings_are_refused_that_cannot_be() {
 }
 
 #[test]
-fn other_streams_of_one_direction_say_what_they_may() {
+fn other_streams_of_one_direction_carry_only_what_is_permitted() {
     let encoder = Some(H3ErrorCode::ENCODER_STREAM_ERROR);
     let decoder = Some(H3ErrorCode::DECODER_STREAM_ERROR);
     assert_eq!(refused_uni(&[&[1, 0]]), Some(H3ErrorCode::ID_ERROR));

@@ -87,7 +87,7 @@ impl Opener for ScenarioUsers {
 
 /// Runs one user after the other, each as soon as it is due.
 async fn run_users(worker: Rc<Generator>, context: Rc<UserContext>, is_closed_loop: bool) {
-    while let Some((_, slice)) = worker.ask_together().await {
+    while let Some((_, slice)) = worker.next_block().await {
         worker.shard.sent_units.add(1);
         let due = match is_closed_loop {
             true => clock::now(),

@@ -115,7 +115,7 @@ proptest! {
 }
 
 #[test]
-fn who_hands_out_faster_than_the_load_sends_waits() {
+fn a_source_that_is_faster_than_the_load_waits() {
     let (feed, supply) = pair(2);
     for _ in 0..2 {
         assert!(!waits(feed.hand_over(&request(0))));
@@ -170,7 +170,7 @@ fn what_cannot_be_sent_is_not_handed_over() {
 
 /// Pacers of several endpoints wait for the same requests.
 #[test]
-fn one_request_wakes_all_who_wait() {
+fn one_request_wakes_all_waiters() {
     let (feed, supply) = pair(2);
     block_on(async {
         let (first, second, hand) = tokio::join!(supply.ready(), supply.ready(), async {

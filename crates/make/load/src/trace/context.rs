@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_requests_share_a_name_whichever_worker_sent_them() {
+    fn no_two_requests_of_any_workers_share_a_name() {
         let mut seen = HashSet::new();
         for worker in 0..4 {
             let mut ids = ids(worker, 1.0);

@@ -33,7 +33,7 @@ pub(super) struct Http2Tunnel {
 /// that it forwards them.
 pub(super) async fn answer(
     mut connection: Connection,
-    ask: &H2RequestBlock,
+    request: &H2RequestBlock,
     is_for_datagrams: bool,
 ) -> Result<ProxyResponse, TunnelFailure> {
     let client = Client::new(Limits {
@@ -49,14 +49,14 @@ pub(super) async fn answer(
     });
     let mut early = Vec::new();
     loop {
-        let may_ask = match framed.client.peer_connect_protocol() {
+        let can_request = match framed.client.peer_connect_protocol() {
             _ if !is_for_datagrams => true,
             Some(false) => return Ok(ProxyResponse::NoDatagrams),
-            may_ask => may_ask.is_some(),
+            can_request => can_request.is_some(),
         };
-        if may_ask && framed.stream.is_none() {
+        if can_request && framed.stream.is_none() {
             // Nothing is under way yet: there is room.
-            let Ok(stream) = framed.client.request(ask, BodyLength::Unknown) else {
+            let Ok(stream) = framed.client.request(request, BodyLength::Unknown) else {
                 return Ok(ProxyResponse::Closed);
             };
             framed.stream = Some(stream);

@@ -43,13 +43,13 @@ pub(super) struct Http3Tunnel {
 /// Requests an endpoint over `quic`, after its handshake, and reads the answer.
 pub(super) async fn answer(
     mut quic: Box<QuicConnection>,
-    ask: &H3RequestBlock,
+    request: &H3RequestBlock,
 ) -> Result<ProxyResponse, TunnelFailure> {
     let http = H3Connection::client(SECTION_BYTES_MAX);
     let opening = Bytes::from(http.opening());
     let control = quic.line().open_uni().map(|stream| (stream, opening));
-    let mut head = Vec::with_capacity(ask.bytes_max());
-    ask.write(&[], BodyLength::Unknown, &mut head);
+    let mut head = Vec::with_capacity(request.bytes_max());
+    request.write(&[], BodyLength::Unknown, &mut head);
     let mut streamed = Box::new(Http3Tunnel {
         quic,
         http,
@@ -84,7 +84,9 @@ pub(super) async fn answer(
             None => {}
         }
         let event = poll_fn(|context| streamed.quic.poll_event(context)).await;
-        streamed.heed(&event).map_err(TunnelFailure::Streams)?;
+        streamed
+            .handle_event(&event)
+            .map_err(TunnelFailure::Streams)?;
     }
 }
 
@@ -104,7 +106,7 @@ impl Http3Tunnel {
                 return Poll::Ready(end);
             }
             let event = ready!(self.quic.poll_event(context));
-            self.heed(&event).map_err(io::Error::other)?;
+            self.handle_event(&event).map_err(io::Error::other)?;
         }
     }
 
@@ -162,7 +164,7 @@ impl Http3Tunnel {
                 return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
             }
             let event = ready!(self.quic.poll_event(context));
-            self.heed(&event).map_err(io::Error::other)?;
+            self.handle_event(&event).map_err(io::Error::other)?;
         }
     }
 
@@ -183,7 +185,7 @@ impl Http3Tunnel {
     }
 
     /// An error ends the connection.
-    fn heed(&mut self, event: &QuicEvent) -> Result<(), H3MessageError> {
+    fn handle_event(&mut self, event: &QuicEvent) -> Result<(), H3MessageError> {
         match event {
             QuicEvent::Connected | QuicEvent::Available | QuicEvent::Stopped(..) => {}
             QuicEvent::Opened => {
@@ -225,7 +227,7 @@ impl Http3Tunnel {
             digested = self.reader.finish();
         }
         self.end = self.end.or(end);
-        self.confess(digested)
+        self.close_on_error(digested)
     }
 
     fn read_uni(&mut self, stream: QuicStream) -> Result<(), H3MessageError> {
@@ -238,7 +240,7 @@ impl Http3Tunnel {
             read_result = http.read_uni(uni, input);
             matches!(read_result, Ok(true))
         });
-        let heeded = match read_result {
+        let handled = match read_result {
             Ok(true) if read == StreamRead::Open => Ok(()),
             Ok(true) => self.http.end_uni(&self.unis.swap_remove(place).1),
             Ok(false) => {
@@ -249,19 +251,22 @@ impl Http3Tunnel {
             }
             Err(error) => Err(error),
         };
-        self.confess(heeded.map_err(H3MessageError::from))
+        self.close_on_error(handled.map_err(H3MessageError::from))
     }
 
     /// Sends the proxy an error before its connection ends.
-    fn confess(&mut self, heeded: Result<(), H3MessageError>) -> Result<(), H3MessageError> {
-        if let Err(error) = &heeded {
+    fn close_on_error(
+        &mut self,
+        handled: Result<(), H3MessageError>,
+    ) -> Result<(), H3MessageError> {
+        if let Err(error) = &handled {
             let code = match error {
                 H3MessageError::Connection(error) => error.code(),
                 H3MessageError::Stream(failure) => failure.code(),
             };
             self.quic.line().close(code.0);
         }
-        heeded
+        handled
     }
 }
 

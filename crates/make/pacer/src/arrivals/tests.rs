@@ -89,7 +89,7 @@ fn bursts_come_when_their_last_is_due() {
 }
 
 #[test]
-fn drawn_arrivals_keep_the_mean_rate_and_are_spread_as_their_law_says() {
+fn drawn_arrivals_keep_the_mean_rate_and_are_spread_by_their_law() {
     for (spacing, deviation) in [
         (Spacing::Poisson, 1.0..1.02),
         // Heavier than exponential gaps.

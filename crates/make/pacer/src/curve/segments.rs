@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn ramps_ask_for_the_area_under_their_rate() {
+    fn ramps_request_the_area_under_their_rate() {
         for (from, to, totals) in [
             (0.0, 20.0, [0.0, 10.0, 30.0]),
             (20.0, 0.0, [0.0, 10.0, 10.0]),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_ask_for_their_rates_in_turn() {
+    fn steps_request_their_rates_in_turn() {
         let second = Nanos::SECOND;
         let steps = Segments::steps([(10.0, second), (0.0, second), (5.0, second)]);
         for (at, total) in [(1, 10.0), (2, 10.0), (3, 15.0), (10, 50.0)] {

@@ -3,7 +3,7 @@
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Paper, Pen, Vocabulary, address, path};
+use crate::text::{Clock, EventBuffer, Fragment, PieceWriter, Vocabulary, address, path};
 
 /// No line whose path is one slash is longer, with its line feed.
 pub(crate) const FLOOR: usize = 128;
@@ -14,7 +14,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         clock: Clock::new(&mut random),
         random,
         vocabulary: Vocabulary::new(recipe.seed.derive("names", 0)),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         event_max: recipe.event_max,
         slots: recipe.slots,
     })
@@ -26,7 +26,7 @@ struct ApacheCommon {
     random: Random,
     clock: Clock,
     vocabulary: Vocabulary,
-    paper: Paper,
+    event_buffer: EventBuffer,
     event_max: usize,
     slots: SlotUse,
 }
@@ -36,46 +36,55 @@ const TAIL_MAX: usize = r#" HTTP/1.1" 200 123456789"#.len() + 1;
 
 impl Writer for ApacheCommon {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         let (vocabulary, clock) = (&self.vocabulary, &mut self.clock);
         clock.advance(&mut random);
-        address(&mut pen, &mut random);
-        pen.fixed(b" - ");
+        address(&mut out, &mut random);
+        out.fixed(b" - ");
         let user = vocabulary.user(&mut random);
-        pen.fragment(if random.seldom(1) { &ANONYMOUS } else { user });
-        pen.fixed(b" [");
-        clock.common_log(&mut pen);
-        pen.fixed(br#"] ""#);
-        pen.fragment(random.choose(&METHODS));
-        pen.fixed(b" ");
-        let slot = target(&mut pen, &mut random, self.event_max - TAIL_MAX, self.slots);
-        pen.fragment(random.choose(&PROTOCOLS));
-        pen.fragment(random.choose(&STATUSES));
-        pen.random_number(&mut random);
-        pen.fixed(b"\n");
+        out.fragment(if random.one_in_power_of_two(1) {
+            &ANONYMOUS
+        } else {
+            user
+        });
+        out.fixed(b" [");
+        clock.common_log(&mut out);
+        out.fixed(br#"] ""#);
+        out.fragment(random.choose(&METHODS));
+        out.fixed(b" ");
+        let slot = target(&mut out, &mut random, self.event_max - TAIL_MAX, self.slots);
+        out.fragment(random.choose(&PROTOCOLS));
+        out.fragment(random.choose(&STATUSES));
+        out.random_number(&mut random);
+        out.fixed(b"\n");
         self.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 
 /// Writes the requested path, cut at `end`; a slot is its first segment.
 #[inline(always)]
-fn target(pen: &mut Pen<'_>, random: &mut Random, end: usize, slots: SlotUse) -> Option<usize> {
+fn target(
+    out: &mut PieceWriter<'_>,
+    random: &mut Random,
+    end: usize,
+    slots: SlotUse,
+) -> Option<usize> {
     let slot = match slots {
         SlotUse::None | SlotUse::Before(_) => None,
         SlotUse::Every => {
-            pen.fixed(b"/");
-            let slot = pen.slot(slots);
-            pen.cut(pen.len() - 1);
+            out.fixed(b"/");
+            let slot = out.slot(slots);
+            out.cut(out.len() - 1);
             slot
         }
     };
-    path(pen, random);
-    if random.seldom(2) {
-        pen.fixed(b"?page=");
-        pen.random_number(random);
+    path(out, random);
+    if random.one_in_power_of_two(2) {
+        out.fixed(b"?page=");
+        out.random_number(random);
     }
-    pen.cut(end);
+    out.cut(end);
     slot
 }
 

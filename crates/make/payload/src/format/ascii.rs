@@ -7,7 +7,7 @@
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::Paper;
+use crate::text::EventBuffer;
 
 /// One character and the line feed.
 pub(crate) const FLOOR: usize = 2;
@@ -18,7 +18,7 @@ const LINE_MAX: usize = 6144;
 pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     Box::new(Ascii {
         random: Random::new(recipe.seed),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         event_max: recipe.event_max.min(LINE_MAX),
         slots: recipe.slots,
     })
@@ -27,22 +27,22 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 #[derive(Debug)]
 struct Ascii {
     random: Random,
-    paper: Paper,
+    event_buffer: EventBuffer,
     event_max: usize,
     slots: SlotUse,
 }
 
 impl Writer for Ascii {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
-        let slot = pen.slot(self.slots);
-        let room = self.event_max - pen.len() - 1;
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
+        let slot = out.slot(self.slots);
+        let room = self.event_max - out.len() - 1;
         let length = random.between(1, room as u64);
         let length = usize::try_from(length).unwrap_or(room);
-        pen.words(length, || printable(random.word()).to_le_bytes());
-        pen.fixed(b"\n");
+        out.words(length, || printable(random.word()).to_le_bytes());
+        out.fixed(b"\n");
         self.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 

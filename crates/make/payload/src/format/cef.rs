@@ -7,7 +7,7 @@ use super::syslog3164::header;
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Messages, Paper, Pen, Vocabulary, address, path};
+use crate::text::{Clock, EventBuffer, Fragment, Messages, PieceWriter, Vocabulary, address, path};
 
 /// No record whose message has one character is longer, with its syslog header
 /// and line feed.
@@ -25,7 +25,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         random,
         hosts: messages.vocabulary.short_hosts(),
         messages,
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         has_header,
         event_max: recipe.event_max,
         slots: recipe.slots,
@@ -39,7 +39,7 @@ struct Cef {
     clock: Clock,
     hosts: Box<[Fragment; 256]>,
     messages: Messages,
-    paper: Paper,
+    event_buffer: EventBuffer,
     has_header: bool,
     event_max: usize,
     slots: SlotUse,
@@ -47,68 +47,73 @@ struct Cef {
 
 impl Writer for Cef {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         self.clock.advance(&mut random);
         if self.has_header {
-            header(&mut pen, &mut random, &self.clock, &self.hosts);
+            header(&mut out, &mut random, &self.clock, &self.hosts);
         }
-        pen.fixed(b"CEF:0|");
-        pen.fragment(random.choose(&PRODUCTS));
-        pen.number(1 + random.bits(3));
-        pen.fixed(b".");
-        pen.number(random.bits(5));
-        pen.fixed(b"|");
-        pen.number(100 + random.below(900));
-        pen.fixed(b"|");
-        pen.fragment(random.choose(&NAMES));
-        pen.fixed(b"|");
-        pen.number(random.below(11));
-        pen.fixed(b"|");
+        out.fixed(b"CEF:0|");
+        out.fragment(random.choose(&PRODUCTS));
+        out.number(1 + random.bits(3));
+        out.fixed(b".");
+        out.number(random.bits(5));
+        out.fixed(b"|");
+        out.number(100 + random.below(900));
+        out.fixed(b"|");
+        out.fragment(random.choose(&NAMES));
+        out.fixed(b"|");
+        out.number(random.below(11));
+        out.fixed(b"|");
         extension(
-            &mut pen,
+            &mut out,
             &mut random,
             &self.clock,
             &self.messages.vocabulary,
         );
-        pen.fixed(b" msg=");
-        let room = self.event_max - pen.len() - 1;
+        out.fixed(b" msg=");
+        let room = self.event_max - out.len() - 1;
         let slot = self
             .messages
-            .sentence(&mut pen, &mut random, room, self.slots);
-        pen.fixed(b"\n");
+            .sentence(&mut out, &mut random, room, self.slots);
+        out.fixed(b"\n");
         self.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 
 /// No value holds what must be escaped: `=`, `\` or a line feed.
 #[inline(always)]
-fn extension(pen: &mut Pen<'_>, random: &mut Random, clock: &Clock, vocabulary: &Vocabulary) {
-    pen.fixed(b"rt=");
-    clock.epoch_milliseconds(pen);
-    pen.fixed(b" src=");
-    address(pen, random);
-    pen.fixed(b" spt=");
-    port(pen, random);
-    pen.fixed(b" dst=");
-    address(pen, random);
-    pen.fixed(b" dpt=");
-    port(pen, random);
-    pen.fragment(random.choose(&PROTOCOLS));
-    pen.fragment(random.choose(&ACTIONS));
-    pen.fixed(b" suser=");
-    pen.fragment(vocabulary.user(random));
-    pen.fixed(b" in=");
-    pen.random_number(random);
-    pen.fixed(b" request=");
-    path(pen, random);
+fn extension(
+    out: &mut PieceWriter<'_>,
+    random: &mut Random,
+    clock: &Clock,
+    vocabulary: &Vocabulary,
+) {
+    out.fixed(b"rt=");
+    clock.epoch_milliseconds(out);
+    out.fixed(b" src=");
+    address(out, random);
+    out.fixed(b" spt=");
+    port(out, random);
+    out.fixed(b" dst=");
+    address(out, random);
+    out.fixed(b" dpt=");
+    port(out, random);
+    out.fragment(random.choose(&PROTOCOLS));
+    out.fragment(random.choose(&ACTIONS));
+    out.fixed(b" suser=");
+    out.fragment(vocabulary.user(random));
+    out.fixed(b" in=");
+    out.random_number(random);
+    out.fixed(b" request=");
+    path(out, random);
 }
 
 /// 1000 to 64999.
 #[inline(always)]
-fn port(pen: &mut Pen<'_>, random: &mut Random) {
-    pen.number(1 + random.below(64));
-    pen.number_3(random.below(1000));
+fn port(out: &mut PieceWriter<'_>, random: &mut Random) {
+    out.number(1 + random.below(64));
+    out.number_3(random.below(1000));
 }
 
 #[rustfmt::skip]

@@ -3,7 +3,7 @@
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Messages, Paper, application};
+use crate::text::{Clock, EventBuffer, Fragment, Messages, application};
 
 /// No object whose message has one character is longer.
 pub(crate) const FLOOR: usize = 256;
@@ -14,7 +14,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         clock: Clock::new(&mut random),
         random,
         messages: Messages::new(recipe.seed),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         event_max: recipe.event_max,
         slots: recipe.slots,
     })
@@ -28,42 +28,42 @@ struct DatadogLog {
     random: Random,
     clock: Clock,
     messages: Messages,
-    paper: Paper,
+    event_buffer: EventBuffer,
     event_max: usize,
     slots: SlotUse,
 }
 
 impl Writer for DatadogLog {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         let (messages, clock) = (&self.messages, &mut self.clock);
         clock.advance(&mut random);
-        pen.fixed(br#"{"message":""#);
+        out.fixed(br#"{"message":""#);
         let room = self.event_max - (FLOOR - 1);
-        let slot = messages.write(&mut pen, &mut random, room, self.slots);
-        pen.fixed(br#"","status":""#);
-        pen.fragment(random.choose(&STATUSES));
-        pen.fixed(br#"","timestamp":"#);
-        clock.epoch_milliseconds(&mut pen);
-        pen.fixed(br#","hostname":""#);
-        pen.fragment(messages.vocabulary.host(&mut random));
-        pen.fixed(br#"","service":""#);
-        pen.fragment(application(&mut random));
-        pen.fixed(br#"","ddsource":""#);
-        pen.fragment(random.choose(&SOURCES));
-        pen.fixed(br#"","ddtags":"env:"#);
-        pen.fragment(random.choose(&ENVIRONMENTS));
-        pen.fixed(b",team:");
-        pen.fragment(random.choose(&TEAMS));
-        pen.fixed(b",version:");
-        pen.number(random.bits(4));
-        pen.fixed(b".");
-        pen.number(random.bits(6));
-        pen.fixed(b".");
-        pen.number(random.bits(8));
-        pen.fixed(br#""}"#);
+        let slot = messages.write(&mut out, &mut random, room, self.slots);
+        out.fixed(br#"","status":""#);
+        out.fragment(random.choose(&STATUSES));
+        out.fixed(br#"","timestamp":"#);
+        clock.epoch_milliseconds(&mut out);
+        out.fixed(br#","hostname":""#);
+        out.fragment(messages.vocabulary.host(&mut random));
+        out.fixed(br#"","service":""#);
+        out.fragment(application(&mut random));
+        out.fixed(br#"","ddsource":""#);
+        out.fragment(random.choose(&SOURCES));
+        out.fixed(br#"","ddtags":"env:"#);
+        out.fragment(random.choose(&ENVIRONMENTS));
+        out.fixed(b",team:");
+        out.fragment(random.choose(&TEAMS));
+        out.fixed(b",version:");
+        out.number(random.bits(4));
+        out.fixed(b".");
+        out.number(random.bits(6));
+        out.fixed(b".");
+        out.number(random.bits(8));
+        out.fixed(br#""}"#);
         self.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 

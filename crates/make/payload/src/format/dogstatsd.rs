@@ -10,7 +10,7 @@ use stillwell_plan::payload::{Between, DogstatsdPlan};
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::mix::{Chance, Draw, Order, Weights, index, key, share};
 use crate::names::Names;
-use crate::pool::{Ink, Pool, SLACK};
+use crate::pool::{Pool, SLACK, TextWriter};
 use crate::random::Random;
 
 mod contexts;
@@ -96,14 +96,14 @@ struct Dogstatsd {
 impl Writer for Dogstatsd {
     fn next(&mut self) -> Option<Event<'_>> {
         let mut random = self.random.clone();
-        let mut ink = Ink::new(&mut self.room);
+        let mut out = TextWriter::new(&mut self.room);
         match self.kinds.choose(random.word()) {
             0 => {
                 let context = self.contexts.context(self.order.next());
                 let (contexts, values) = (&self.contexts, &self.values);
                 let time = self.has_time.holds(random.word()).then_some(self.times);
                 metric(
-                    &mut ink,
+                    &mut out,
                     &mut random,
                     contexts,
                     &context,
@@ -121,16 +121,16 @@ impl Writer for Dogstatsd {
                     event_max: self.event_max - 1,
                 };
                 if kind == 1 {
-                    kinds.event(&mut ink, &mut random);
+                    kinds.event(&mut out, &mut random);
                 } else {
-                    kinds.service_check(&mut ink, &mut random);
+                    kinds.service_check(&mut out, &mut random);
                 }
             }
         }
-        ink.fixed(b"\n");
+        out.fixed(b"\n");
         self.random = random;
         Some(Event {
-            bytes: ink.finish(),
+            bytes: out.finish(),
             slot: None,
             units: 1,
             joint: Joint::Frame,
@@ -141,7 +141,7 @@ impl Writer for Dogstatsd {
 /// One metric of `context`.
 #[inline(always)]
 fn metric(
-    ink: &mut Ink<'_>,
+    out: &mut TextWriter<'_>,
     random: &mut Random,
     contexts: &MetricContexts,
     context: &Context,
@@ -149,28 +149,28 @@ fn metric(
     time: Option<Between<u32>>,
     event_max: usize,
 ) {
-    contexts.write_name(ink, context);
-    values.write_one(ink, random, context.kind);
-    let values_end = ink.len();
+    contexts.write_name(out, context);
+    values.write_one(out, random, context.kind);
+    let values_end = out.len();
     let kind = TYPES[context.kind];
-    ink.fixed(kind);
-    ink.cut(ink.len() - if context.kind == TIMER { 1 } else { 2 });
+    out.fixed(kind);
+    out.cut(out.len() - if context.kind == TIMER { 1 } else { 2 });
     if context.kind != GAUGE && context.kind != SET {
-        values.write_rate(ink, random);
+        values.write_rate(out, random);
     }
-    contexts.write_tags(ink, context);
-    contexts.write_origins(ink, context);
+    contexts.write_tags(out, context);
+    contexts.write_origins(out, context);
     if let Some(range) = time
         && context.kind <= GAUGE
     {
-        ink.fixed(b"|T");
+        out.fixed(b"|T");
         let range = Between::new(u64::from(range.low), u64::from(range.high));
-        ink.unsigned(random.between(range.low, range.high));
+        out.unsigned(random.between(range.low, range.high));
     }
     if context.kind != SET && values.are_many(random) {
         // What is behind the value moves back by what the others take.
-        let room = (event_max - 1).saturating_sub(ink.len());
-        values.write_more(ink, random, values_end, room);
+        let room = (event_max - 1).saturating_sub(out.len());
+        values.write_more(out, random, values_end, room);
     }
 }
 
@@ -205,21 +205,21 @@ impl Values {
 
     /// Writes a colon and a value within the range.
     #[inline(always)]
-    fn write_one(&self, ink: &mut Ink<'_>, random: &mut Random, kind: usize) {
+    fn write_one(&self, out: &mut TextWriter<'_>, random: &mut Random, kind: usize) {
         let word = random.word();
         let offset = match self.width.checked_add(1) {
             Some(count) => share(word, count),
             None => word,
         };
         let value = self.low.wrapping_add(offset.cast_signed());
-        ink.fixed(b":");
-        ink.decimal(value);
+        out.fixed(b":");
+        out.decimal(value);
         // Decimals lead away from zero and must not lead out of the range.
         let is_inside = offset != self.width && (value >= 0 || offset != 0);
         if kind != SET && is_inside && self.has_decimals.holds(random.word()) {
-            ink.fixed(b".");
-            ink.three_digits(random.below(1000));
-            ink.three_digits(random.below(1000));
+            out.fixed(b".");
+            out.three_digits(random.below(1000));
+            out.three_digits(random.below(1000));
         }
     }
 
@@ -231,35 +231,41 @@ impl Values {
     /// Writes further values behind the first, as many as drawn and as have
     /// `room`.
     #[cold]
-    fn write_more(&self, ink: &mut Ink<'_>, random: &mut Random, values_end: usize, room: usize) {
+    fn write_more(
+        &self,
+        out: &mut TextWriter<'_>,
+        random: &mut Random,
+        values_end: usize,
+        room: usize,
+    ) {
         let (low, high) = (u64::from(self.count.low), u64::from(self.count.high));
         let count = random.between(low, high).max(1);
-        let mut start = ink.len();
+        let mut start = out.len();
         let tail = start;
         for _ in 1..count {
-            self.write_one(ink, random, 0);
-            if ink.len() - tail > room {
+            self.write_one(out, random, 0);
+            if out.len() - tail > room {
                 break;
             }
-            start = ink.len();
+            start = out.len();
         }
-        ink.cut(start);
-        ink.rotate(values_end, tail);
+        out.cut(start);
+        out.rotate(values_end, tail);
     }
 
     /// Writes the sampling rate, where there is one.
     #[inline(always)]
-    fn write_rate(&self, ink: &mut Ink<'_>, random: &mut Random) {
+    fn write_rate(&self, out: &mut TextWriter<'_>, random: &mut Random) {
         if !self.has_rate.holds(random.word()) {
             return;
         }
         let rate = random.between(self.rates.low, self.rates.high);
         match u16::try_from(rate) {
             Ok(rate) if rate < 1000 => {
-                ink.fixed(b"|@0.");
-                ink.three_digits(rate);
+                out.fixed(b"|@0.");
+                out.three_digits(rate);
             }
-            _ => ink.fixed(b"|@1"),
+            _ => out.fixed(b"|@1"),
         }
     }
 }
@@ -275,83 +281,83 @@ struct OtherKinds<'w> {
 }
 
 impl OtherKinds<'_> {
-    fn event(&self, ink: &mut Ink<'_>, random: &mut Random) {
+    fn event(&self, out: &mut TextWriter<'_>, random: &mut Random) {
         const PRIORITIES: [&[u8]; 2] = [b"|p:normal", b"|p:low"];
         const ALERTS: [&[u8]; 4] = [b"|t:error", b"|t:warning", b"|t:info", b"|t:success"];
         // The title is written once to learn its length.
         let title = share(random.word(), self.titles.count());
-        self.titles.write(ink, title);
-        let title_len = ink.len();
-        ink.cut(0);
+        self.titles.write(out, title);
+        let title_len = out.len();
+        out.cut(0);
         let room = self
             .event_max
             .saturating_sub(title_len + 64)
             .clamp(1, TEXT_MAX);
         let text_len = index(random.between(1, room as u64));
-        ink.fixed(b"_e{");
-        ink.unsigned(title_len as u64);
-        ink.fixed(b",");
-        ink.unsigned(text_len as u64);
-        ink.fixed(b"}:");
-        self.titles.write(ink, title);
-        ink.fixed(b"|");
-        ink.piece(self.texts.piece(random.word(), text_len));
-        self.time_and_host(ink, random);
-        self.optional(ink, PRIORITIES[usize::from(random.bits(1))]);
-        self.optional(ink, ALERTS[usize::from(random.bits(2))]);
-        self.tags(ink, random);
+        out.fixed(b"_e{");
+        out.unsigned(title_len as u64);
+        out.fixed(b",");
+        out.unsigned(text_len as u64);
+        out.fixed(b"}:");
+        self.titles.write(out, title);
+        out.fixed(b"|");
+        out.piece(self.texts.piece(random.word(), text_len));
+        self.time_and_host(out, random);
+        self.optional(out, PRIORITIES[usize::from(random.bits(1))]);
+        self.optional(out, ALERTS[usize::from(random.bits(2))]);
+        self.tags(out, random);
     }
 
-    fn service_check(&self, ink: &mut Ink<'_>, random: &mut Random) {
-        ink.fixed(b"_sc|");
+    fn service_check(&self, out: &mut TextWriter<'_>, random: &mut Random) {
+        out.fixed(b"_sc|");
         self.titles
-            .write(ink, share(random.word(), self.titles.count()));
-        ink.fixed(b"|");
-        ink.unsigned(u64::from(random.bits(2)));
-        self.time_and_host(ink, random);
-        self.tags(ink, random);
-        let before = ink.len();
-        ink.fixed(b"|m:");
+            .write(out, share(random.word(), self.titles.count()));
+        out.fixed(b"|");
+        out.unsigned(u64::from(random.bits(2)));
+        self.time_and_host(out, random);
+        self.tags(out, random);
+        let before = out.len();
+        out.fixed(b"|m:");
         let text_len = 1 + usize::from(random.bits(7));
-        ink.piece(self.texts.piece(random.word(), text_len));
-        if ink.len() > self.event_max {
-            ink.cut(before);
+        out.piece(self.texts.piece(random.word(), text_len));
+        if out.len() > self.event_max {
+            out.cut(before);
         }
     }
 
-    fn time_and_host(&self, ink: &mut Ink<'_>, random: &mut Random) {
-        let before = ink.len();
-        ink.fixed(b"|d:");
-        ink.unsigned(EARLIEST_SECONDS + random.word() % (1 << 28));
-        ink.fixed(b"|h:");
-        self.hosts.write(ink, random.word() % self.hosts.count());
-        if ink.len() > self.event_max {
-            ink.cut(before);
+    fn time_and_host(&self, out: &mut TextWriter<'_>, random: &mut Random) {
+        let before = out.len();
+        out.fixed(b"|d:");
+        out.unsigned(EARLIEST_SECONDS + random.word() % (1 << 28));
+        out.fixed(b"|h:");
+        self.hosts.write(out, random.word() % self.hosts.count());
+        if out.len() > self.event_max {
+            out.cut(before);
         }
     }
 
-    fn optional(&self, ink: &mut Ink<'_>, text: &[u8]) {
-        if ink.len() + text.len() <= self.event_max {
-            ink.text(text);
+    fn optional(&self, out: &mut TextWriter<'_>, text: &[u8]) {
+        if out.len() + text.len() <= self.event_max {
+            out.text(text);
         }
     }
 
     /// As many tags as a metric may have, any of those that metrics have.
-    fn tags(&self, ink: &mut Ink<'_>, random: &mut Random) {
+    fn tags(&self, out: &mut TextWriter<'_>, random: &mut Random) {
         let count = random.between(self.contexts.tag_counts.low, self.contexts.tag_counts.high);
         let mark: &[u8; 2] = b"|#";
-        let mut end = ink.len();
+        let mut end = out.len();
         for position in 0..count {
             match position {
-                0 => ink.fixed(mark),
-                _ => ink.fixed(b","),
+                0 => out.fixed(mark),
+                _ => out.fixed(b","),
             }
-            self.contexts.tags.write_any(ink, random.word());
-            if ink.len() > self.event_max {
+            self.contexts.tags.write_any(out, random.word());
+            if out.len() > self.event_max {
                 break;
             }
-            end = ink.len();
+            end = out.len();
         }
-        ink.cut(end);
+        out.cut(end);
     }
 }

@@ -7,7 +7,7 @@ use stillwell_plan::payload::{BulkAction, ElasticsearchPlan};
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Messages, Paper, application};
+use crate::text::{Clock, EventBuffer, Fragment, Messages, application};
 
 /// No event whose message has one character is longer, without the index's
 /// name, with both line feeds.
@@ -28,7 +28,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         clock: Clock::new(&mut random),
         random,
         messages: Messages::new(recipe.seed),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         head: head.into_bytes().into(),
         has_identity: action == BulkAction::Index,
         message_max: recipe.event_max - (floor(recipe.format) - 1),
@@ -49,7 +49,7 @@ struct Elasticsearch {
     random: Random,
     clock: Clock,
     messages: Messages,
-    paper: Paper,
+    event_buffer: EventBuffer,
     head: Box<[u8]>,
     has_identity: bool,
     message_max: usize,
@@ -58,38 +58,38 @@ struct Elasticsearch {
 
 impl Writer for Elasticsearch {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         self.clock.advance(&mut random);
-        pen.bytes(&self.head);
+        out.bytes(&self.head);
         if self.has_identity {
-            pen.random_hexadecimal(&mut random);
-            pen.random_hexadecimal(&mut random);
-            pen.random_hexadecimal(&mut random);
-            pen.fixed(br#""}}"#);
+            out.random_hexadecimal(&mut random);
+            out.random_hexadecimal(&mut random);
+            out.random_hexadecimal(&mut random);
+            out.fixed(br#""}}"#);
         }
-        pen.fixed(b"\n{\"@timestamp\":\"");
-        self.clock.rfc3339(&mut pen);
-        pen.fixed(br#"","message":""#);
+        out.fixed(b"\n{\"@timestamp\":\"");
+        self.clock.rfc3339(&mut out);
+        out.fixed(br#"","message":""#);
         let room = self.message_max;
-        let slot = self.messages.write(&mut pen, &mut random, room, self.slots);
-        pen.fixed(br#"","log":{"level":""#);
-        pen.fragment(random.choose(&LEVELS));
-        pen.fixed(br#""},"host":{"name":""#);
-        pen.fragment(self.messages.vocabulary.host(&mut random));
-        pen.fixed(br#""},"service":{"name":""#);
-        pen.fragment(application(&mut random));
-        pen.fixed(br#""},"process":{"pid":"#);
-        pen.number(1 + random.below(999));
-        pen.number_2(random.below(100));
-        pen.fixed(br#"},"trace":{"id":""#);
+        let slot = self.messages.write(&mut out, &mut random, room, self.slots);
+        out.fixed(br#"","log":{"level":""#);
+        out.fragment(random.choose(&LEVELS));
+        out.fixed(br#""},"host":{"name":""#);
+        out.fragment(self.messages.vocabulary.host(&mut random));
+        out.fixed(br#""},"service":{"name":""#);
+        out.fragment(application(&mut random));
+        out.fixed(br#""},"process":{"pid":"#);
+        out.number(1 + random.below(999));
+        out.number_2(random.below(100));
+        out.fixed(br#"},"trace":{"id":""#);
         for _ in 0..4 {
-            pen.random_hexadecimal(&mut random);
+            out.random_hexadecimal(&mut random);
         }
-        pen.fixed(br#""},"event":{"duration":"#);
-        pen.random_number(&mut random);
-        pen.fixed(b"}}\n");
+        out.fixed(br#""},"event":{"duration":"#);
+        out.random_number(&mut random);
+        out.fixed(b"}}\n");
         self.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 

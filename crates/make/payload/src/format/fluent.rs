@@ -7,9 +7,9 @@ use crate::SlotUse;
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::msgpack;
-use crate::pool::{Ink, Piece, Pool, SLACK};
+use crate::pool::{Piece, Pool, SLACK, TextWriter};
 use crate::random::Random;
-use crate::text::{Messages, Paper, Pen};
+use crate::text::{EventBuffer, Messages, PieceWriter};
 
 /// Into this many bytes a message of one record always fits.
 pub(crate) const FLOOR: usize = 512;
@@ -52,7 +52,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         time: EventTime::new(&mut random),
         random,
         messages: Messages::new(seed),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         pool: Pool::new(seed.derive("texts", 0), ALPHABET, 18, usize::from(TEXT_MAX)),
         event_max: recipe.event_max,
         slots: recipe.slots,
@@ -65,7 +65,7 @@ struct Fluent {
     random: Random,
     time: EventTime,
     messages: Messages,
-    paper: Paper,
+    event_buffer: EventBuffer,
     pool: Pool,
     event_max: usize,
     slots: SlotUse,
@@ -78,18 +78,18 @@ const TEXT_ROOM: usize = 256;
 impl Writer for Fluent {
     fn next(&mut self) -> Option<Event<'_>> {
         let mut random = self.random.clone();
-        let mut ink = Ink::new(&mut self.room);
-        let is_one = random.seldom(1);
+        let mut text_writer = TextWriter::new(&mut self.room);
+        let is_one = random.one_in_power_of_two(1);
         let wanted = if is_one {
             1
         } else {
             1 + random.below(RECORDS_MAX)
         };
-        ink.fixed(&[if is_one { 0x93 } else { 0x92 }]);
-        msgpack::text(&mut ink, random.choose::<&[u8], 8>(&TAGS));
-        let head = ink.len();
+        text_writer.fixed(&[if is_one { 0x93 } else { 0x92 }]);
+        msgpack::text(&mut text_writer, random.choose::<&[u8], 8>(&TAGS));
+        let head = text_writer.len();
         if !is_one {
-            ink.fixed(&[0xdc, 0, 0]);
+            text_writer.fixed(&[0xdc, 0, 0]);
         }
         let (mut slot, mut records) = (None, 0_u16);
         while records < wanted {
@@ -98,18 +98,18 @@ impl Writer for Fluent {
             } else {
                 SlotUse::None
             };
-            if records > 0 && ink.len() + RECORD_MAX + TEXT_ROOM > self.event_max {
+            if records > 0 && text_writer.len() + RECORD_MAX + TEXT_ROOM > self.event_max {
                 break;
             }
             if !is_one {
-                ink.fixed(&[0x92]);
+                text_writer.fixed(&[0x92]);
             }
             let time = self.time.advance(&mut random);
-            msgpack::word(&mut ink, EventTime { nanos: time }.seconds());
-            let pen = self.paper.pen();
-            let text = message(&self.messages, pen, &mut random, slots);
+            msgpack::word(&mut text_writer, EventTime { nanos: time }.seconds());
+            let out = self.event_buffer.begin();
+            let text = message(&self.messages, out, &mut random, slots);
             let start = write_record(
-                &mut ink,
+                &mut text_writer,
                 &mut random,
                 &self.pool,
                 &text,
@@ -120,11 +120,11 @@ impl Writer for Fluent {
             records += 1;
         }
         if !is_one {
-            replace_16(&mut ink, head + 1, records);
+            replace_16(&mut text_writer, head + 1, records);
         }
         self.random = random;
         Some(Event {
-            bytes: ink.finish(),
+            bytes: text_writer.finish(),
             slot,
             units: u32::from(records),
             joint: Joint::Frame,
@@ -136,7 +136,7 @@ impl Writer for Fluent {
 #[inline(always)]
 fn message<'p>(
     messages: &Messages,
-    mut pen: Pen<'p>,
+    mut out: PieceWriter<'p>,
     random: &mut Random,
     slots: SlotUse,
 ) -> Event<'p> {
@@ -144,70 +144,75 @@ fn message<'p>(
         SlotUse::None | SlotUse::Before(_) => 0,
         SlotUse::Every => crate::SLOT_WIDTH + 1,
     };
-    let slot = messages.write(&mut pen, random, TEXT_ROOM + stamp, slots);
-    pen.event(slot)
+    let slot = messages.write(&mut out, random, TEXT_ROOM + stamp, slots);
+    out.event(slot)
 }
 
 /// Writes a record with `text` as its message and gives where that begins.
 #[inline(always)]
 fn write_record(
-    ink: &mut Ink<'_>,
+    text_writer: &mut TextWriter<'_>,
     random: &mut Random,
     pool: &Pool,
     text: &Event<'_>,
     has_event: bool,
     event_max: usize,
 ) -> usize {
-    let head = ink.len();
-    ink.fixed(&[0xde, 0, 0]);
-    msgpack::text(ink, b"message");
-    ink.fixed(&[0xda]);
-    ink.fixed(
+    let head = text_writer.len();
+    text_writer.fixed(&[0xde, 0, 0]);
+    msgpack::text(text_writer, b"message");
+    text_writer.fixed(&[0xda]);
+    text_writer.fixed(
         &u16::try_from(text.bytes.len())
             .unwrap_or(u16::MAX)
             .to_be_bytes(),
     );
-    let start = ink.len();
-    ink.text(text.bytes);
+    let start = text_writer.len();
+    text_writer.text(text.bytes);
     let mut fields = 1;
     if has_event {
-        msgpack::text(ink, b"event");
-        msgpack::piece(ink, short(pool, random));
+        msgpack::text(text_writer, b"event");
+        msgpack::piece(text_writer, short(pool, random));
         fields += 1;
     }
-    fields += write_fields(ink, random, pool, event_max);
-    replace_16(ink, head + 1, fields);
+    fields += write_fields(text_writer, random, pool, event_max);
+    replace_16(text_writer, head + 1, fields);
     start
 }
 
 /// Puts `value` where two bytes were written before.
-fn replace_16(ink: &mut Ink<'_>, at: usize, value: u16) {
+fn replace_16(text_writer: &mut TextWriter<'_>, at: usize, value: u16) {
     let [high, low] = value.to_be_bytes();
-    ink.replace(at, high);
-    ink.replace(at + 1, low);
+    text_writer.replace(at, high);
+    text_writer.replace(at + 1, low);
 }
 
 /// Writes further fields, as many as drawn and as fit, and gives their number.
 #[inline(always)]
-fn write_fields(ink: &mut Ink<'_>, random: &mut Random, pool: &Pool, event_max: usize) -> u16 {
+fn write_fields(
+    text_writer: &mut TextWriter<'_>,
+    random: &mut Random,
+    pool: &Pool,
+    event_max: usize,
+) -> u16 {
     let wanted = random.below(FIELDS_MAX + 1);
     for field in 0..wanted {
-        let before = ink.len();
-        write_key(ink, random, pool, field);
+        let before = text_writer.len();
+        write_key(text_writer, random, pool, field);
         match random.bits(2) {
             0 => {
                 let entries = random.below(ENTRIES_MAX);
-                msgpack::map(ink, usize::from(entries));
+                msgpack::map(text_writer, usize::from(entries));
                 for entry in 0..entries {
-                    write_key(ink, random, pool, entry);
-                    msgpack::small(ink, random.byte());
+                    write_key(text_writer, random, pool, entry);
+                    msgpack::small(text_writer, random.byte());
                 }
             }
-            1 => msgpack::wide(ink, random.word()),
-            _ => msgpack::piece(ink, short(pool, random)),
+            1 => msgpack::wide(text_writer, random.word()),
+            _ => msgpack::piece(text_writer, short(pool, random)),
         }
-        if ink.len() > event_max {
-            ink.cut(before);
+        if text_writer.len() > event_max {
+            text_writer.cut(before);
             return field;
         }
     }
@@ -216,11 +221,11 @@ fn write_fields(ink: &mut Ink<'_>, random: &mut Random, pool: &Pool, event_max: 
 
 /// Writes a key that no other `position` of its map has.
 #[inline(always)]
-fn write_key(ink: &mut Ink<'_>, random: &mut Random, pool: &Pool, position: u16) {
+fn write_key(text_writer: &mut TextWriter<'_>, random: &mut Random, pool: &Pool, position: u16) {
     let piece = short(pool, random);
-    msgpack::text_head(ink, piece.len + 1);
-    ink.fixed(&[b'a' + position.to_le_bytes()[0] % 26]);
-    ink.piece(piece);
+    msgpack::text_head(text_writer, piece.len + 1);
+    text_writer.fixed(&[b'a' + position.to_le_bytes()[0] % 26]);
+    text_writer.piece(piece);
 }
 
 /// A short text.

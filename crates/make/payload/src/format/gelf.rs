@@ -6,7 +6,7 @@ use stillwell_plan::payload::GelfEnd;
 use crate::SlotUse;
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Clock, Messages, Paper, application};
+use crate::text::{Clock, EventBuffer, Messages, application};
 
 /// No message whose short message has one character is longer, with its end.
 pub(crate) const FLOOR: usize = 384;
@@ -21,7 +21,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         clock: Clock::new(&mut random),
         random,
         messages: Messages::new(recipe.seed),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         end,
         event_max: recipe.event_max,
         slots: recipe.slots,
@@ -34,7 +34,7 @@ struct Gelf {
     random: Random,
     clock: Clock,
     messages: Messages,
-    paper: Paper,
+    event_buffer: EventBuffer,
     end: GelfEnd,
     event_max: usize,
     slots: SlotUse,
@@ -42,29 +42,29 @@ struct Gelf {
 
 impl Writer for Gelf {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         self.clock.advance(&mut random);
-        pen.fixed(br#"{"version":"1.1","host":""#);
-        pen.fragment(self.messages.vocabulary.host(&mut random));
-        pen.fixed(br#"","short_message":""#);
+        out.fixed(br#"{"version":"1.1","host":""#);
+        out.fragment(self.messages.vocabulary.host(&mut random));
+        out.fixed(br#"","short_message":""#);
         let room = self.event_max - (FLOOR - 1);
-        let slot = self.messages.write(&mut pen, &mut random, room, self.slots);
-        pen.fixed(br#"","timestamp":"#);
-        self.clock.epoch_decimal(&mut pen);
-        pen.fixed(br#","level":"#);
-        pen.number(random.bits(3));
-        pen.fixed(br#","_service":""#);
-        pen.fragment(application(&mut random));
-        pen.fixed(br#"","_user":""#);
-        pen.fragment(self.messages.vocabulary.user(&mut random));
-        pen.fixed(br#"","_request_id":""#);
-        pen.random_uuid(&mut random);
-        pen.fixed(br#"","_bytes":"#);
-        pen.random_number(&mut random);
-        pen.fixed(b"}");
+        let slot = self.messages.write(&mut out, &mut random, room, self.slots);
+        out.fixed(br#"","timestamp":"#);
+        self.clock.epoch_decimal(&mut out);
+        out.fixed(br#","level":"#);
+        out.number(random.bits(3));
+        out.fixed(br#","_service":""#);
+        out.fragment(application(&mut random));
+        out.fixed(br#"","_user":""#);
+        out.fragment(self.messages.vocabulary.user(&mut random));
+        out.fixed(br#"","_request_id":""#);
+        out.random_uuid(&mut random);
+        out.fixed(br#"","_bytes":"#);
+        out.random_number(&mut random);
+        out.fixed(b"}");
         match self.end {
-            GelfEnd::Null => pen.fixed(b"\0"),
-            GelfEnd::Newline => pen.fixed(b"\n"),
+            GelfEnd::Null => out.fixed(b"\0"),
+            GelfEnd::Newline => out.fixed(b"\n"),
             GelfEnd::Nothing => {}
         }
         self.random = random;
@@ -74,7 +74,7 @@ impl Writer for Gelf {
         };
         Some(Event {
             joint,
-            ..pen.event(slot)
+            ..out.event(slot)
         })
     }
 }

@@ -9,7 +9,7 @@ use stillwell_units::Seed;
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Paper, Pen, Vocabulary, application};
+use crate::text::{Clock, EventBuffer, Fragment, PieceWriter, Vocabulary, application};
 
 /// No point is longer, with its line feed.
 pub(crate) const FLOOR: usize = 320;
@@ -25,7 +25,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         points: [0, 0],
         random,
         series: InfluxSeries::new(plan, recipe.common),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         slots: recipe.slots,
     })
 }
@@ -39,63 +39,63 @@ struct Influx {
     /// points.
     points: [u16; 2],
     series: InfluxSeries,
-    paper: Paper,
+    event_buffer: EventBuffer,
     slots: SlotUse,
 }
 
 impl Writer for Influx {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         self.clock.advance(&mut random);
         let (series, measurement) = self.series.choose(&mut random);
-        pen.bytes(series);
-        let slot = stamp(&mut pen, self.slots);
+        out.bytes(series);
+        let slot = stamp(&mut out, self.slots);
         for (index, field) in measurement.fields.iter().enumerate() {
             if index > 0 {
-                pen.fixed(b",");
+                out.fixed(b",");
             }
-            pen.fragment(field);
-            value(&mut pen, &mut random, measurement.kind);
+            out.fragment(field);
+            value(&mut out, &mut random, measurement.kind);
         }
-        pen.fixed(b" ");
-        self.clock.epoch_milliseconds(&mut pen);
+        out.fixed(b" ");
+        self.clock.epoch_milliseconds(&mut out);
         // A store keeps one point of a series at a time.
         let [thousands, ones] = &mut self.points;
-        pen.number_3(*thousands);
-        pen.number_3(*ones);
+        out.number_3(*thousands);
+        out.number_3(*ones);
         *ones = (*ones + 1) % 1000;
         if *ones == 0 {
             *thousands = (*thousands + 1) % 1000;
         }
-        pen.fixed(b"\n");
+        out.fixed(b"\n");
         self.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 
 /// A text field with a slot, if slots are in use.
 #[inline(always)]
-fn stamp(pen: &mut Pen<'_>, slots: SlotUse) -> Option<usize> {
+fn stamp(out: &mut PieceWriter<'_>, slots: SlotUse) -> Option<usize> {
     if slots == SlotUse::None {
         return None;
     }
-    pen.fixed(br#"stamp=""#);
-    let slot = pen.slot(slots);
-    pen.fixed(br#"","#);
+    out.fixed(br#"stamp=""#);
+    let slot = out.slot(slots);
+    out.fixed(br#"","#);
     slot
 }
 
 #[inline(always)]
-fn value(pen: &mut Pen<'_>, random: &mut Random, kind: Kind) {
+fn value(out: &mut PieceWriter<'_>, random: &mut Random, kind: Kind) {
     match kind {
         Kind::Float => {
-            pen.number(random.below(1000));
-            pen.fixed(b".");
-            pen.number_3(random.below(1000));
+            out.number(random.below(1000));
+            out.fixed(b".");
+            out.number_3(random.below(1000));
         }
         Kind::Integer => {
-            pen.random_number(random);
-            pen.fixed(b"i");
+            out.random_number(random);
+            out.fixed(b"i");
         }
     }
 }

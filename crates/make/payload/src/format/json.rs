@@ -3,7 +3,7 @@
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Paper, Vocabulary};
+use crate::text::{EventBuffer, Vocabulary};
 
 /// No object whose list of bytes has one entry is longer, with its line feed.
 pub(crate) const FLOOR: usize = 112;
@@ -18,7 +18,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     Box::new(JsonWriter {
         random: Random::new(recipe.seed.derive("values", 0)),
         vocabulary: Vocabulary::new(recipe.seed.derive("names", 0)),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         event_max: recipe.event_max,
         slots: recipe.slots,
     })
@@ -29,33 +29,33 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 struct JsonWriter {
     random: Random,
     vocabulary: Vocabulary,
-    paper: Paper,
+    event_buffer: EventBuffer,
     event_max: usize,
     slots: SlotUse,
 }
 
 impl Writer for JsonWriter {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         let vocabulary = &self.vocabulary;
-        pen.fixed(br#"{"id":"#);
-        pen.random_number(&mut random);
-        pen.fixed(br#","name":""#);
-        let slot = pen.slot(self.slots);
-        pen.fragment(vocabulary.user(&mut random));
-        pen.fixed(b" ");
-        pen.fragment(vocabulary.user(&mut random));
-        pen.fixed(br#"","seed":"#);
-        pen.random_number(&mut random);
-        pen.fixed(br#","byte_parade":["#);
-        let room = self.event_max - pen.len() - b"]}\n".len();
+        out.fixed(br#"{"id":"#);
+        out.random_number(&mut random);
+        out.fixed(br#","name":""#);
+        let slot = out.slot(self.slots);
+        out.fragment(vocabulary.user(&mut random));
+        out.fixed(b" ");
+        out.fragment(vocabulary.user(&mut random));
+        out.fixed(br#"","seed":"#);
+        out.random_number(&mut random);
+        out.fixed(br#","byte_parade":["#);
+        let room = self.event_max - out.len() - b"]}\n".len();
         let drawn = usize::from(1 + random.below(PARADE_MAX));
         for _ in 0..drawn.min(room / ENTRY_MAX) {
-            pen.byte_and_comma(random.byte());
+            out.byte_and_comma(random.byte());
         }
-        pen.cut(pen.len() - 1);
-        pen.fixed(b"]}\n");
+        out.cut(out.len() - 1);
+        out.fixed(b"]}\n");
         self.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }

@@ -13,7 +13,7 @@ use crate::contract::{Event, Joint, LOKI_OPENING_MAX, Recipe, Writer};
 use crate::event_time::in_order;
 use crate::mix::index;
 use crate::random::Random;
-use crate::text::{Clock, Messages, Paper, Vocabulary, application};
+use crate::text::{Clock, EventBuffer, Messages, Vocabulary, application};
 use crate::{Part, SlotUse};
 
 /// No entry whose line has one character is longer.
@@ -30,7 +30,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         streams: Streams::new(plan, recipe.common),
         part: recipe.part,
         messages: Messages::new(recipe.seed),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         stream: 0,
         left_in_run: 0,
         event_max: recipe.event_max,
@@ -46,7 +46,7 @@ struct Loki {
     messages: Messages,
     streams: Streams,
     part: Part,
-    paper: Paper,
+    event_buffer: EventBuffer,
     stream: usize,
     left_in_run: u16,
     event_max: usize,
@@ -55,7 +55,7 @@ struct Loki {
 
 impl Writer for Loki {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         self.clock.advance(&mut random);
         let continues = self.left_in_run > 0;
         if continues {
@@ -64,18 +64,18 @@ impl Writer for Loki {
             self.left_in_run = random.bits(5);
             self.stream = self.streams.choose(&mut random, self.part);
         }
-        pen.fixed(br#"[""#);
-        self.clock.epoch_nanoseconds(&mut pen);
-        pen.fixed(br#"",""#);
-        let room = self.event_max - pen.len() - 2;
-        let slot = self.messages.write(&mut pen, &mut random, room, self.slots);
-        pen.fixed(br#""]"#);
+        out.fixed(br#"[""#);
+        self.clock.epoch_nanoseconds(&mut out);
+        out.fixed(br#"",""#);
+        let room = self.event_max - out.len() - 2;
+        let slot = self.messages.write(&mut out, &mut random, room, self.slots);
+        out.fixed(br#""]"#);
         self.random = random;
         let (first, next) = self.streams.openings(self.stream);
         let next = if continues { b"," } else { next };
         Some(Event {
-            joint: Joint::Own { first, next },
-            ..pen.event(slot)
+            joint: Joint::Separator { first, next },
+            ..out.event(slot)
         })
     }
 

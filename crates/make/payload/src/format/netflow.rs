@@ -7,7 +7,7 @@ use stillwell_plan::payload::{NetflowPlan, NetflowVersion};
 
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
-use crate::pool::{Ink, SLACK};
+use crate::pool::{SLACK, TextWriter};
 use crate::random::Random;
 
 /// Bytes of a version 5 header, and of a record.
@@ -146,7 +146,7 @@ impl Writer for Netflow {
         let range = self.plan.flows_per_packet;
         let drawn = random.between(u64::from(range.low), u64::from(range.high));
         let count = crate::mix::index(drawn).clamp(1, self.flows_max);
-        let mut ink = Ink::new(&mut self.room);
+        let mut out = TextWriter::new(&mut self.room);
         let moment = Moment {
             nanos: self.time.nanos,
             seconds: self.time.seconds(),
@@ -161,16 +161,16 @@ impl Writer for Netflow {
                 .is_multiple_of(u32::from(self.plan.template_every.max(1))),
         };
         match self.plan.version {
-            NetflowVersion::V5 => version_5(&mut ink, &mut random, &moment, &position, count),
-            NetflowVersion::V9 => version_9(&mut ink, &mut random, &moment, &position, count),
-            NetflowVersion::Ipfix => ipfix(&mut ink, &mut random, &moment, &position, count),
+            NetflowVersion::V5 => version_5(&mut out, &mut random, &moment, &position, count),
+            NetflowVersion::V9 => version_9(&mut out, &mut random, &moment, &position, count),
+            NetflowVersion::Ipfix => ipfix(&mut out, &mut random, &moment, &position, count),
         }
         let units = stillwell_units::count(count);
         self.flows = self.flows.wrapping_add(units);
         self.packets = self.packets.wrapping_add(1);
         self.random = random;
         Some(Event {
-            bytes: ink.finish(),
+            bytes: out.finish(),
             slot: None,
             units,
             joint: Joint::Break,
@@ -202,129 +202,129 @@ struct Position {
 }
 
 fn version_5(
-    ink: &mut Ink<'_>,
+    out: &mut TextWriter<'_>,
     random: &mut Random,
     moment: &Moment,
     position: &Position,
     count: usize,
 ) {
-    put_16(ink, 5);
-    put_16(ink, low_16(count));
-    put_32(ink, moment.uptime);
-    put_32(ink, moment.seconds);
-    put_32(ink, low_32(moment.nanos % 1_000_000_000));
-    put_32(ink, position.flows);
+    put_16(out, 5);
+    put_16(out, low_16(count));
+    put_32(out, moment.uptime);
+    put_32(out, moment.seconds);
+    put_32(out, low_32(moment.nanos % 1_000_000_000));
+    put_32(out, position.flows);
     // Engine type and number, and no sampling.
-    ink.fixed(&[0, position.exporter, 0, 0]);
+    out.fixed(&[0, position.exporter, 0, 0]);
     for _ in 0..count {
         let flow = Flow::draw(random, moment.uptime);
-        put_32(ink, flow.source);
-        put_32(ink, flow.destination);
-        put_32(ink, flow.next_hop);
-        put_16(ink, flow.interfaces[0]);
-        put_16(ink, flow.interfaces[1]);
-        put_32(ink, flow.packets);
-        put_32(ink, flow.bytes);
-        put_32(ink, flow.first);
-        put_32(ink, flow.last);
-        put_16(ink, flow.ports[0]);
-        put_16(ink, flow.ports[1]);
-        ink.fixed(&[0, flow.flags, flow.protocol, 0]);
-        put_16(ink, flow.systems[0]);
-        put_16(ink, flow.systems[1]);
+        put_32(out, flow.source);
+        put_32(out, flow.destination);
+        put_32(out, flow.next_hop);
+        put_16(out, flow.interfaces[0]);
+        put_16(out, flow.interfaces[1]);
+        put_32(out, flow.packets);
+        put_32(out, flow.bytes);
+        put_32(out, flow.first);
+        put_32(out, flow.last);
+        put_16(out, flow.ports[0]);
+        put_16(out, flow.ports[1]);
+        out.fixed(&[0, flow.flags, flow.protocol, 0]);
+        put_16(out, flow.systems[0]);
+        put_16(out, flow.systems[1]);
         // Prefix lengths and padding.
-        ink.fixed(&[16, 24, 0, 0]);
+        out.fixed(&[16, 24, 0, 0]);
     }
 }
 
 fn version_9(
-    ink: &mut Ink<'_>,
+    out: &mut TextWriter<'_>,
     random: &mut Random,
     moment: &Moment,
     position: &Position,
     count: usize,
 ) {
-    put_16(ink, 9);
-    put_16(ink, low_16(count + usize::from(position.has_template)));
-    put_32(ink, moment.uptime);
-    put_32(ink, moment.seconds);
-    put_32(ink, position.packets);
-    put_32(ink, u32::from(position.exporter));
+    put_16(out, 9);
+    put_16(out, low_16(count + usize::from(position.has_template)));
+    put_32(out, moment.uptime);
+    put_32(out, moment.seconds);
+    put_32(out, position.packets);
+    put_32(out, u32::from(position.exporter));
     if position.has_template {
-        write_template(ink, 0, &SINCE_START);
+        write_template(out, 0, &SINCE_START);
     }
-    write_records(ink, random, moment, (&SINCE_START, count));
+    write_records(out, random, moment, (&SINCE_START, count));
 }
 
 fn ipfix(
-    ink: &mut Ink<'_>,
+    out: &mut TextWriter<'_>,
     random: &mut Random,
     moment: &Moment,
     position: &Position,
     count: usize,
 ) {
-    put_16(ink, 10);
-    put_16(ink, 0);
-    put_32(ink, moment.seconds);
-    put_32(ink, position.flows);
-    put_32(ink, u32::from(position.exporter));
+    put_16(out, 10);
+    put_16(out, 0);
+    put_32(out, moment.seconds);
+    put_32(out, position.flows);
+    put_32(out, u32::from(position.exporter));
     if position.has_template {
-        write_template(ink, 2, &SINCE_1970);
+        write_template(out, 2, &SINCE_1970);
     }
-    write_records(ink, random, moment, (&SINCE_1970, count));
-    let [high, low] = low_16(ink.len()).to_be_bytes();
-    ink.replace(2, high);
-    ink.replace(3, low);
+    write_records(out, random, moment, (&SINCE_1970, count));
+    let [high, low] = low_16(out.len()).to_be_bytes();
+    out.replace(2, high);
+    out.replace(3, low);
 }
 
 /// Writes the template as the one record of set `set`.
-fn write_template(ink: &mut Ink<'_>, set: u16, times: &[(u16, u16); 2]) {
+fn write_template(out: &mut TextWriter<'_>, set: u16, times: &[(u16, u16); 2]) {
     let elements = ELEMENTS.len() + times.len();
-    put_16(ink, set);
-    put_16(ink, low_16(8 + 4 * elements));
-    put_16(ink, TEMPLATE);
-    put_16(ink, low_16(elements));
+    put_16(out, set);
+    put_16(out, low_16(8 + 4 * elements));
+    put_16(out, TEMPLATE);
+    put_16(out, low_16(elements));
     for (element, length) in ELEMENTS.iter().chain(times) {
-        put_16(ink, *element);
-        put_16(ink, *length);
+        put_16(out, *element);
+        put_16(out, *length);
     }
 }
 
 /// Writes records as the template says, filled up to a multiple of four bytes.
 fn write_records(
-    ink: &mut Ink<'_>,
+    out: &mut TextWriter<'_>,
     random: &mut Random,
     moment: &Moment,
     (times, count): (&[(u16, u16); 2], usize),
 ) {
     let size = (4 + count * record_bytes(times)).next_multiple_of(4);
-    let end = ink.len() + size;
-    put_16(ink, TEMPLATE);
-    put_16(ink, low_16(size));
+    let end = out.len() + size;
+    put_16(out, TEMPLATE);
+    put_16(out, low_16(size));
     for _ in 0..count {
         let flow = Flow::draw(random, moment.uptime);
-        put_32(ink, flow.bytes);
-        put_32(ink, flow.packets);
-        ink.fixed(&[flow.protocol, 0, flow.flags]);
-        put_16(ink, flow.ports[0]);
-        put_32(ink, flow.source);
-        put_16(ink, flow.interfaces[0]);
-        put_16(ink, flow.ports[1]);
-        put_32(ink, flow.destination);
-        put_16(ink, flow.interfaces[1]);
-        put_32(ink, flow.next_hop);
-        put_16(ink, flow.systems[0]);
-        put_16(ink, flow.systems[1]);
-        ink.fixed(&[16, 24]);
+        put_32(out, flow.bytes);
+        put_32(out, flow.packets);
+        out.fixed(&[flow.protocol, 0, flow.flags]);
+        put_16(out, flow.ports[0]);
+        put_32(out, flow.source);
+        put_16(out, flow.interfaces[0]);
+        put_16(out, flow.ports[1]);
+        put_32(out, flow.destination);
+        put_16(out, flow.interfaces[1]);
+        put_32(out, flow.next_hop);
+        put_16(out, flow.systems[0]);
+        put_16(out, flow.systems[1]);
+        out.fixed(&[16, 24]);
         for (time, (_, length)) in [flow.last, flow.first].into_iter().zip(times) {
             match length {
-                4 => put_32(ink, time),
-                _ => ink.fixed(&moment.since_1970(time).to_be_bytes()),
+                4 => put_32(out, time),
+                _ => out.fixed(&moment.since_1970(time).to_be_bytes()),
             }
         }
     }
-    while ink.len() < end {
-        ink.fixed(&[0]);
+    while out.len() < end {
+        out.fixed(&[0]);
     }
 }
 
@@ -374,13 +374,13 @@ impl Flow {
 }
 
 #[inline(always)]
-fn put_16(ink: &mut Ink<'_>, value: u16) {
-    ink.fixed(&value.to_be_bytes());
+fn put_16(out: &mut TextWriter<'_>, value: u16) {
+    out.fixed(&value.to_be_bytes());
 }
 
 #[inline(always)]
-fn put_32(ink: &mut Ink<'_>, value: u32) {
-    ink.fixed(&value.to_be_bytes());
+fn put_32(out: &mut TextWriter<'_>, value: u32) {
+    out.fixed(&value.to_be_bytes());
 }
 
 /// A count that fits 16 bits, as every packet does.

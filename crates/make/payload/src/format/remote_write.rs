@@ -14,7 +14,7 @@ use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::mix::{Draw, Order, index, key, share};
 use crate::names::Names;
-use crate::pool::{Ink, Pool};
+use crate::pool::{Pool, TextWriter};
 use crate::protobuf::{Reverse, push_bytes};
 use crate::random::Random;
 
@@ -183,9 +183,9 @@ impl RemoteWriteSeries {
         number: u64,
     ) {
         let mut room = [0; 128];
-        let mut ink = Ink::new(&mut room);
-        names.write(&mut ink, number / 32);
-        let name: Vec<u8> = ink
+        let mut text_writer = TextWriter::new(&mut room);
+        names.write(&mut text_writer, number / 32);
+        let name: Vec<u8> = text_writer
             .finish()
             .iter()
             .map(|byte| match byte {
@@ -202,10 +202,10 @@ impl RemoteWriteSeries {
         );
         for position in 0..draw.between(labels) {
             let mut room = [0; 128];
-            let mut ink = Ink::new(&mut room);
+            let mut text_writer = TextWriter::new(&mut room);
             let len = 1 + draw.below(VALUE_MAX);
-            ink.piece(pool.piece(draw.word(), index(len)));
-            let value = ink.finish().to_vec();
+            text_writer.piece(pool.piece(draw.word(), index(len)));
+            let value = text_writer.finish().to_vec();
             // Behind `job` in the order of names, and in order among themselves.
             self.push_label(format!("label_{position:03}").as_bytes(), &value);
         }

@@ -7,7 +7,7 @@ use stillwell_plan::payload::HecEncoding;
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Messages, Paper, Pen};
+use crate::text::{Clock, EventBuffer, Fragment, Messages, PieceWriter};
 
 /// No event whose message has one character is longer, in either encoding, with
 /// its line feed.
@@ -19,7 +19,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         clock: Clock::new(&mut random),
         random,
         messages: Messages::new(recipe.seed),
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         message_max: recipe.event_max - (FLOOR - 1),
         slots: recipe.slots,
     };
@@ -36,7 +36,7 @@ struct SplunkHec {
     random: Random,
     clock: Clock,
     messages: Messages,
-    paper: Paper,
+    event_buffer: EventBuffer,
     message_max: usize,
     slots: SlotUse,
 }
@@ -52,59 +52,59 @@ struct HecText(SplunkHec);
 impl Writer for HecJson {
     fn next(&mut self) -> Option<Event<'_>> {
         let hec = &mut self.0;
-        let (mut random, mut pen) = (hec.random.clone(), hec.paper.pen());
+        let (mut random, mut out) = (hec.random.clone(), hec.event_buffer.begin());
         hec.clock.advance(&mut random);
-        pen.fixed(br#"{"event":{"timestamp":"#);
-        hec.clock.epoch_decimal(&mut pen);
-        pen.fixed(br#","message":""#);
+        out.fixed(br#"{"event":{"timestamp":"#);
+        hec.clock.epoch_decimal(&mut out);
+        out.fixed(br#","message":""#);
         let slot = hec
             .messages
-            .write(&mut pen, &mut random, hec.message_max, hec.slots);
-        pen.fixed(br#"","attrs":"#);
-        attributes(&mut pen, &mut random);
-        pen.fixed(br#"},"time":"#);
-        hec.clock.epoch_decimal(&mut pen);
-        pen.fixed(br#","host":""#);
-        pen.fragment(random.choose(&SYSTEMS));
-        pen.fixed(br#"","index":""#);
-        pen.fragment(random.choose(&PARTITIONS));
-        pen.fixed(b"\"}\n");
+            .write(&mut out, &mut random, hec.message_max, hec.slots);
+        out.fixed(br#"","attrs":"#);
+        attributes(&mut out, &mut random);
+        out.fixed(br#"},"time":"#);
+        hec.clock.epoch_decimal(&mut out);
+        out.fixed(br#","host":""#);
+        out.fragment(random.choose(&SYSTEMS));
+        out.fixed(br#"","index":""#);
+        out.fragment(random.choose(&PARTITIONS));
+        out.fixed(b"\"}\n");
         hec.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 
 impl Writer for HecText {
     fn next(&mut self) -> Option<Event<'_>> {
         let hec = &mut self.0;
-        let (mut random, mut pen) = (hec.random.clone(), hec.paper.pen());
+        let (mut random, mut out) = (hec.random.clone(), hec.event_buffer.begin());
         hec.clock.advance(&mut random);
-        hec.clock.epoch_decimal(&mut pen);
-        pen.fixed(b" ");
+        hec.clock.epoch_decimal(&mut out);
+        out.fixed(b" ");
         let slot = hec
             .messages
-            .write(&mut pen, &mut random, hec.message_max, hec.slots);
-        pen.fixed(b" ");
-        attributes(&mut pen, &mut random);
-        pen.fixed(b"\n");
+            .write(&mut out, &mut random, hec.message_max, hec.slots);
+        out.fixed(b" ");
+        attributes(&mut out, &mut random);
+        out.fixed(b"\n");
         hec.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 
 #[inline(always)]
-fn attributes(pen: &mut Pen<'_>, random: &mut Random) {
-    pen.fixed(br#"{"systemid":""#);
-    pen.fragment(random.choose(&SYSTEMS));
-    pen.fixed(br#"","stage":""#);
-    pen.fragment(random.choose(&STAGES));
-    pen.fixed(br#"","type":"service","c2cService":""#);
-    pen.fragment(random.choose(&SERVICES));
-    pen.fixed(br#"","c2cPartition":""#);
-    pen.fragment(random.choose(&PARTITIONS));
-    pen.fixed(br#"","c2cStage":""#);
-    pen.fragment(random.choose(&STAGES));
-    pen.fixed(br#"","c2cContainerType":"ingress","aws_account":"account-of-the-load"}"#);
+fn attributes(out: &mut PieceWriter<'_>, random: &mut Random) {
+    out.fixed(br#"{"systemid":""#);
+    out.fragment(random.choose(&SYSTEMS));
+    out.fixed(br#"","stage":""#);
+    out.fragment(random.choose(&STAGES));
+    out.fixed(br#"","type":"service","c2cService":""#);
+    out.fragment(random.choose(&SERVICES));
+    out.fixed(br#"","c2cPartition":""#);
+    out.fragment(random.choose(&PARTITIONS));
+    out.fixed(br#"","c2cStage":""#);
+    out.fragment(random.choose(&STAGES));
+    out.fixed(br#"","c2cContainerType":"ingress","aws_account":"account-of-the-load"}"#);
 }
 
 // The number of values bounds the number of keys made of them.

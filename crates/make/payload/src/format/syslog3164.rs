@@ -3,7 +3,7 @@
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};
 use crate::random::Random;
-use crate::text::{Clock, Fragment, Messages, Paper, Pen, application};
+use crate::text::{Clock, EventBuffer, Fragment, Messages, PieceWriter, application};
 
 /// No header is longer, with a message of one character and the line feed.
 pub(crate) const FLOOR: usize = 112;
@@ -19,7 +19,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         random,
         hosts: messages.vocabulary.short_hosts(),
         messages,
-        paper: Paper::new(),
+        event_buffer: EventBuffer::new(),
         event_max: recipe.event_max,
         slots: recipe.slots,
     })
@@ -33,42 +33,42 @@ struct Syslog3164 {
     /// The RFC wants names without their domain.
     hosts: Box<[Fragment; 256]>,
     messages: Messages,
-    paper: Paper,
+    event_buffer: EventBuffer,
     event_max: usize,
     slots: SlotUse,
 }
 
 impl Writer for Syslog3164 {
     fn next(&mut self) -> Option<Event<'_>> {
-        let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
+        let (mut random, mut out) = (self.random.clone(), self.event_buffer.begin());
         self.clock.advance(&mut random);
-        header(&mut pen, &mut random, &self.clock, &self.hosts);
-        pen.fragment(application(&mut random));
-        pen.fixed(b"[");
-        pen.number(1 + random.below(999));
-        pen.number_2(random.below(100));
-        pen.fixed(b"]: ");
-        let room = self.event_max - pen.len() - 1;
-        let slot = self.messages.write(&mut pen, &mut random, room, self.slots);
-        pen.fixed(b"\n");
+        header(&mut out, &mut random, &self.clock, &self.hosts);
+        out.fragment(application(&mut random));
+        out.fixed(b"[");
+        out.number(1 + random.below(999));
+        out.number_2(random.below(100));
+        out.fixed(b"]: ");
+        let room = self.event_max - out.len() - 1;
+        let slot = self.messages.write(&mut out, &mut random, room, self.slots);
+        out.fixed(b"\n");
         self.random = random;
-        Some(pen.event(slot))
+        Some(out.event(slot))
     }
 }
 
 /// `<34>Oct 11 22:14:15 host ` of at most 54 bytes.
 #[inline(always)]
 pub(super) fn header(
-    pen: &mut Pen<'_>,
+    out: &mut PieceWriter<'_>,
     random: &mut Random,
     clock: &Clock,
     hosts: &[Fragment; 256],
 ) {
-    pen.fixed(b"<");
-    pen.number(random.below(PRIORITIES));
-    pen.fixed(b">");
-    clock.rfc3164(pen);
-    pen.fixed(b" ");
-    pen.fragment(random.choose(hosts));
-    pen.fixed(b" ");
+    out.fixed(b"<");
+    out.number(random.below(PRIORITIES));
+    out.fixed(b">");
+    clock.rfc3164(out);
+    out.fixed(b" ");
+    out.fragment(random.choose(hosts));
+    out.fixed(b" ");
 }

@@ -9,7 +9,7 @@ use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::mix::{Chance, Draw, Order, index, key, share};
 use crate::names::Names;
-use crate::pool::{Ink, Pool, SLACK};
+use crate::pool::{Pool, SLACK, TextWriter};
 use crate::random::Random;
 
 mod encoding;
@@ -156,13 +156,13 @@ impl SpanContexts {
 
     /// Writes the text number `part` of context `number`.
     #[inline(always)]
-    fn write(&self, ink: &mut Ink<'_>, pool: &Pool, number: u64, part: usize) {
+    fn write(&self, out: &mut TextWriter<'_>, pool: &Pool, number: u64, part: usize) {
         if part == self.named && self.lengths[part].high > 0 {
-            return self.names.write(ink, number);
+            return self.names.write(out, number);
         }
         let mut draw = Draw::new(self.key ^ part as u64, number);
         let len = draw.between(self.lengths[part]);
-        ink.piece(pool.piece(draw.word(), index(len)));
+        out.piece(pool.piece(draw.word(), index(len)));
     }
 }
 
@@ -170,14 +170,14 @@ impl<N: Notation> Writer for Encoded<N> {
     fn next(&mut self) -> Option<Event<'_>> {
         let traces = &mut self.traces;
         let mut random = traces.random.clone();
-        let mut ink = Ink::new(&mut traces.room);
+        let mut out = TextWriter::new(&mut traces.room);
         let context = traces.order.next();
         let drawn = u64::from(traces.plan.spans_per_trace.low);
         let spans = random
             .between(drawn, u64::from(traces.plan.spans_per_trace.high))
             .max(1);
         let wanted = index(spans).min(usize::from(u16::MAX));
-        self.notation.open_list(&mut ink);
+        self.notation.open_list(&mut out);
         let trace = random.word() >> 1 | 1;
         let start = traces.time.advance(&mut random);
         traces.parents.clear();
@@ -185,10 +185,10 @@ impl<N: Notation> Writer for Encoded<N> {
         for number in 0..wanted {
             if number > 0 {
                 // The bytes between spans, and the end.
-                if ink.len() + traces.span_max + 2 > traces.event_max {
+                if out.len() + traces.span_max + 2 > traces.event_max {
                     break;
                 }
-                self.notation.between(&mut ink);
+                self.notation.between(&mut out);
             }
             spans += 1;
             let parent = match number {
@@ -214,15 +214,15 @@ impl<N: Notation> Writer for Encoded<N> {
                 names: &traces.names,
                 pool: &traces.pool,
             };
-            write_span(&mut ink, &mut random, &self.notation, &span, source);
+            write_span(&mut out, &mut random, &self.notation, &span, source);
             if traces.parents.len() < PARENTS {
                 traces.parents.push((identity, times.0, times.1));
             }
         }
-        self.notation.close_list(&mut ink, spans);
+        self.notation.close_list(&mut out, spans);
         traces.random = random;
         Some(Event {
-            bytes: ink.finish(),
+            bytes: out.finish(),
             slot: None,
             units: count(spans),
             joint: Joint::Frame,
@@ -267,7 +267,7 @@ struct SpanSource<'s> {
 /// Writes one span as a map.
 #[inline(always)]
 fn write_span<N: Notation>(
-    ink: &mut Ink<'_>,
+    out: &mut TextWriter<'_>,
     random: &mut Random,
     notation: &N,
     span: &AgentSpan,
@@ -275,15 +275,15 @@ fn write_span<N: Notation>(
 ) {
     let tags = drawn(random, source.plan.tags_per_span);
     let numbers = drawn(random, source.plan.metrics_per_span);
-    notation.open_map(ink, 10 + usize::from(tags > 0) + usize::from(numbers > 0));
+    notation.open_map(out, 10 + usize::from(tags > 0) + usize::from(numbers > 0));
     let texts: [&[u8]; 4] = [b"service", b"name", b"resource", b"type"];
     for (part, field) in texts.into_iter().enumerate() {
         if part > 0 {
-            notation.between(ink);
+            notation.between(out);
         }
-        notation.key(ink, field);
-        notation.text(ink, |ink| {
-            source.names.write(ink, source.pool, span.context, part);
+        notation.key(out, field);
+        notation.text(out, |out| {
+            source.names.write(out, source.pool, span.context, part);
         });
     }
     let fields: [(&[u8], u64); 6] = [
@@ -295,41 +295,41 @@ fn write_span<N: Notation>(
         (b"error", u64::from(span.has_failed)),
     ];
     for (field, value) in fields {
-        notation.between(ink);
-        notation.key(ink, field);
-        notation.number(ink, value);
+        notation.between(out);
+        notation.key(out, field);
+        notation.number(out, value);
     }
     if tags > 0 {
-        notation.between(ink);
-        notation.key(ink, b"meta");
-        notation.open_map(ink, tags);
+        notation.between(out);
+        notation.key(out, b"meta");
+        notation.open_map(out, tags);
         let (keys, values) = (source.plan.tag_key_length, source.plan.tag_value_length);
         for position in 0..tags {
-            write_key(ink, random, notation, source.pool, keys, position);
+            write_key(out, random, notation, source.pool, keys, position);
             let piece = source.pool.piece(random.word(), drawn(random, values));
-            notation.text(ink, |ink| ink.piece(piece));
+            notation.text(out, |out| out.piece(piece));
         }
-        notation.close_map(ink);
+        notation.close_map(out);
     }
     if numbers > 0 {
-        notation.between(ink);
-        notation.key(ink, b"metrics");
-        notation.open_map(ink, numbers);
+        notation.between(out);
+        notation.key(out, b"metrics");
+        notation.open_map(out, numbers);
         let keys = source.plan.metric_key_length;
         for position in 0..numbers {
-            write_key(ink, random, notation, source.pool, keys, position);
-            notation.double(ink, random.word());
+            write_key(out, random, notation, source.pool, keys, position);
+            notation.double(out, random.word());
         }
-        notation.close_map(ink);
+        notation.close_map(out);
     }
-    notation.close_map(ink);
+    notation.close_map(out);
 }
 
 /// Writes the beginning of entry `position` and its key, which is unique where its length permits
 /// it.
 #[inline(always)]
 fn write_key<N: Notation>(
-    ink: &mut Ink<'_>,
+    out: &mut TextWriter<'_>,
     random: &mut Random,
     notation: &N,
     pool: &Pool,
@@ -338,19 +338,19 @@ fn write_key<N: Notation>(
 ) {
     const LETTERS: &[u8; 16] = b"abcdefghijklmnop";
     if position > 0 {
-        notation.between(ink);
+        notation.between(out);
     }
     let len = drawn(random, length).max(2.min(usize::from(length.high)));
     let piece = pool.piece(random.word(), len);
-    notation.open_key(ink, len);
-    let start = ink.len();
-    ink.piece(piece);
+    notation.open_key(out, len);
+    let start = out.len();
+    out.piece(piece);
     for (place, letter) in [position % 16, position / 16 % 16].into_iter().enumerate() {
         if place < len {
-            ink.replace(start + place, LETTERS[letter]);
+            out.replace(start + place, LETTERS[letter]);
         }
     }
-    notation.close_key(ink);
+    notation.close_key(out);
 }
 
 /// One of `range`.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use stillwell_units::Nanos;
 
-use super::Pen;
+use super::PieceWriter;
 use super::digits::{PAIRS, TRIPLES};
 use crate::random::Random;
 
@@ -85,50 +85,50 @@ impl Clock {
 
     /// `2021-02-03T04:05:06.789Z`
     #[inline(always)]
-    pub(crate) fn rfc3339(&self, pen: &mut Pen<'_>) {
-        pen.fixed(&self.rfc3339);
-        pen.number_3(self.milliseconds);
-        pen.fixed(b"Z");
+    pub(crate) fn rfc3339(&self, out: &mut PieceWriter<'_>) {
+        out.fixed(&self.rfc3339);
+        out.number_3(self.milliseconds);
+        out.fixed(b"Z");
     }
 
     /// `03/Feb/2021:04:05:06 +0000`
     #[inline(always)]
-    pub(crate) fn common_log(&self, pen: &mut Pen<'_>) {
-        pen.fixed(&self.common_log);
+    pub(crate) fn common_log(&self, out: &mut PieceWriter<'_>) {
+        out.fixed(&self.common_log);
     }
 
     /// `1612325106789`
     #[inline(always)]
-    pub(crate) fn epoch_milliseconds(&self, pen: &mut Pen<'_>) {
-        pen.fixed(&self.epoch);
-        pen.number_3(self.milliseconds);
+    pub(crate) fn epoch_milliseconds(&self, out: &mut PieceWriter<'_>) {
+        out.fixed(&self.epoch);
+        out.number_3(self.milliseconds);
     }
 
     /// `Feb  3 04:05:06`
     #[inline(always)]
-    pub(crate) fn rfc3164(&self, pen: &mut Pen<'_>) {
-        pen.fixed(&self.rfc3164);
+    pub(crate) fn rfc3164(&self, out: &mut PieceWriter<'_>) {
+        out.fixed(&self.rfc3164);
     }
 
     /// `1612325106`
     #[inline(always)]
-    pub(crate) fn epoch_seconds(&self, pen: &mut Pen<'_>) {
-        pen.fixed(&self.epoch);
+    pub(crate) fn epoch_seconds(&self, out: &mut PieceWriter<'_>) {
+        out.fixed(&self.epoch);
     }
 
     /// `1612325106.789`
     #[inline(always)]
-    pub(crate) fn epoch_decimal(&self, pen: &mut Pen<'_>) {
-        pen.fixed(&self.epoch);
-        pen.fixed(b".");
-        pen.number_3(self.milliseconds);
+    pub(crate) fn epoch_decimal(&self, out: &mut PieceWriter<'_>) {
+        out.fixed(&self.epoch);
+        out.fixed(b".");
+        out.number_3(self.milliseconds);
     }
 
     /// `1612325106789000000`
     #[inline(always)]
-    pub(crate) fn epoch_nanoseconds(&self, pen: &mut Pen<'_>) {
-        self.epoch_milliseconds(pen);
-        pen.fixed(b"000000");
+    pub(crate) fn epoch_nanoseconds(&self, out: &mut PieceWriter<'_>) {
+        self.epoch_milliseconds(out);
+        out.fixed(b"000000");
     }
 
     /// `789`
@@ -208,15 +208,15 @@ fn index(value: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Paper;
+    use crate::text::EventBuffer;
 
     fn texts(seconds: u64) -> [String; 4] {
         let clock = Clock::at(seconds);
-        let write = |text: fn(&Clock, &mut Pen<'_>)| {
-            let mut paper = Paper::new();
-            let mut pen = paper.pen();
-            text(&clock, &mut pen);
-            String::from_utf8(pen.event(None).bytes.to_vec()).unwrap()
+        let write = |text: fn(&Clock, &mut PieceWriter<'_>)| {
+            let mut event_buffer = EventBuffer::new();
+            let mut out = event_buffer.begin();
+            text(&clock, &mut out);
+            String::from_utf8(out.event(None).bytes.to_vec()).unwrap()
         };
         [
             write(Clock::rfc3339),

@@ -4,7 +4,7 @@
 use stillwell_units::Seed;
 
 use super::vocabulary::{Vocabulary, address, application, path, word};
-use super::{Fragment, Pen};
+use super::{Fragment, PieceWriter};
 use crate::SlotUse;
 use crate::random::Random;
 
@@ -51,18 +51,18 @@ impl Messages {
     #[inline(always)]
     pub(crate) fn write(
         &self,
-        pen: &mut Pen<'_>,
+        out: &mut PieceWriter<'_>,
         random: &mut Random,
         room: usize,
         slots: SlotUse,
     ) -> Option<usize> {
-        let end = pen.len() + room;
-        let slot = self.sentence(pen, random, room, slots);
+        let end = out.len() + room;
+        let slot = self.sentence(out, random, room, slots);
         for _ in 0..random.bits(2) {
-            pen.fragment(random.choose(&FIELDS));
-            self.value(*random.choose(&FIELD_VALUES), pen, random);
+            out.fragment(random.choose(&FIELDS));
+            self.value(*random.choose(&FIELD_VALUES), out, random);
         }
-        pen.cut(end);
+        out.cut(end);
         slot
     }
 
@@ -70,40 +70,40 @@ impl Messages {
     #[inline(always)]
     pub(crate) fn sentence(
         &self,
-        pen: &mut Pen<'_>,
+        out: &mut PieceWriter<'_>,
         random: &mut Random,
         room: usize,
         slots: SlotUse,
     ) -> Option<usize> {
-        let end = pen.len() + room;
-        let slot = pen.slot(slots);
+        let end = out.len() + room;
+        let slot = out.slot(slots);
         for step in random.choose(&self.templates) {
-            pen.fragment(&step.text);
-            self.value(step.value, pen, random);
+            out.fragment(&step.text);
+            self.value(step.value, out, random);
         }
-        pen.cut(end);
+        out.cut(end);
         slot
     }
 
     #[inline(always)]
-    fn value(&self, value: Value, pen: &mut Pen<'_>, random: &mut Random) {
+    fn value(&self, value: Value, out: &mut PieceWriter<'_>, random: &mut Random) {
         match value {
             Value::Nothing => {}
-            Value::Address => address(pen, random),
-            Value::Application => pen.fragment(application(random)),
+            Value::Address => address(out, random),
+            Value::Application => out.fragment(application(random)),
             Value::Duration => {
-                pen.number(random.below(1000));
-                pen.fixed(b".");
-                pen.number_3(random.below(1000));
-                pen.fixed(b"ms");
+                out.number(random.below(1000));
+                out.fixed(b".");
+                out.number_3(random.below(1000));
+                out.fixed(b"ms");
             }
-            Value::Hexadecimal => pen.random_hexadecimal(random),
-            Value::Host => pen.fragment(self.vocabulary.host(random)),
-            Value::Number => pen.random_number(random),
-            Value::Path => path(pen, random),
-            Value::User => pen.fragment(self.vocabulary.user(random)),
-            Value::Uuid => pen.random_uuid(random),
-            Value::Word => pen.fragment(word(random)),
+            Value::Hexadecimal => out.random_hexadecimal(random),
+            Value::Host => out.fragment(self.vocabulary.host(random)),
+            Value::Number => out.random_number(random),
+            Value::Path => path(out, random),
+            Value::User => out.fragment(self.vocabulary.user(random)),
+            Value::Uuid => out.random_uuid(random),
+            Value::Word => out.fragment(word(random)),
         }
     }
 }

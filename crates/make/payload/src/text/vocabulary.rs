@@ -2,7 +2,7 @@
 
 use stillwell_units::Seed;
 
-use super::{Fragment, Pen};
+use super::{Fragment, PieceWriter};
 use crate::random::Random;
 
 /// Names of things, as one set uses them.
@@ -30,7 +30,7 @@ impl Vocabulary {
                 let syllable: &str = random.choose::<&str, 32>(&SYLLABLES);
                 name.push_str(syllable);
             }
-            if random.seldom(2) {
+            if random.one_in_power_of_two(2) {
                 name.push_str(&random.below(1000).to_string());
             }
             *user = Fragment::new(&name);
@@ -71,19 +71,19 @@ pub(crate) fn word(random: &mut Random) -> &'static Fragment {
 
 /// Two to four segments, the last sometimes a number or an identity.
 #[inline(always)]
-pub(crate) fn path(pen: &mut Pen<'_>, random: &mut Random) {
+pub(crate) fn path(out: &mut PieceWriter<'_>, random: &mut Random) {
     for _ in 0..2 + random.bits(1) {
-        pen.fixed(b"/");
-        pen.fragment(word(random));
+        out.fixed(b"/");
+        out.fragment(word(random));
     }
     match random.bits(2) {
         0 => {
-            pen.fixed(b"/");
-            pen.random_number(random);
+            out.fixed(b"/");
+            out.random_number(random);
         }
         1 => {
-            pen.fixed(b"/");
-            pen.random_hexadecimal(random);
+            out.fixed(b"/");
+            out.random_hexadecimal(random);
         }
         _ => {}
     }
@@ -91,12 +91,12 @@ pub(crate) fn path(pen: &mut Pen<'_>, random: &mut Random) {
 
 /// An IPv4 address.
 #[inline(always)]
-pub(crate) fn address(pen: &mut Pen<'_>, random: &mut Random) {
-    pen.number(1 + random.below(223));
-    pen.fixed(b".");
-    pen.byte_and_stop(random.byte());
-    pen.byte_and_stop(random.byte());
-    pen.number(u16::from(random.byte()));
+pub(crate) fn address(out: &mut PieceWriter<'_>, random: &mut Random) {
+    out.number(1 + random.below(223));
+    out.fixed(b".");
+    out.byte_and_stop(random.byte());
+    out.byte_and_stop(random.byte());
+    out.number(u16::from(random.byte()));
 }
 
 #[rustfmt::skip]

@@ -123,23 +123,23 @@ fn the_least_maximum_that_is_named_works_and_one_less_does_not() {
     for format in SEEDED {
         for slots in [SlotUse::None, SlotUse::Every] {
             let seed = Seed::from_number(1);
-            let ask = |maximum| {
+            let build_up_to = |maximum| {
                 let plan = plan(format.clone(), up_to(maximum), 300_000);
                 BlockSet::build_with(&plan, plan.cache, seed, None, slots)
             };
-            let Err(BuildError::MaximumTooSmall { smallest, .. }) = ask(1) else {
+            let Err(BuildError::MaximumTooSmall { smallest, .. }) = build_up_to(1) else {
                 panic!("a block of one byte holds no event of {format:?}");
             };
-            let set = ask(smallest.bytes()).unwrap();
+            let set = build_up_to(smallest.bytes()).unwrap();
             assert!(set.largest_block() <= smallest.as_usize());
             crate::formats::check(&format, &set);
-            assert!(ask(smallest.bytes() - 1).is_err());
+            assert!(build_up_to(smallest.bytes() - 1).is_err());
         }
     }
 }
 
 #[test]
-fn errors_say_what_to_do() {
+fn errors_name_what_to_do() {
     let seed = Seed::from_number(1);
     let small = plan(PayloadFormat::Syslog5424, up_to(20), 1000);
     assert_eq!(

@@ -436,18 +436,18 @@ fn a_length_is_before_each_block() {
 fn messages_fit_where_they_must() {
     let seed = Seed::from_number(1);
     for options in [small(), DogstatsdPlan::default()] {
-        let ask = |maximum| {
+        let build_up_to = |maximum| {
             let plan = of(options.clone(), maximum, 300_000);
             BlockSet::build(&plan, plan.cache, seed, None)
         };
-        let Err(BuildError::MaximumTooSmall { smallest, .. }) = ask(1) else {
+        let Err(BuildError::MaximumTooSmall { smallest, .. }) = build_up_to(1) else {
             panic!("one byte is too small");
         };
         assert!(smallest.bytes() < 512, "{smallest:?}");
-        let set = ask(smallest.bytes()).unwrap();
+        let set = build_up_to(smallest.bytes()).unwrap();
         assert!(set.largest_block() <= smallest.as_usize());
         assert!(!messages(&set).is_empty());
-        assert!(ask(smallest.bytes() - 1).is_err());
+        assert!(build_up_to(smallest.bytes() - 1).is_err());
     }
 }
 

@@ -14,11 +14,11 @@ const LONG: Drain = Drain {
     quiet: Nanos::ZERO,
 };
 /// Waits for data that are still on their way.
-const PATIENT: Drain = Drain {
+const LONG_DRAIN: Drain = Drain {
     quiet: Nanos::from_secs(10),
     ..LONG
 };
-const IMPATIENT: Drain = Drain {
+const SHORT_DRAIN: Drain = Drain {
     quiet: Nanos::from_millis(1),
     ..LONG
 };
@@ -138,7 +138,7 @@ async fn take_late(drain: Drain, items: u32) -> u32 {
 #[test]
 fn what_still_lies_at_its_sender_when_a_loop_is_to_end_is_waited_for() {
     on_worker(|| async {
-        assert_eq!(take_late(PATIENT, 5).await, 5);
+        assert_eq!(take_late(LONG_DRAIN, 5).await, 5);
         assert_eq!(take_late(LONG, 5).await, 0);
     });
 }
@@ -148,7 +148,7 @@ fn a_stream_that_brings_nothing_more_ends_a_loop_without_its_end() {
     on_worker(|| async {
         let token = Token::new();
         token.cancel();
-        let mut stopping = Stopping::new(&token, IMPATIENT);
+        let mut stopping = Stopping::new(&token, SHORT_DRAIN);
         assert_eq!(stopping.next(|_| Poll::<()>::Pending).await, None);
     });
 }
@@ -160,7 +160,7 @@ fn a_stream_that_brings_a_little_again_and_again_ends_with_its_drain() {
         let drain = Drain {
             length: Nanos::from_millis(1),
             items: u32::MAX,
-            ..PATIENT
+            ..LONG_DRAIN
         };
         // Without an end it would go on for a minute.
         const ITEMS: u32 = 100_000_000;

@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn several_workers_know_together_what_one_would(
+    fn several_workers_together_count_as_one_does(
         arrivals in arrivals(),
         workers in prop::collection::vec(0_usize..3, 64),
         often in prop_oneof![Just(usize::MAX), 500_usize..3_000],
@@ -327,7 +327,7 @@ fn duplicated(figures: &StreamFigures) -> u64 {
 }
 
 #[test]
-fn more_than_fits_is_bounded_and_says_where() {
+fn more_than_fits_is_bounded_and_names_the_place() {
     const EVENTS: u64 = 3_000_000;
     let memory = ByteSize::kib(192);
     let mut ledger = Ledger::new(expected(1, memory)).unwrap();
@@ -453,9 +453,9 @@ fn what_is_lost_in_one_piece_costs_nothing() {
 }
 
 #[test]
-fn spans_lateness_and_strangers_are_counted() {
+fn spans_lateness_and_foreign_stamps_are_counted() {
     let mut ledger = ledger(1);
-    let ours = Stamp {
+    let known_stamp = Stamp {
         run: ledger.expected().run,
         stream: stream(),
         sequence: 5,
@@ -464,29 +464,29 @@ fn spans_lateness_and_strangers_are_counted() {
         span: Span::NONE,
     };
     let other_run = RunMark::of(&RunId::from_bytes([2; 16]));
-    let strangers = [
+    let foreign_stamps = [
         Stamp {
             run: other_run,
-            ..ours
+            ..known_stamp
         },
         Stamp {
             stream: StreamId::new(2).unwrap(),
-            ..ours
+            ..known_stamp
         },
     ];
-    for stamp in strangers {
+    for stamp in foreign_stamps {
         let arrival = ledger.enter(&stamp, SpanCheck::Damaged, Moment::new(2_000));
         assert_eq!(arrival.kind, ArrivalKind::Foreign);
         ledger.check_span(&stamp, SpanCheck::Damaged);
     }
-    let late = ledger.enter(&ours, SpanCheck::Pending, Moment::new(1_101));
+    let late = ledger.enter(&known_stamp, SpanCheck::Pending, Moment::new(1_101));
     assert_eq!(
         (late.kind, late.latency),
         (ArrivalKind::First, Nanos::new(101))
     );
     assert_eq!(figures(&ledger, None).pending, 1);
     let checked = StampMatch::SpanChecked {
-        stamp: ours,
+        stamp: known_stamp,
         span: SpanCheck::Damaged,
     };
     assert_eq!(ledger.take_in(&checked, Moment::new(1_102)), None);
@@ -496,7 +496,7 @@ fn spans_lateness_and_strangers_are_counted() {
     );
     let early = Stamp {
         sequence: 6,
-        ..ours
+        ..known_stamp
     };
     let arrival = ledger.enter(&early, SpanCheck::Intact, Moment::new(900));
     assert_eq!(arrival.latency, Nanos::ZERO);

@@ -71,7 +71,7 @@ fn lengths() -> impl Strategy<Value = Vec<usize>> {
 
 proptest! {
     #[test]
-    fn every_stamp_is_seen_once_whatever_lies_around_it(
+    fn every_stamp_is_seen_once_between_any_bytes(
         noises in prop::collection::vec((noise(), 0_usize..3), 1..20),
         texts in prop::array::uniform3("[ -~]{0,90}"),
         lengths in lengths(),

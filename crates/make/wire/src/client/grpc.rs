@@ -100,7 +100,7 @@ pub struct GrpcCall {
     coding: Vec<u8>,
     /// The rest of the messages that are sent.
     unsent: Vec<u8>,
-    wants_end: bool,
+    is_end_pending: bool,
     is_answered: bool,
     /// A status of success in the head of the response.
     head_end: Option<GrpcEnd>,
@@ -134,7 +134,7 @@ impl GrpcCall {
             inbox: VecDeque::new(),
             coding: Vec::new(),
             unsent: Vec::new(),
-            wants_end: false,
+            is_end_pending: false,
             is_answered: false,
             head_end: None,
             end: None,
@@ -153,7 +153,7 @@ impl GrpcCall {
 
     /// Ends the request: no more messages follow.
     pub const fn finish(&mut self) {
-        self.wants_end = true;
+        self.is_end_pending = true;
     }
 
     /// Returns true once the head of a gRPC response has arrived.
@@ -222,16 +222,16 @@ impl GrpcCall {
 
     /// Hands over as much of the messages as there is room for.
     fn pump(&mut self) {
-        if self.unsent.is_empty() && !self.wants_end {
+        if self.unsent.is_empty() && !self.is_end_pending {
             return;
         }
         let sent = self
             .client
-            .send_body(self.stream, &self.unsent, self.wants_end);
+            .send_body(self.stream, &self.unsent, self.is_end_pending);
         // Where the call is over nothing more goes out.
         let taken = sent.unwrap_or(self.unsent.len());
         if taken == self.unsent.len() {
-            self.wants_end = false;
+            self.is_end_pending = false;
         }
         self.unsent.drain(..taken);
     }

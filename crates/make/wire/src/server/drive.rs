@@ -201,7 +201,7 @@ pub async fn send_due(
 ) -> io::Result<()> {
     let mut has_sent = false;
     loop {
-        if !is_held && output.wants_filling() {
+        if !is_held && output.needs_filling() {
             output.fill(clock::now());
         }
         if output.unsent().is_empty() {

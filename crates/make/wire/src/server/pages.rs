@@ -96,7 +96,7 @@ impl<P: Pages> PageServer<P> {
 }
 
 impl<P: Pages> Output for PageServer<P> {
-    fn wants_filling(&self) -> bool {
+    fn needs_filling(&self) -> bool {
         false
     }
 

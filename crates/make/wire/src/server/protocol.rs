@@ -6,7 +6,7 @@ use stillwell_units::Moment;
 /// The bytes that a connection has to send.
 pub trait Output {
     /// Returns true if [`Output::fill`] may have work.
-    fn wants_filling(&self) -> bool {
+    fn needs_filling(&self) -> bool {
         true
     }
 
@@ -93,11 +93,11 @@ impl<V: Versions> Http<V> {
 }
 
 impl<V: Versions> Output for Http<V> {
-    fn wants_filling(&self) -> bool {
+    fn needs_filling(&self) -> bool {
         match self {
             Self::Unknown(..) => false,
-            Self::Http1(http) => http.wants_filling(),
-            Self::Http2(http) => http.wants_filling(),
+            Self::Http1(http) => http.needs_filling(),
+            Self::Http2(http) => http.needs_filling(),
         }
     }
 

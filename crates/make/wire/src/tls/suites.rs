@@ -162,7 +162,10 @@ mod tests {
         assert_eq!(aws_lc_rs::ALL_CIPHER_SUITES.len(), NAMES.len());
     }
 
-    fn ask(names: &[&str], min: Option<TlsVersion>) -> Result<Vec<&'static str>, String> {
+    fn versions_and_suites_of(
+        names: &[&str],
+        min: Option<TlsVersion>,
+    ) -> Result<Vec<&'static str>, String> {
         let suites = TlsSuites {
             version_min: min,
             version_max: None,
@@ -186,7 +189,7 @@ mod tests {
             "ECDHE-RSA-AES256-GCM-SHA384",
             "tls_ecdhe_rsa_with_aes_128_gcm_sha256",
         ];
-        let versions_and_suites = ask(&names, None).unwrap();
+        let versions_and_suites = versions_and_suites_of(&names, None).unwrap();
         let expected = [
             "TLSv1_2",
             "ECDHE-RSA-AES256-GCM-SHA384",
@@ -194,19 +197,21 @@ mod tests {
         ];
         assert_eq!(versions_and_suites, expected);
         assert_eq!(
-            ask(&["TLS_AES_128_GCM_SHA256"], None).unwrap()[0],
+            versions_and_suites_of(&["TLS_AES_128_GCM_SHA256"], None).unwrap()[0],
             "TLSv1_3"
         );
     }
 
     #[test]
     fn suites_that_there_are_none_of_are_refused_by_name() {
-        let error = ask(&["AES128-SHA"], None).unwrap_err();
+        let error = versions_and_suites_of(&["AES128-SHA"], None).unwrap_err();
         assert!(
-            error.contains("`AES128-SHA` is not known: TLS_AES_128"),
+            error.contains("`AES128-SHA`: the accepted ones are TLS_AES_128"),
             "{error}"
         );
-        let error = ask(&["ECDHE-RSA-AES128-GCM-SHA256"], Some(TlsVersion::V1_3)).unwrap_err();
+        let error =
+            versions_and_suites_of(&["ECDHE-RSA-AES128-GCM-SHA256"], Some(TlsVersion::V1_3))
+                .unwrap_err();
         assert!(error.contains("no cipher suite is left"), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use stillwell_wire::{ListenError, listen};
 
 #[test]
-fn a_taken_address_says_so_and_what_to_do() {
+fn a_taken_address_is_reported_with_what_to_do() {
     let first = listen::tcp("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = first.local_addr().unwrap();
     let error = listen::tcp(address).unwrap_err();

@@ -182,7 +182,7 @@ fn sessions_are_resumed_where_they_may_be() {
 }
 
 #[test]
-fn versions_suites_and_protocols_are_those_that_both_want() {
+fn versions_suites_and_protocols_are_those_of_both_sides() {
     let authority = Authority::new();
     let (mut near, mut far) = (
         client(&authority),
@@ -220,13 +220,13 @@ fn keys_are_exchanged_by_the_hybrid_group_where_both_ends_have_it() {
 }
 
 #[test]
-fn every_failure_says_what_it_is_and_what_may_help() {
+fn every_failure_names_its_cause_and_remedy() {
     use HandshakeFailure::{Expired, NotYetValid, OtherName, UnknownAuthority};
     use TlsWish::{Name, Trust, Unchecked};
     let (known, unknown) = (Authority::new(), Authority::called("another"));
     let near = client(&known);
     let identity = |from, until| known.identity("a", from, until);
-    for (identity, expected, says, wish) in [
+    for (identity, expected, expected_message, wish) in [
         (identity(2000, 2001), Expired, "renew it", Some(Unchecked)),
         (identity(2998, 2999), NotYetValid, "the clocks", None),
         (
@@ -249,7 +249,7 @@ fn every_failure_says_what_it_is_and_what_may_help() {
             message.starts_with("complete the TLS handshake with a: "),
             "{message}"
         );
-        assert!(message.contains(says), "{message}");
+        assert!(message.contains(expected_message), "{message}");
         // Commands have flags; this crate does not know which.
         assert!(!message.contains("--"), "{message}");
         let mut insecure = near.clone();

@@ -138,7 +138,7 @@ proptest! {
         let mut marks = stamping.marks().unwrap();
         let shard = shard();
         let (mut sequences, mut begun) = (Vec::new(), 0_u64);
-        for (block, fate) in requests {
+        for (block, ending) in requests {
             let first = block.index(set.len());
             let slice = Slice {
                 first,
@@ -152,7 +152,7 @@ proptest! {
             let (body, header) = (sending.rest(), sending.header().copied());
             prop_assert_eq!(body, set.block(first).bytes);
             prop_assert_eq!(header.is_some(), begun % u64::from(every) == 0);
-            let (left, is_known_later) = (fate > 1, fate == 1);
+            let (left, is_known_later) = (ending > 1, ending == 1);
             if left || is_known_later {
                 sending.wrote(1);
                 sending.wrote(body.len() - 1);

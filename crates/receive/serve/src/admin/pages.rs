@@ -111,7 +111,7 @@ impl AdminPages {
                 let lines = stats.map(|stat| format!("{}: {}\n", stat.name, stat.value));
                 AdminPage::text(200, lines.collect::<String>())
             }
-            _ => AdminPage::text(404, format!("there is no {path}; there are:\n{HELP}")),
+            _ => AdminPage::text(404, format!("unknown path {path}; the pages are:\n{HELP}")),
         }
     }
 

@@ -9,7 +9,7 @@ fn failing(expression: &str) -> Server {
 }
 
 /// Response to one request, and the error at its end.
-fn ask(server: &Server) -> (Vec<u8>, Option<ErrorKind>) {
+fn exchange(server: &Server) -> (Vec<u8>, Option<ErrorKind>) {
     let mut stream = server.connect();
     stream.write_all(GET.as_bytes()).unwrap();
     let mut bytes = Vec::new();
@@ -29,21 +29,24 @@ fn assert_counted(server: Server, fault: &str) {
 #[test]
 fn a_closed_connection_ends_without_an_answer() {
     let server = failing("'close'");
-    assert_eq!(ask(&server), (vec![], None));
+    assert_eq!(exchange(&server), (vec![], None));
     assert_counted(server, "close");
 }
 
 #[test]
 fn a_reset_is_one() {
     let server = failing("'reset'");
-    assert_eq!(ask(&server), (vec![], Some(ErrorKind::ConnectionReset)));
+    assert_eq!(
+        exchange(&server),
+        (vec![], Some(ErrorKind::ConnectionReset))
+    );
     assert_counted(server, "reset");
 }
 
 #[test]
 fn garbage_is_no_http() {
     let server = failing("'garbage'");
-    let (bytes, end) = ask(&server);
+    let (bytes, end) = exchange(&server);
     assert!(!bytes.is_empty() && !bytes.starts_with(b"HTTP") && end.is_none());
     assert_counted(server, "garbage");
 }
@@ -51,7 +54,7 @@ fn garbage_is_no_http() {
 #[test]
 fn a_truncated_body_is_shorter_than_announced() {
     let server = failing("'truncate'");
-    let text = String::from_utf8(ask(&server).0).unwrap();
+    let text = String::from_utf8(exchange(&server).0).unwrap();
     assert!(text.contains("content-length: 100\r\n"), "{text}");
     assert!(
         text.ends_with(&format!("\r\n\r\n{}", "a".repeat(50))),

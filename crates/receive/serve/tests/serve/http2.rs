@@ -16,7 +16,7 @@ struct Answer {
 }
 
 /// Sends `requests` at once and waits until each has come to its end.
-fn ask(server: &Server, requests: &[&[(&str, &str)]]) -> Vec<Answer> {
+fn exchange(server: &Server, requests: &[&[(&str, &str)]]) -> Vec<Answer> {
     let mut socket = server.connect();
     let mut client = Client::new(Limits::default());
     let mut answers: BTreeMap<u32, Answer> = BTreeMap::new();
@@ -70,7 +70,7 @@ fn many_streams_are_answered_each_in_its_time() {
     let server = Server::of(listener());
     let slow = config(r#"{"static_delay":"0.05s","response_body_size":2}"#);
     let large = config(r#"{"response_body_size":4000000}"#);
-    let answers = ask(&server, &[&slow, &[], &large, &[], &[]]);
+    let answers = exchange(&server, &[&slow, &[], &large, &[], &[]]);
     assert!(
         answers
             .iter()
@@ -92,7 +92,7 @@ fn statuses_and_headers_are_those_of_the_first_version() {
     listener.answer.headers.server = Some("envoy".to_owned());
     let server = Server::of(listener);
     let wanted = r#"{"response_headers":[{"header":{"key":":status","value":"204"}}]}"#;
-    let answers = ask(&server, &[&config(wanted), &config("bad")]);
+    let answers = exchange(&server, &[&config(wanted), &config("bad")]);
     assert_eq!((answers[0].status, answers[0].body.len()), (204, 0));
     assert_eq!(answers[1].status, 500);
     assert!(
@@ -115,7 +115,7 @@ fn faults_are_those_of_streams_or_of_the_connection() {
         let mut listener = listener();
         listener.faults.error = Some(fault.parse().unwrap());
         let server = Server::of(listener);
-        let answer = ask(&server, &[&[]]).remove(0);
+        let answer = exchange(&server, &[&[]]).remove(0);
         let expected = (status, body_bytes, ended);
         assert_eq!(
             (answer.status, answer.body.len(), answer.ended),
@@ -135,7 +135,7 @@ fn what_waits_when_the_connection_goes_is_abandoned() {
     listener.faults.error = Some("active_requests > 1 ? 'close' : false".parse().unwrap());
     let server = Server::of(listener);
     let slow = config(r#"{"static_delay":"100s"}"#);
-    let answers = ask(&server, &[&slow, &[]]);
+    let answers = exchange(&server, &[&slow, &[]]);
     assert!(answers.iter().all(|answer| answer.ended == Some(false)));
     let counts = server.end();
     assert_eq!(

@@ -29,7 +29,7 @@ fn server() -> Server {
 
 /// Connects once for each connection, over `alpn`, and returns the results of the
 /// handshakes.
-fn ask(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
+fn exchange(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root.pem");
     std::fs::write(&root, server.certificate.as_ref().unwrap()).unwrap();
@@ -99,10 +99,10 @@ async fn get_http2(
 }
 
 #[test]
-fn both_versions_are_spoken_over_tls_and_sessions_are_resumed() {
+fn both_versions_are_used_over_tls_and_sessions_are_resumed() {
     for alpn in [Alpn::Http1, Alpn::Http2] {
         let server = server();
-        let handshakes = ask(&server, alpn, 3);
+        let handshakes = exchange(&server, alpn, 3);
         assert!(
             handshakes
                 .iter()
@@ -123,9 +123,9 @@ fn both_versions_are_spoken_over_tls_and_sessions_are_resumed() {
 }
 
 #[test]
-fn one_who_speaks_no_tls_is_counted() {
+fn a_peer_without_tls_is_counted() {
     let server = server();
-    server.ask_all(GET);
+    server.exchange_all(GET);
     let counts = server.end();
     assert_eq!(
         (counts.handshakes, counts.handshakes_failed, counts.requests),

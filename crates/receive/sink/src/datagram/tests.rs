@@ -31,7 +31,7 @@ fn send(sender: &std::os::unix::net::UnixDatagram, count: usize) {
 fn polled(worker: &Worker, socket: &WatchedSocket, eager: &mut Eager, most: u64) -> usize {
     let mut taken = 0;
     let now = clock::now();
-    let polled = ask_on(worker, socket, (eager, now, most), |bytes: &[u8]| {
+    let polled = poll_briefly(worker, socket, (eager, now, most), |bytes: &[u8]| {
         assert_eq!(bytes, b"one\n");
         taken += 1;
     });

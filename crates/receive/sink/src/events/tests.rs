@@ -11,7 +11,7 @@ fn count(content_type: Option<&str>, content_encoding: Option<&str>, parts: &[&[
 }
 
 #[test]
-fn bodies_hold_as_many_events_as_readers_would_say() {
+fn bodies_hold_as_many_events_as_readers_count() {
     let json = Some("application/json");
     for (content_type, body, events) in [
         (None, "", 0),

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_of_snappy_that_says_more_than_can_be_is_refused() {
+    fn a_snappy_block_with_an_impossible_length_is_refused() {
         let zeros = vec![0; 10 << 20];
         let block = snap::raw::Encoder::new().compress_vec(&zeros).unwrap();
         assert!(block.len() < 1 << 20, "{}", block.len());

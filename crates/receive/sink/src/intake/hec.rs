@@ -82,7 +82,7 @@ impl Hec {
 mod tests {
     use super::*;
 
-    fn ask(hec: &Hec, method: &str, path: &str, body: &str) -> (u16, String, u64) {
+    fn respond(hec: &Hec, method: &str, path: &str, body: &str) -> (u16, String, u64) {
         let answer = hec.answer(&Request {
             method,
             path,
@@ -99,11 +99,11 @@ mod tests {
         let hec = Hec::default();
         let body = "{\"event\":\"a\"}{\"event\":\"b\"}\n";
         let taken = |ack| format!(r#"{{"text":"Success","code":0,"ackId":{ack}}}"#);
-        let event = ask(&hec, "POST", "/services/collector/event", body);
+        let event = respond(&hec, "POST", "/services/collector/event", body);
         assert_eq!(event, (200, taken(0), 2));
-        let raw = ask(&hec, "POST", "/services/collector/raw", "a\nb\nc");
+        let raw = respond(&hec, "POST", "/services/collector/raw", "a\nb\nc");
         assert_eq!(raw, (200, taken(1), 3));
-        let acks = ask(
+        let acks = respond(
             &hec,
             "POST",
             "/services/collector/ack",
@@ -111,7 +111,10 @@ mod tests {
         );
         let expected = r#"{"acks":{"0":true,"1":true,"2":false}}"#.to_owned();
         assert_eq!(acks, (200, expected, 0));
-        assert_eq!(ask(&hec, "GET", "/services/collector/health", "").0, 200);
+        assert_eq!(
+            respond(&hec, "GET", "/services/collector/health", "").0,
+            200
+        );
     }
 
     #[test]
@@ -124,7 +127,7 @@ mod tests {
             ("GET", "/services/collector/event", "", 405),
             ("POST", "/else", "{}", 404),
         ] {
-            assert_eq!(ask(&hec, method, path, body).0, status, "{path} {body}");
+            assert_eq!(respond(&hec, method, path, body).0, status, "{path} {body}");
         }
         assert_eq!(hec.next_ack.load(Ordering::Relaxed), 0);
     }

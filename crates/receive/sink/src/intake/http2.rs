@@ -411,13 +411,13 @@ mod tests {
 
         /// Passes the output of each side to the other, except replies.
         fn exchange(&mut self) {
-            let said = self.client.output().to_vec();
-            self.client.sent(said.len());
-            self.sink.take(&said, Moment::default());
+            let output = self.client.output().to_vec();
+            self.client.sent(output.len());
+            self.sink.take(&output, Moment::default());
             self.sink.fill(Moment::default());
-            let said = self.sink.unsent().to_vec();
-            self.sink.advance(said.len());
-            let mut rest = said.as_slice();
+            let output = self.sink.unsent().to_vec();
+            self.sink.advance(output.len());
+            let mut rest = output.as_slice();
             while let Some((head, _)) = rest.split_first_chunk::<9>() {
                 let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8;
                 let length = length + usize::from(head[2]) + 9;

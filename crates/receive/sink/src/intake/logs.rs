@@ -160,7 +160,7 @@ mod tests {
     use super::super::fixture::message;
     use super::*;
 
-    fn ask(service: &dyn Service, method: &str, path: &str, body: &str) -> (u16, u64, String) {
+    fn respond(service: &dyn Service, method: &str, path: &str, body: &str) -> (u16, u64, String) {
         let answer = service.answer(&Request {
             method,
             path,
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn every_action_of_a_bulk_request_has_its_item() {
         let body = "{\"index\":{\"_index\":\"a\"}}\n{\"m\":1}\n{ \"create\": {}}\n{\"index\":2}\n{\"delete\":{}}\n";
-        let (status, events, text) = ask(&Elasticsearch, "POST", "/logs/_bulk", body);
+        let (status, events, text) = respond(&Elasticsearch, "POST", "/logs/_bulk", body);
         assert_eq!((status, events), (200, 2));
         let items =
             r#"[{"index":{"status":201}},{"create":{"status":201}},{"delete":{"status":201}}]"#;
@@ -184,22 +184,25 @@ mod tests {
             format!(r#"{{"took":0,"errors":false,"items":{items}}}"#)
         );
         assert_eq!(
-            ask(&Elasticsearch, "POST", "/_bulk", "{\"index\":{}}\n").0,
+            respond(&Elasticsearch, "POST", "/_bulk", "{\"index\":{}}\n").0,
             400
         );
-        assert_eq!(ask(&Elasticsearch, "POST", "/_bulk", "words\n{}\n").0, 400);
-        assert!(ask(&Elasticsearch, "GET", "/", "").2.contains("8.11.0"));
+        assert_eq!(
+            respond(&Elasticsearch, "POST", "/_bulk", "words\n{}\n").0,
+            400
+        );
+        assert!(respond(&Elasticsearch, "GET", "/", "").2.contains("8.11.0"));
     }
 
     #[test]
     fn entries_of_all_streams_are_counted() {
         let body = r#"{"streams":[{"stream":{"a":"b"},"values":[["1","x"],["2","y"]]},{"stream":{},"values":[["3","z",{}]]}]}"#;
         assert_eq!(
-            ask(&Loki, "POST", "/loki/api/v1/push", body),
+            respond(&Loki, "POST", "/loki/api/v1/push", body),
             (204, 3, String::new())
         );
-        assert_eq!(ask(&Loki, "POST", "/loki/api/v1/push", "{}").0, 400);
-        assert_eq!(ask(&Loki, "GET", "/ready", "").0, 200);
+        assert_eq!(respond(&Loki, "POST", "/loki/api/v1/push", "{}").0, 400);
+        assert_eq!(respond(&Loki, "GET", "/ready", "").0, 200);
     }
 
     #[test]
@@ -232,10 +235,10 @@ mod tests {
     #[test]
     fn objects_are_counted_by_their_lines() {
         assert_eq!(
-            ask(&S3, "PUT", "/bucket/key", "a\nb\nc"),
+            respond(&S3, "PUT", "/bucket/key", "a\nb\nc"),
             (200, 3, String::new())
         );
-        assert_eq!(ask(&S3, "HEAD", "/bucket", "").0, 200);
-        assert_eq!(ask(&S3, "GET", "/bucket/key", "").0, 404);
+        assert_eq!(respond(&S3, "HEAD", "/bucket", "").0, 200);
+        assert_eq!(respond(&S3, "GET", "/bucket/key", "").0, 404);
     }
 }

@@ -214,7 +214,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn ask(sqs: &Sqs, operation: &str, body: &str) -> Answer {
+    fn respond(sqs: &Sqs, operation: &str, body: &str) -> Answer {
         sqs.answer(&Request {
             method: "POST",
             path: "/",
@@ -232,8 +232,8 @@ mod tests {
     fn messages_are_handed_out_in_json_each_once() {
         let sqs = Sqs::default();
         let receive = "AmazonSQS.ReceiveMessage";
-        let first = ask(&sqs, receive, r#"{"QueueUrl":"q","MaxNumberOfMessages":3}"#);
-        let second = ask(
+        let first = respond(&sqs, receive, r#"{"QueueUrl":"q","MaxNumberOfMessages":3}"#);
+        let second = respond(
             &sqs,
             receive,
             r#"{"QueueUrl":"q","MaxNumberOfMessages":50}"#,
@@ -252,7 +252,7 @@ mod tests {
         bodies.sort_unstable();
         bodies.dedup();
         assert_eq!(bodies.len(), 13);
-        let deleted = ask(
+        let deleted = respond(
             &sqs,
             "AmazonSQS.DeleteMessageBatch",
             r#"{"Entries":[{"Id":"a"},{"Id":"b"}]}"#,
@@ -261,20 +261,20 @@ mod tests {
             text(&deleted),
             r#"{"Failed":[],"Successful":[{"Id":"a"},{"Id":"b"}]}"#
         );
-        assert_eq!(ask(&sqs, "AmazonSQS.CreateQueue", "{}").status, 400);
-        assert!(ask(&sqs, receive, "no json").is_malformed);
+        assert_eq!(respond(&sqs, "AmazonSQS.CreateQueue", "{}").status, 400);
+        assert!(respond(&sqs, receive, "no json").is_malformed);
     }
 
     #[test]
     fn messages_are_handed_out_in_xml() {
         let sqs = Sqs::default();
         let form = "Action=ReceiveMessage&Version=2012-11-05&QueueUrl=q&MaxNumberOfMessages=2&WaitTimeSeconds=1";
-        let answer = ask(&sqs, "", form);
+        let answer = respond(&sqs, "", form);
         assert_eq!((answer.status, answer.served), (200, 2));
         assert_eq!(text(&answer).matches("<Message>").count(), 2);
         let form = "Action=DeleteMessageBatch&DeleteMessageBatchRequestEntry.1.Id=m1&DeleteMessageBatchRequestEntry.2.Id=m2";
-        assert!(text(&ask(&sqs, "", form)).contains("<Id>m2</Id>"));
-        assert_eq!(ask(&sqs, "", "Action=CreateQueue").status, 501);
-        assert_eq!(ask(&sqs, "", "nothing").status, 400);
+        assert!(text(&respond(&sqs, "", form)).contains("<Id>m2</Id>"));
+        assert_eq!(respond(&sqs, "", "Action=CreateQueue").status, 501);
+        assert_eq!(respond(&sqs, "", "nothing").status, 400);
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use stillwell_units::Nanos;
 
-use crate::intake::{ask, gzip};
+use crate::intake::{exchange, gzip};
 use crate::support::{Counts, RunningSink, Script, http, plan, read_all, run};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nx-sink: yes\r\ncontent-length: 5\r\n\r\ntaken";
@@ -126,7 +126,7 @@ fn a_head_is_answered_without_a_body() {
 }
 
 #[test]
-fn a_client_that_wants_the_connection_closed_has_it_closed() {
+fn a_connection_is_closed_when_its_client_requests_it() {
     let sink = sink();
     for request in [
         "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\nGET / HTTP/1.1\r\n\r\n",
@@ -285,7 +285,7 @@ fn the_events_of_packed_bodies_are_seen() {
         ("zstd", zstd::encode_all(lines.as_bytes(), 1).unwrap()),
     ] {
         assert_eq!(
-            ask(
+            exchange(
                 &sink,
                 &format!("POST / HTTP/1.1\r\ncontent-encoding: {coding}"),
                 &packed
@@ -295,7 +295,7 @@ fn the_events_of_packed_bodies_are_seen() {
         );
     }
     let head = "POST / HTTP/1.1\r\ncontent-type: application/json\r\ncontent-encoding: gzip";
-    ask(&sink, head, &gzip(array.as_bytes()));
+    exchange(&sink, head, &gzip(array.as_bytes()));
     let shards = sink.shards().to_vec();
     assert_eq!(sink.end().events, 250_000);
     assert_eq!(

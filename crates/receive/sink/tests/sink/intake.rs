@@ -26,7 +26,7 @@ pub(crate) fn intake(service: IntakeService) -> RunningSink {
 
 /// Sends `head` lines and `body` on a connection of its own; gives the status and
 /// the body of the answer.
-pub(crate) fn ask(sink: &RunningSink, head: &str, body: &[u8]) -> (u16, String) {
+pub(crate) fn exchange(sink: &RunningSink, head: &str, body: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(sink.address()).unwrap();
     let length = body.len();
     let head =
@@ -52,13 +52,13 @@ fn splunk_events_are_counted_decoded_and_acknowledged() {
     let event = "POST /services/collector/event HTTP/1.1";
     let body = br#"{"event":"one"}{"event":"two"}"#;
     let taken = (200, r#"{"text":"Success","code":0,"ackId":0}"#.to_owned());
-    assert_eq!(ask(&sink, event, body), taken);
+    assert_eq!(exchange(&sink, event, body), taken);
     let packed = gzip(body);
     let head = format!("{event}\r\ncontent-encoding: gzip");
-    assert_eq!(ask(&sink, &head, &packed).0, 200);
-    assert_eq!(ask(&sink, event, b"no event").0, 400);
+    assert_eq!(exchange(&sink, &head, &packed).0, 200);
+    assert_eq!(exchange(&sink, event, b"no event").0, 400);
     let question = br#"{"acks":[0,1,2]}"#;
-    let acks = ask(
+    let acks = exchange(
         &sink,
         "POST /services/collector/ack?channel=a HTTP/1.1",
         question,
@@ -86,8 +86,11 @@ fn splunk_events_are_counted_decoded_and_acknowledged() {
 fn bodies_in_unknown_or_broken_codings_are_refused() {
     let sink = intake(IntakeService::SplunkHec);
     let raw = "POST /services/collector/raw HTTP/1.1\r\ncontent-encoding:";
-    assert_eq!(ask(&sink, &format!("{raw} br"), b"x").0, 415);
-    assert_eq!(ask(&sink, &format!("{raw} gzip"), b"not packed").0, 400);
+    assert_eq!(exchange(&sink, &format!("{raw} br"), b"x").0, 415);
+    assert_eq!(
+        exchange(&sink, &format!("{raw} gzip"), b"not packed").0,
+        400
+    );
     let shards = sink.shards().to_vec();
     assert_eq!(sink.end().events, 0);
     assert_eq!(shards[0].malformed.total(), 2);
@@ -216,9 +219,9 @@ fn opentelemetry_is_taken_over_grpc_and_http_at_one_address() {
     caller.send(stream, b"\xff", false, true);
     assert_eq!(caller.receive(usize::MAX).1, Some(3));
     let head = "POST /v1/logs HTTP/1.1\r\ncontent-type: application/x-protobuf";
-    assert_eq!(ask(&sink, head, &export()).0, 200);
+    assert_eq!(exchange(&sink, head, &export()).0, 200);
     let packed = format!("{head}\r\ncontent-encoding: gzip");
-    assert_eq!(ask(&sink, &packed, &gzip(&export())).0, 200);
+    assert_eq!(exchange(&sink, &packed, &gzip(&export())).0, 200);
     drop(caller);
     let shards = sink.shards().to_vec();
     let counts = sink.end();
@@ -277,15 +280,15 @@ fn a_push_to_loki_in_snappy_is_read() {
     let push = message(&[(1, &stream), (1, &stream)]);
     let packed = snap::raw::Encoder::new().compress_vec(&push).unwrap();
     let head = "POST /loki/api/v1/push HTTP/1.1\r\ncontent-type: application/x-protobuf";
-    assert_eq!(ask(&sink, head, &packed).0, 204);
+    assert_eq!(exchange(&sink, head, &packed).0, 204);
     // Some clients say how it is packed, too.
     let head_with_coding = format!("{head}\r\ncontent-encoding: snappy");
-    assert_eq!(ask(&sink, &head_with_coding, &packed).0, 204);
+    assert_eq!(exchange(&sink, &head_with_coding, &packed).0, 204);
     // Neither is packed or is a push.
-    assert_eq!(ask(&sink, head, &push).0, 400);
+    assert_eq!(exchange(&sink, head, &push).0, 400);
     let no_push = snap::raw::Encoder::new().compress_vec(b"\xff").unwrap();
-    assert_eq!(ask(&sink, head, &no_push).0, 400);
-    assert_eq!(ask(&sink, "GET /ready HTTP/1.1", b"").0, 200);
+    assert_eq!(exchange(&sink, head, &no_push).0, 400);
+    assert_eq!(exchange(&sink, "GET /ready HTTP/1.1", b"").0, 200);
     let shards = sink.shards().to_vec();
     assert_eq!(sink.end().events, 8);
     assert_eq!(shards[0].malformed.total(), 2);
@@ -305,7 +308,7 @@ fn answers_come_after_their_delay() {
     let body = br#"{"streams":[{"stream":{},"values":[["1","a"]]}]}"#;
     let head = "POST /loki/api/v1/push HTTP/1.1\r\ncontent-type: application/json";
     let begin = clock::now();
-    assert_eq!(ask(&sink, head, body).0, 204);
+    assert_eq!(exchange(&sink, head, body).0, 204);
     assert!(clock::now().since(begin) >= delay);
     assert_eq!(sink.end().events, 1);
 }
@@ -350,7 +353,7 @@ fn series_that_come_in_are_recorded() {
     };
     let body = message(&[(1, &series(b"kept")), (1, &series(b"other"))]);
     let head = "POST /api/v2/series HTTP/1.1\r\ncontent-type: application/x-protobuf";
-    assert_eq!(ask(&sink, head, &body).0, 202);
+    assert_eq!(exchange(&sink, head, &body).0, 202);
     let mut samples = Vec::new();
     recorded.sample(&mut samples);
     let names: Vec<&str> = samples

@@ -185,7 +185,7 @@ fn the_stamps_of_whole_requests_are_entered() {
     let counts = sink.end();
     assert_eq!((counts.messages, counts.errors), (5, 1));
     assert_eq!(totals(&ledger), [3, 1, 1, 1, 3]);
-    assert_eq!(ledger.besides().0, 1);
+    assert_eq!(ledger.unattributed().0, 1);
 }
 
 /// With stamps in the text, a header is none of the ledger's.

@@ -27,7 +27,7 @@ fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
 
 /// Sends a request on another thread.
 #[expect(clippy::disallowed_methods, reason = "a test's own client")]
-fn asking(address: SocketAddr) -> std::thread::JoinHandle<Option<String>> {
+fn pending_exchange(address: SocketAddr) -> std::thread::JoinHandle<Option<String>> {
     std::thread::spawn(move || request(address))
 }
 
@@ -229,11 +229,11 @@ fn a_queueing_sink_answers_once_it_is_restored() {
     let (sink, control) = steered(&plan(http(Nanos::ZERO, 8)));
     control.change(&SinkChange::Queue);
     let address = sink.address();
-    let asking = asking(address);
+    let pending_exchange = pending_exchange(address);
     wait_until("taken", || sink.shards()[0].messages.total() == 1);
-    assert!(!asking.is_finished());
+    assert!(!pending_exchange.is_finished());
     control.change(&SinkChange::Restore);
-    assert_eq!(asking.join().unwrap().as_deref(), Some("200"));
+    assert_eq!(pending_exchange.join().unwrap().as_deref(), Some("200"));
     assert_eq!(sink.end().events, 1);
 }
 
@@ -264,8 +264,8 @@ fn an_answer_over_http2_waited_for_a_slower_one_before_it() {
     control.change(&SinkChange::Delay(formula.parse().unwrap()));
     let mut client = Client::new(Limits::default());
     let head = H2RequestBlock::new("PUT", Scheme::Http, "sink", "/bucket/key", &[]).unwrap();
-    let mut ask = || client.request(&head, BodyLength::None).unwrap();
-    let (_slow, fast) = (ask(), ask());
+    let mut exchange = || client.request(&head, BodyLength::None).unwrap();
+    let (_slow, fast) = (exchange(), exchange());
     let mut stream = TcpStream::connect(sink.address()).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
@@ -313,11 +313,11 @@ fn an_intake_refuses_queues_and_closes_as_a_plain_sink_does() {
     control.change(&SinkChange::Restore);
     control.change(&SinkChange::Queue);
     let address = sink.address();
-    let asking = asking(address);
+    let pending_exchange = pending_exchange(address);
     wait_until("taken", || sink.shards()[0].messages.total() == 4);
-    assert!(!asking.is_finished());
+    assert!(!pending_exchange.is_finished());
     control.change(&SinkChange::Restore);
-    assert_eq!(asking.join().unwrap(), usual);
+    assert_eq!(pending_exchange.join().unwrap(), usual);
     assert_eq!(sink.shards()[0].refused.total(), 2);
     sink.end();
 }

@@ -88,7 +88,7 @@ impl SinkFound {
         } else {
             "and it lacks the totals"
         };
-        let why = self.trouble.as_deref().unwrap_or("it was not done in time");
+        let why = self.trouble.as_deref().unwrap_or("it took too long");
         Some(format!(
             "{failures} of {flushes} exports to {name} failed, {totals}: {why}"
         ))
@@ -109,7 +109,7 @@ impl SpansFound {
         let lost = sampled - self.dropped.min(*sampled);
         let lost = lost.saturating_sub(self.exported);
         if lost > 0 {
-            let why = self.trouble.as_deref().unwrap_or("it was not done in time");
+            let why = self.trouble.as_deref().unwrap_or("it took too long");
             troubles.push(format!(
                 "{name} did not get {lost} of {sampled} spans: {why}"
             ));

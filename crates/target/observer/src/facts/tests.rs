@@ -80,10 +80,10 @@ fn a_host_is_described_from_its_files() {
     assert_eq!(facts.cpus[0].siblings, [0, 1]);
     assert_eq!(facts.pressure, [limit("io", "avg10=1.00 total=5")]);
 
-    let said = warnings(&facts, Some(&[0]), Some(&[1]));
+    let sentences = warnings(&facts, Some(&[0]), Some(&[1]));
     let words = ["powersave", "C6", "shares its core", "3 times", "not alike"];
-    assert_eq!(said.len(), words.len(), "{said:#?}");
-    for (sentence, word) in said.iter().zip(words) {
+    assert_eq!(sentences.len(), words.len(), "{sentences:#?}");
+    for (sentence, word) in sentences.iter().zip(words) {
         assert!(sentence.contains(word), "{sentence}");
     }
     assert_eq!(warnings(&HostFacts::default(), None, None), [""; 0]);

@@ -31,8 +31,8 @@ pub fn warnings(
 /// Returns a warning for each host setting that makes a load of this many workers less accurate.
 #[must_use]
 pub fn load_host_warnings(facts: &HostFacts, workers: usize) -> Vec<String> {
-    let is_own = |cpu: &&CpuFacts| facts.allowed_cpus.contains(&cpu.number);
-    let used: Vec<&CpuFacts> = facts.cpus.iter().filter(is_own).collect();
+    let is_allowed = |cpu: &&CpuFacts| facts.allowed_cpus.contains(&cpu.number);
+    let used: Vec<&CpuFacts> = facts.cpus.iter().filter(is_allowed).collect();
     let warnings = [
         governor(&used),
         deep_idle(facts),

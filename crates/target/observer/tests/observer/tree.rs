@@ -91,7 +91,7 @@ fn assert_near(result: f64, expected: f64) {
 }
 
 #[test]
-fn a_spinning_process_used_what_it_says() {
+fn a_spinning_process_used_the_time_that_it_measures() {
     let mut shell = Shell::run(&format!("{SPIN} spin; read -r end"));
     let used = shell.times();
     shell.wait_for_rest();

@@ -15,14 +15,14 @@ pub(crate) struct GroupMembership {
 
 /// Our group in every hierarchy that is mounted, from the texts of
 /// `/proc/self/mountinfo` and `/proc/self/cgroup`.
-pub(crate) fn own_groups(mountinfo: &str, cgroup: &str) -> Vec<GroupMembership> {
+pub(crate) fn cgroup_memberships(mountinfo: &str, cgroup: &str) -> Vec<GroupMembership> {
     mountinfo
         .lines()
-        .filter_map(|line| own_group(line, cgroup))
+        .filter_map(|line| cgroup_membership(line, cgroup))
         .collect()
 }
 
-fn own_group(mount_line: &str, cgroup: &str) -> Option<GroupMembership> {
+fn cgroup_membership(mount_line: &str, cgroup: &str) -> Option<GroupMembership> {
     let (fields_before, right) = mount_line.split_once(" - ")?;
     let mut fields = fields_before.split(' ').skip(3);
     let (root, mount) = (fields.next()?, fields.next()?);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_groups_are_found() {
+    fn memberships_of_control_groups_are_found() {
         let mountinfo = "\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
 32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
@@ -85,7 +85,7 @@ mod tests {
 1:name=systemd:/../c
 0::/docker/one/two
 ";
-        let groups = own_groups(mountinfo, cgroup);
+        let groups = cgroup_memberships(mountinfo, cgroup);
         let folders: Vec<&str> = groups.iter().filter_map(|o| o.folder.to_str()).collect();
         assert_eq!(
             folders,
@@ -103,7 +103,7 @@ mod tests {
         #[test]
         fn for_all_texts_nothing_panics(a in "[a-z0-9/:, -]{0,80}", b in "[0-9:/a-z,.\n]{0,80}") {
             let mount = format!("1 2 3 {a} - cgroup2 c rw");
-            own_groups(&mount, &b);
+            cgroup_memberships(&mount, &b);
         }
     }
 }

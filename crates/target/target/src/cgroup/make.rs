@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stillwell_scope::clock;
 use stillwell_units::{ByteSize, Nanos, RunId};
 
-use super::locate::{GroupMembership, own_groups};
+use super::locate::{GroupMembership, cgroup_memberships};
 use super::{Cgroup, CgroupFolders, Limits, kill_all, pids_in, remove_before};
 use crate::Note;
 use crate::owner::Owner;
@@ -21,8 +21,8 @@ const SWEEP_MAX: Nanos = Nanos::SECOND;
 
 pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let groups = own_groups(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
-    let owner = Owner::ourselves();
+    let groups = cgroup_memberships(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
+    let owner = Owner::this_process();
     let mut maker = Maker {
         name: group_name(owner, run),
         owner,
@@ -66,10 +66,10 @@ pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
 /// Ends and removes the groups of Stillwells that have ended, wherever this process would make its own.
 pub(super) fn end_leftovers() {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    for group in own_groups(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup")) {
+    for group in cgroup_memberships(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup")) {
         let places = group.folder.ancestors();
         for place in places.take_while(|place| place.starts_with(&group.mount)) {
-            sweep(&place.join(PARENT), Owner::ourselves());
+            sweep(&place.join(PARENT), Owner::this_process());
         }
     }
 }
@@ -281,12 +281,12 @@ fn remove(folder: &Path) {
 }
 
 /// Ends and removes the groups whose makers were killed before they could.
-fn sweep(parent: &Path, ourselves: Owner) {
+fn sweep(parent: &Path, this_process: Owner) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let leftovers = entries.filter(|entry| {
         let name = entry.file_name();
         let owner = name.to_str().and_then(owner_of);
-        owner.is_some_and(|owner| owner.is_gone(ourselves))
+        owner.is_some_and(|owner| owner.is_gone(this_process))
     });
     for entry in leftovers {
         let group = [entry.path()];
@@ -315,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_we_give_are_ours() {
-        let (owner, run) = (Owner::ourselves(), RunId::from_bytes([0xa5; 16]));
+    fn only_generated_names_have_an_owner() {
+        let (owner, run) = (Owner::this_process(), RunId::from_bytes([0xa5; 16]));
         let name = group_name(owner, run);
         assert_eq!(owner_of(&name), Some(owner));
         for name in [

@@ -51,14 +51,15 @@ fn daemon_of_a_killed_owner(in_group: &str) -> Result<String, String> {
         .spawn()
         .unwrap();
     let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
-    let said = lines.map_while(Result::ok);
-    let said = said.filter_map(|line| Some(line.strip_prefix("OWNER ")?.to_owned()));
-    let said = said.take(1).last().unwrap();
-    let is_daemon = said.parse::<u32>().is_ok();
-    assert!(!is_daemon || is_alive(&said));
+    let marked_lines = lines.map_while(Result::ok);
+    let marked_lines =
+        marked_lines.filter_map(|line| Some(line.strip_prefix("OWNER ")?.to_owned()));
+    let daemon = marked_lines.take(1).last().unwrap();
+    let is_daemon = daemon.parse::<u32>().is_ok();
+    assert!(!is_daemon || is_alive(&daemon));
     owner.kill().unwrap();
     owner.wait().unwrap();
-    if is_daemon { Ok(said) } else { Err(said) }
+    if is_daemon { Ok(daemon) } else { Err(daemon) }
 }
 
 /// The groups of `daemon`, as the kernel names them.
@@ -120,6 +121,6 @@ fn processes_whose_owner_was_killed_are_ended_without_a_group() {
         is_alive(&target.pid().unwrap().to_string()),
         "its owner lives"
     );
-    let own_daemon = std::fs::read_to_string(living.path("daemon")).unwrap();
-    assert!(is_alive(&own_daemon), "its owner lives");
+    let living_daemon = std::fs::read_to_string(living.path("daemon")).unwrap();
+    assert!(is_alive(&living_daemon), "its owner lives");
 }

@@ -79,7 +79,7 @@ fn the_environment_holds_only_the_requested_variables() {
 }
 
 #[test]
-fn a_polite_target_ends_within_its_grace() {
+fn a_target_that_handles_its_signal_ends_within_its_grace() {
     let fixture =
         Fixture::new("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done");
     let target = fixture.start_ready();
@@ -90,7 +90,7 @@ fn a_polite_target_ends_within_its_grace() {
 }
 
 #[test]
-fn a_stubborn_target_is_killed_after_its_grace() {
+fn a_target_that_ignores_its_signal_is_killed_after_its_grace() {
     let mut fixture = Fixture::new("trap '' TERM; echo ready; while :; do sleep 0.05; done");
     fixture.plan.stop.grace = Nanos::from_millis(100);
     let stopped = fixture.start_ready().stop(fixture.plan.stop);
@@ -182,7 +182,7 @@ fn a_target_above_its_memory_limit_is_killed_and_counted() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why() {
+fn programs_that_cannot_be_started_are_reported_with_their_reason() {
     let mut fixture = Fixture::new("");
     fixture.child().program = "/no/such/program".into();
     let error = fixture.try_start().unwrap_err();

@@ -41,7 +41,7 @@ fn a_port_and_a_page_make_ready() {
 }
 
 #[test]
-fn a_probe_of_an_https_page_speaks_tls() {
+fn a_probe_of_an_https_page_uses_tls() {
     const HANDSHAKE: u8 = 0x16;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/health", listener.local_addr().unwrap());

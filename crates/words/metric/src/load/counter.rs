@@ -113,7 +113,7 @@ const CUT_OFF: [Outcome; 4] = [
 
 /// A name that no counter has.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no counter `{given}`; there are {} and status_100 to status_599", names().join(", "))]
+#[error("unknown counter `{given}`: the counters are {} and status_100 to status_599", names().join(", "))]
 pub struct CounterError {
     /// Text that was given.
     pub given: String,

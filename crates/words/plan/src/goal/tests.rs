@@ -88,7 +88,7 @@ fn tolerances_grow_with_what_disturbs_a_goal() {
 }
 
 #[test]
-fn only_the_user_knows_which_way_a_series_is_better() {
+fn the_better_direction_of_a_series_must_be_configured() {
     for metric in GoalMetric::ALL {
         let goal = GoalPlan::new(metric.clone());
         assert_eq!(metric.direction(), Some(goal.direction));

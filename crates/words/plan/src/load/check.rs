@@ -33,7 +33,7 @@ pub enum LoadPlanError {
         rate: f64,
     },
     /// A shape that never requests anything.
-    #[error("the shape of the load has no time in which it sends anything")]
+    #[error("the rate has no step with a length above zero")]
     NoRate,
     /// A spacing that makes no sense.
     #[error("{what}")]
@@ -101,7 +101,7 @@ pub enum LoadPlanError {
     },
     /// Connections that are all to be opened once it is over.
     #[error(
-        "connections are to be opened over {over}, and the load ends after {duration}: make it \
+        "connections are opened over {over}, but the load ends after {duration}: make the load \
          longer"
     )]
     OpensTooLong {

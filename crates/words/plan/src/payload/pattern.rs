@@ -13,7 +13,7 @@ pub enum PatternError {
         range: String,
     },
     /// The first end lies above the second.
-    #[error("the range `{{{{{range}}}}}` runs backwards")]
+    #[error("the start of the range `{{{{{range}}}}}` is above its end")]
     Backwards {
         /// The text between the braces.
         range: String,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_stand_for_their_texts() {
+    fn patterns_match_their_texts() {
         assert_eq!(texts(&["a{{b-d}}e"]).unwrap(), ["abe", "ace", "ade"]);
         assert_eq!(
             texts(&["{{8-10}}", "x", "{{x-y}}"]).unwrap(),
@@ -161,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_says_why() {
+    fn text_that_is_no_pattern_is_refused_with_its_reason() {
         for (pattern, reason) in [
-            ("{{z-a}}", "backwards"),
-            ("{{9-1}}", "backwards"),
+            ("{{z-a}}", "is above its end"),
+            ("{{9-1}}", "is above its end"),
             ("{{a-5}}", "not a range"),
             ("{{abc}}", "not a range"),
             ("a|b", "not allowed"),

@@ -93,7 +93,7 @@ impl TryFrom<Expression> for DelayExpression {
         if expression.kind() == ExpressionKind::Number {
             return Ok(Self(expression));
         }
-        let message = "a delay is a number of milliseconds, and this is not".to_owned();
+        let message = "a delay must be a number of milliseconds".to_owned();
         Err(whole(&expression, message))
     }
 }
@@ -160,7 +160,7 @@ impl TryFrom<Expression> for FaultExpression {
             return Ok(Self(expression));
         };
         let names = Fault::NAMED.map(Fault::name).join(", ");
-        let message = format!("`{text}` is not a fault: {names} are");
+        let message = format!("`{text}` is not a fault: the faults are {names}");
         Err(expression.error(at, text.len() + 2, message))
     }
 }

@@ -90,7 +90,7 @@ mod tests {
 
         /// For all buckets: waiting requests are admitted one interval apart.
         #[test]
-        fn those_who_wait_come_one_by_one(rate in 1_u32..10_000, burst in 1_u32..50) {
+        fn waiters_are_woken_one_by_one(rate in 1_u32..10_000, burst in 1_u32..50) {
             let bucket = TokenBucket::new(f64::from(rate), burst);
             let now = Moment::new(5_000_000_000);
             let mut full = Moment::new(0);

@@ -7,7 +7,7 @@ fn tree(text: &str) -> Node {
 }
 
 #[test]
-fn everything_knows_its_place() {
+fn everything_has_its_place() {
     let text = "é:\n  b: [1, 'two']\n";
     let root = tree(text);
     let slice = |span: Span| &text[span.start..span.end];

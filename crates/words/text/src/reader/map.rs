@@ -162,14 +162,14 @@ impl<'n> MapReader<'_, 'n> {
                     let message = format!("{} needs one of its kinds", with_article(self.what));
                     let error = self.reader.error(code::ONE_OF_KEYS, self.span, message);
                     self.reader
-                        .report(error.label("none is here").help(one_of_help(keys)));
+                        .report(error.label("none is given").help(one_of_help(keys)));
                 }
             }
             [(first, _), .., (last, _)] => {
                 let span = self.key_span(last).unwrap_or(self.span);
                 let before = self.key_span(first).unwrap_or(self.span);
                 let message = format!(
-                    "{} has only one of `{first}` and `{last}`",
+                    "{} can have only one of `{first}` and `{last}`",
                     with_article(self.what)
                 );
                 self.reader.report(

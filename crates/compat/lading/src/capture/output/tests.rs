@@ -94,7 +94,7 @@ fn assert_whole(path: &Path, ticks: usize) {
 }
 
 #[test]
-fn both_formats_say_the_same() {
+fn both_formats_have_the_same_rows() {
     let folder = TempDir::new().unwrap();
     let output = output(&folder.path().join("cap"), LadingLayout::Multi);
     let mut writer = LadingWriter::create(&output, RunId::from_bytes([7; 16])).unwrap();

@@ -82,7 +82,7 @@ fn every_tick_names_its_phase() {
 // compat: lading, series | lading.running | works
 // compat: lading, series | target.running | works
 #[test]
-fn every_tick_says_what_runs() {
+fn every_tick_reports_what_runs() {
     let mut ticks = Ticks::new(&Labels::none(), None);
     let mut rows = Vec::new();
     for (second, processes) in (0..).zip([1, 1, 0]) {

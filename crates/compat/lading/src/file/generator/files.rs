@@ -80,7 +80,7 @@ fn read_traditional(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         None => Some(true),
     };
     let bytes_max = required_size(reader, &map, "maximum_bytes_per_file");
-    say_flush(reader, &map);
+    remark_flush(reader, &map);
     let rate = throttle::read(reader, &map);
     let layout = template.zip(delete);
     let layout = layout.map(|(template, delete)| FileLayout::Numbered { template, delete });
@@ -99,7 +99,7 @@ fn read_logrotate(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let mut keys = keys("logrotate file_gen", &generator_keys);
     keys.accepted.extend(throttle::KEYS);
     let map = reader.map(node, &keys)?;
-    say_flush(reader, &map);
+    remark_flush(reader, &map);
     let layout = read_rotated(reader, &map, "root");
     let bytes_max = required_size(reader, &map, "maximum_bytes_per_log");
     let files = concurrent_logs(reader, &map);
@@ -176,7 +176,7 @@ fn path(reader: &Reader, map: &MapReader<'_, '_>, key: &'static str) -> Option<P
     Some(reader.text(node)?.into())
 }
 
-fn say_flush(reader: &Reader, map: &MapReader<'_, '_>) {
+fn remark_flush(reader: &Reader, map: &MapReader<'_, '_>) {
     if let Some(node) = map.take("flush_every") {
         let message = "`flush_every` has no effect: each block is written at once";
         reader.report(reader.note(code::NO_EFFECT, node.span, message));

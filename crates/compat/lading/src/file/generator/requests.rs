@@ -50,7 +50,7 @@ fn read_splunk_hec(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let keys = keys_with("splunk_hec generator", &generator_keys, payload::CACHE_KEYS);
     let map = reader.map(node, &keys)?;
     let url = target(reader, &map);
-    say_other_path(reader, &map, url.as_deref(), "the path of its `format`");
+    remark_other_path(reader, &map, url.as_deref(), "the path of its `format`");
     let encoding = map
         .required("format")
         .and_then(|node| read_encoding(reader, node));
@@ -132,7 +132,7 @@ fn read_trace(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let keys = keys_with("trace_agent generator", &generator_keys, payload::KEYS);
     let map = reader.map(node, &keys)?;
     let url = target(reader, &map);
-    say_other_path(reader, &map, url.as_deref(), "`/v0.4/traces`");
+    remark_other_path(reader, &map, url.as_deref(), "`/v0.4/traces`");
     let retries = match map.take("backoff_behavior") {
         Some(node) => read_backoff(reader, node),
         None => Some(3),
@@ -176,7 +176,12 @@ fn target(reader: &Reader, map: &MapReader<'_, '_>) -> Option<String> {
 }
 
 /// lading replaces the path of the URL.
-fn say_other_path(reader: &Reader, map: &MapReader<'_, '_>, url: Option<&str>, path: &'static str) {
+fn remark_other_path(
+    reader: &Reader,
+    map: &MapReader<'_, '_>,
+    url: Option<&str>,
+    path: &'static str,
+) {
     if !matches!(url.map(path_of), None | Some("" | "/"))
         && let Some(span) = map.key_span("target_uri")
     {

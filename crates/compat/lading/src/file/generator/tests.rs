@@ -30,7 +30,7 @@ fn mistakes(kind: &str, body: &str) -> String {
 }
 
 #[test]
-fn splunk_hec_sends_what_its_format_says() {
+fn splunk_hec_sends_its_format() {
     for (format, encoding) in [("json", HecEncoding::Json), ("text", HecEncoding::Text)] {
         let plan = generator(
             "splunk_hec",
@@ -192,7 +192,7 @@ fn passthru_files_are_read() {
 #[test]
 fn mistakes_are_named() {
     let hec = format!("seed: {SEED}, target_uri: 'http://a', parallel_connections: 1, {CACHE}");
-    for (kind, body, said) in [
+    for (kind, body, expected) in [
         (
             "splunk_hec",
             format!("{hec}, format: xml, token: a"),
@@ -230,7 +230,7 @@ fn mistakes_are_named() {
         ),
     ] {
         let result = mistakes(kind, &body);
-        assert!(result.contains(said), "{result}");
+        assert!(result.contains(expected), "{result}");
     }
 }
 
@@ -286,7 +286,7 @@ fn a_cache_above_4_gib_is_not_cut() {
 }
 
 #[test]
-fn a_rate_of_each_connection_or_file_is_a_total_and_is_said() {
+fn a_rate_of_each_connection_or_file_is_a_total_and_is_reported() {
     for (kind, body, connections) in [
         ("unix_stream", "path: /a, parallel_connections: 3", 3.0),
         ("unix_datagram", "path: /a, parallel_connections: 4", 4.0),
@@ -306,7 +306,7 @@ fn a_rate_of_each_connection_or_file_is_a_total_and_is_said() {
             expected,
             "{kind}"
         );
-        let is_said = result.to_string().contains("as in lading");
-        assert_eq!(is_said, connections > 1.0, "{kind}: {result}");
+        let has_remark = result.to_string().contains("as in lading");
+        assert_eq!(has_remark, connections > 1.0, "{kind}: {result}");
     }
 }

@@ -107,7 +107,7 @@ fn old_range(
     let (low, high) = (map.take(minimum), map.take(maximum));
     let node = plain.or_else(|| map.take(whole)).or(low).or(high)?;
     if !is_separate {
-        let message = format!("read as `{today}`, which lading calls it today");
+        let message = format!("read as `{today}`, the current name in lading");
         reader.report(reader.note(code::MEANING, node.span, message));
     }
     if let (Some(low), Some(high)) = (low, high) {

@@ -164,7 +164,7 @@ fn no_contexts_are_refused_in_each_spelling() {
 }
 
 #[test]
-fn traces_know_their_services() {
+fn traces_have_their_services() {
     let text = "services:
   - name: shop
     service_type: http

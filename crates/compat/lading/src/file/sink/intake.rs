@@ -125,7 +125,7 @@ pub(super) fn read_otlp(reader: &Reader, node: &Node) -> Vec<Placed<SinkProtocol
     };
     let addresses = [map.take("grpc_addr"), map.take("http_addr")];
     if addresses.iter().all(Option::is_none) {
-        let message = "an otlp blackhole listens somewhere";
+        let message = "an otlp blackhole needs an address to listen on";
         let error = reader.error(code::MISSING_KEY, map.span(), message);
         reader.report(error.label("`grpc_addr` or `http_addr` is missing"));
     }

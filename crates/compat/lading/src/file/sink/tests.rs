@@ -27,7 +27,7 @@ fn service(sink: &SinkPlan) -> &IntakeService {
 }
 
 #[test]
-fn services_are_stood_in_for() {
+fn services_have_sinks() {
     let hec = sinks("splunk_hec", "binding_addr: '0.0.0.0:8088'");
     assert_eq!(*service(&hec[0]), IntakeService::SplunkHec);
     assert_eq!(
@@ -125,7 +125,7 @@ fn tcp_rr_listens_at_its_data_port() {
 
 #[test]
 fn mistakes_are_named() {
-    for (kind, body, said) in [
+    for (kind, body, expected) in [
         (
             "datadog",
             "v2: {binding_addr: '127.0.0.1:1'}, record: some",
@@ -156,6 +156,6 @@ fn mistakes_are_named() {
     ] {
         let (_, result) = run_plan(kind, body);
         assert!(result.has_errors());
-        assert!(result.to_string().contains(said), "{result}");
+        assert!(result.to_string().contains(expected), "{result}");
     }
 }

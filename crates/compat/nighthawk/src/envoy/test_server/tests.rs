@@ -207,9 +207,9 @@ const MISTAKES: &[(&str, &str, &str, u32)] = &[
 fn other_keys_and_values_are_errors_with_their_place() {
     let good = file(ROUTER, "");
     assert!(load(&good).is_ok());
-    for (there, instead, says, line) in MISTAKES {
+    for (there, instead, expected, line) in MISTAKES {
         let error = load(&good.replacen(there, instead, 1)).unwrap_err();
-        assert!(error.contains(says), "{says}:\n{error}");
+        assert!(error.contains(expected), "{expected}:\n{error}");
         let place = format!("server.yaml:{line}:");
         assert!(error.contains(&place), "{place}\n{error}");
     }
@@ -261,7 +261,7 @@ fn a_chain_serves_the_clients_that_its_match_names() {
 }
 
 #[test]
-fn a_quic_listener_speaks_http3() {
+fn a_quic_listener_serves_http3() {
     let good = file(
         ROUTER,
         "      transport_socket:

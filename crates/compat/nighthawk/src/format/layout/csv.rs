@@ -10,7 +10,7 @@ use super::{HEADING, friendly, per_second, pick, quantity_text, share_text};
 pub(in crate::format) fn csv(global: &WorkerResult) -> String {
     let mut text = HEADING.to_owned();
     for statistic in &global.statistics {
-        if statistic.count > 0 && !statistic.id.starts_with(id::OWN_PREFIX) {
+        if statistic.count > 0 && !statistic.id.starts_with(id::STILLWELL_PREFIX) {
             describe(statistic, &mut text);
         }
     }

@@ -35,7 +35,7 @@ pub(in crate::format) enum Fortio {
     Pedantic,
 }
 
-/// The result of all workers. `asked` is the rate over all workers where it is
+/// The result of all workers. `rate` is the rate over all workers where it is
 /// known better than from the options.
 pub(in crate::format) fn fortio(
     output: &Output,

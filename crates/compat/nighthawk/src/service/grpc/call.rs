@@ -29,7 +29,7 @@ pub(crate) struct Call {
     /// Wakes the connection.
     pub(super) wake: Rc<Notify>,
     /// True if the client merges results itself.
-    pub(crate) wants_samples: bool,
+    pub(crate) includes_samples: bool,
     /// The source of the call.
     pub(crate) caller: Caller,
     /// Value of the header `authorization`, if any.

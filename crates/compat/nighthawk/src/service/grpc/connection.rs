@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_says_nothing_in_a_handshake_is_sent_away() {
+    async fn a_peer_that_sends_nothing_in_a_handshake_is_disconnected() {
         let plan = ServerTlsPlan {
             identity: ServerIdentity::SelfSigned {
                 names: vec!["localhost".to_owned()],

@@ -67,7 +67,10 @@ pub async fn reflected_files(
     service: &str,
 ) -> Result<Vec<Vec<u8>>, ReflectionError> {
     for version in VERSIONS {
-        match Asking::new(channel, headers, version).files(service).await {
+        match ReflectionQueries::new(channel, headers, version)
+            .files(service)
+            .await
+        {
             Err(ReflectionError::Channel(ChannelError::CallFailed(CallFailed {
                 code: StatusCode::Unimplemented,
                 ..
@@ -79,14 +82,14 @@ pub async fn reflected_files(
 }
 
 /// One conversation.
-struct Asking<'a> {
+struct ReflectionQueries<'a> {
     channel: &'a Channel,
     headers: &'a [(&'a str, &'a str)],
     version: &'static str,
     call: Option<ClientCall>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> ReflectionQueries<'a> {
     const fn new(
         channel: &'a Channel,
         headers: &'a [(&'a str, &'a str)],
@@ -102,7 +105,7 @@ impl<'a> Asking<'a> {
 
     async fn files(&mut self, service: &str) -> Result<Vec<Vec<u8>>, ReflectionError> {
         let first = self
-            .ask(&json!({ "file_containing_symbol": service }))
+            .query(&json!({ "file_containing_symbol": service }))
             .await?;
         if let Some(message) = refusal(&first) {
             let services = self.services().await.unwrap_or_default();
@@ -133,7 +136,7 @@ impl<'a> Asking<'a> {
                     Some(name) => break name,
                 }
             };
-            answer = self.ask(&json!({ "file_by_filename": next })).await?;
+            answer = self.query(&json!({ "file_by_filename": next })).await?;
             if let Some(message) = refusal(&answer) {
                 return Err(ReflectionError::Unknown {
                     symbol: next,
@@ -151,14 +154,14 @@ impl<'a> Asking<'a> {
     }
 
     async fn services(&mut self) -> Result<Vec<String>, ReflectionError> {
-        let answer = self.ask(&json!({ "list_services": "" })).await?;
+        let answer = self.query(&json!({ "list_services": "" })).await?;
         let named = answer["list_services_response"]["service"].as_array();
         let names = named.into_iter().flatten();
         let names = names.filter_map(|service| service["name"].as_str().map(str::to_owned));
         Ok(names.collect())
     }
 
-    async fn ask(&mut self, request: &Value) -> Result<Value, ReflectionError> {
+    async fn query(&mut self, request: &Value) -> Result<Value, ReflectionError> {
         let foreign = |problem: String| ReflectionError::Foreign { problem };
         let name = |message: &str| format!("grpc.reflection.{}.{message}", self.version);
         let (request_name, answered) = (

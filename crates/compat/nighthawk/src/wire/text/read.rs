@@ -84,7 +84,7 @@ impl Reader<'_, '_> {
     /// A message with its type in front of it.
     fn any(&mut self, holder: &str, address: &str, depth: usize) -> Result<Value, TextError> {
         if holder != "google.protobuf.Any" {
-            return Err(self.wrong(format!("{holder} holds no message of any type")));
+            return Err(self.wrong(format!("{holder} is not google.protobuf.Any")));
         }
         let name = address.rsplit('/').next().unwrap_or_default().trim();
         self.tokens.takes(':');
@@ -92,7 +92,7 @@ impl Reader<'_, '_> {
             return Err(self.wrong("a brace is missing"));
         };
         let mut map = match self.message(name, Some(end), depth + 1)? {
-            Value::Object(map) if !known::has_own_form(name) => map,
+            Value::Object(map) if !known::has_special_form(name) => map,
             value => Map::from_iter([("value".to_owned(), value)]),
         };
         map.insert("@type".to_owned(), Value::from(address));
@@ -145,9 +145,9 @@ impl Reader<'_, '_> {
         let mut candidates = message.fields().filter(is_same_choice);
         if let Some(present) = candidates.find(|candidate| fields.contains_key(candidate.name())) {
             let problem = match present == *field {
-                true => format!("`{}` is there twice", field.name()),
+                true => format!("`{}` is given twice", field.name()),
                 false => format!(
-                    "there is one of `{}` and `{}`",
+                    "`{}` and `{}` cannot both be set",
                     present.name(),
                     field.name()
                 ),
@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
                 Kind::String => {
                     let text = String::from_utf8(bytes);
                     text.map(Value::from)
-                        .map_err(|_| self.wrong("a text is not UTF-8"))
+                        .map_err(|_| self.wrong("a string is not UTF-8"))
                 }
                 _ => Err(self.wrong(shape())),
             };

@@ -108,7 +108,7 @@ impl<'t> Tokens<'t> {
     fn piece(&mut self, mark: char, bytes: &mut Vec<u8>) -> Result<(), TextError> {
         loop {
             let Some(c) = self.rest.chars().next().filter(|c| *c != '\n') else {
-                return Err(self.wrong("a text is not closed"));
+                return Err(self.wrong("a string is not closed"));
             };
             self.rest = &self.rest[c.len_utf8()..];
             match c {
@@ -122,7 +122,7 @@ impl<'t> Tokens<'t> {
     /// Reads an escape after its backslash.
     fn escaped(&mut self, bytes: &mut Vec<u8>) -> Result<(), TextError> {
         let Some(c) = self.rest.chars().next() else {
-            return Err(self.wrong("a text is not closed"));
+            return Err(self.wrong("a string is not closed"));
         };
         let (radix, longest, skipped) = match c {
             '0'..='7' => (8, 3, 0),
@@ -144,8 +144,8 @@ impl<'t> Tokens<'t> {
                     ('?', b'?'),
                 ];
                 let escape = plain.iter().find(|(name, _)| *name == c);
-                let escape =
-                    escape.ok_or_else(|| self.wrong(format!("a text has no escape `\\{c}`")))?;
+                let escape = escape
+                    .ok_or_else(|| self.wrong(format!("unknown escape `\\{c}` in a string")))?;
                 bytes.push(escape.1);
                 self.rest = &self.rest[1..];
                 return Ok(());
@@ -158,17 +158,17 @@ impl<'t> Tokens<'t> {
             .take_while(|c| c.is_digit(radix));
         let length = length.count();
         let number = u32::from_str_radix(&digits[..length], radix);
-        let number = number.map_err(|_| self.wrong("an escape in a text lacks its digits"))?;
+        let number = number.map_err(|_| self.wrong("an escape in a string lacks its digits"))?;
         self.rest = &digits[length..];
         if c.eq_ignore_ascii_case(&'u') {
             let character = char::from_u32(number);
             let character =
-                character.ok_or_else(|| self.wrong("an escape in a text is not a character"))?;
+                character.ok_or_else(|| self.wrong("an escape in a string is not a character"))?;
             bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             return Ok(());
         }
         let byte = u8::try_from(number);
-        bytes.push(byte.map_err(|_| self.wrong("an escape in a text is not a byte"))?);
+        bytes.push(byte.map_err(|_| self.wrong("an escape in a string is not a byte"))?);
         Ok(())
     }
 }

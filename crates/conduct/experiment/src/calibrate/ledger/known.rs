@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn several_references_count_alike() {
+    fn several_references_have_equal_weight() {
         let [cpu, _] = references();
         let less = Entry {
             estimate_share: Some(0.0098),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_the_ledger_will_say() {
+    fn a_file_has_the_settings_of_the_ledger() {
         let text = trial(Kind::CpuPlus1).experiment();
         for line in [
             "seed: 500007",

@@ -8,7 +8,7 @@ use super::entry::{Entry, Kind, Ledger};
 use super::truth::truth_of;
 
 /// The rows of the first table: what they are called, and of which kinds.
-const ALIKE: [(&str, &[Kind]); 3] = [
+const EQUAL_VERSIONS: [(&str, &[Kind]); 3] = [
     ("quiet", &[Kind::AaQuiet]),
     ("under load", &[Kind::AaLoaded]),
     ("all", &[Kind::AaQuiet, Kind::AaLoaded]),
@@ -26,7 +26,7 @@ const CHANGED: [(&str, &[Kind]); 3] = [
 pub fn markdown(ledger: &Ledger) -> String {
     let entries = ledger.entries();
     let mut text = String::new();
-    let written = write_alike(&mut text, entries)
+    let written = write_equal_versions(&mut text, entries)
         .and_then(|()| write_changed(&mut text, entries))
         .and_then(|()| write_references(&mut text, entries))
         .and_then(|()| write_hosts(&mut text, entries));
@@ -35,14 +35,14 @@ pub fn markdown(ledger: &Ledger) -> String {
     text
 }
 
-fn write_alike(text: &mut String, entries: &[Entry]) -> fmt::Result {
+fn write_equal_versions(text: &mut String, entries: &[Entry]) -> fmt::Result {
     writeln!(
         text,
         "| equal versions | experiments | flagged by the search | after confirmation | interval \
          without zero | `equivalent` | `inconclusive` | `invalid` | pair sd | pairs | minutes |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     )?;
-    for (name, kinds) in ALIKE {
+    for (name, kinds) in EQUAL_VERSIONS {
         let selected = of_kinds(entries, kinds);
         writeln!(
             text,
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_count_what_the_ledger_says() {
+    fn rows_have_the_counts_of_the_ledger() {
         let mut entries: Vec<Entry> = (1..=10)
             .map(|number| example(Kind::AaQuiet, number))
             .collect();
@@ -247,7 +247,7 @@ mod tests {
         entries[0].lower_share = Some(0.001);
         entries.push(example(Kind::AaLoaded, 1));
         let mut text = String::new();
-        write_alike(&mut text, &entries).unwrap();
+        write_equal_versions(&mut text, &entries).unwrap();
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(
             rows[0],
@@ -306,7 +306,7 @@ mod tests {
             .map(|number| example(Kind::AaQuiet, number))
             .collect();
         let mut text = String::new();
-        write_alike(&mut text, &equal).unwrap();
+        write_equal_versions(&mut text, &equal).unwrap();
         let row = text.lines().nth(2).unwrap();
         assert!(
             row.starts_with("| quiet | 100 | 0 (0.0 to 3.6 %) |"),

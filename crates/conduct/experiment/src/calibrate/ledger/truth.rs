@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn fresh_pairs_add_to_what_the_reference_knew() {
+    fn fresh_pairs_add_to_the_reference() {
         let mut entries: Vec<Entry> = (1..=3)
             .map(|number| example(Kind::CpuPlus1, number))
             .collect();

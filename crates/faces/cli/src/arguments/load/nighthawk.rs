@@ -41,13 +41,13 @@ pub(crate) struct NighthawkClientArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Target and protocol")]
 pub(crate) struct NighthawkTargetArguments {
-    /// An address that requests go to in turn, with its port; repeatable
+    /// Target address with its port; repeatable: requests go to all of them in turn
     #[arg(long, value_name = "HOST:PORT", value_parser = endpoint)]
     pub(crate) multi_target_endpoint: Vec<String>,
-    /// The path for all of them
+    /// Request path for all of them
     #[arg(long, value_name = "PATH")]
     pub(crate) multi_target_path: Option<String>,
-    /// Speak TLS with all of them
+    /// Use TLS with all of them
     #[arg(long)]
     pub(crate) multi_target_use_https: bool,
     /// Protocol of connections [default: http1]
@@ -56,11 +56,11 @@ pub(crate) struct NighthawkTargetArguments {
     /// The same as --protocol http2
     #[arg(long)]
     pub(crate) h2: bool,
-    /// Options of HTTP/3, as JSON of envoy.config.core.v3.Http3ProtocolOptions; of
-    /// those that concern a client the number of streams has an effect
+    /// Options of HTTP/3, as JSON of envoy.config.core.v3.Http3ProtocolOptions; only
+    /// the maximum number of streams has an effect
     #[arg(long, value_name = "JSON")]
     pub(crate) http3_protocol_options: Option<String>,
-    /// Addresses of a name that are used
+    /// Address family of resolved names
     #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
     pub(crate) address_family: FamilyName,
     /// The local address of connections: Envoy's BindConfig as JSON or YAML in
@@ -89,7 +89,7 @@ pub(crate) struct NighthawkTargetArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct NighthawkShapeArguments {
-    /// Requests a second of each worker
+    /// Requests per second of each worker
     #[arg(
         long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.rps,
         allow_negative_numbers = true, value_parser = values::RPS.reader()
@@ -116,44 +116,44 @@ pub(crate) struct NighthawkShapeArguments {
     /// Drop requests that find no free connection instead of delaying them
     #[arg(long)]
     pub(crate) open_loop: bool,
-    /// Send so many at once
+    /// Send requests in bursts of N
     #[arg(
         long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.burst_size,
         allow_negative_numbers = true, value_parser = values::BURST_SIZE.reader()
     )]
     pub(crate) burst_size: u32,
-    /// Send each request later by up to this time, such as .00001s
+    /// Delay each request by a random time up to TIME, such as .00001s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
     pub(crate) jitter_uniform: Option<Nanos>,
     /// Ramp of the rate: nighthawk.linear-ramping-rate-limiter-plugin as JSON or
     /// YAML in one line
     #[arg(long, value_name = "JSON")]
     pub(crate) rate_limiter_plugin_config: Option<String>,
-    /// Requests that may wait on each worker
+    /// Maximum number of waiting requests of each worker
     #[arg(
         long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.max_pending_requests,
         allow_negative_numbers = true, value_parser = values::PENDING_REQUESTS.reader()
     )]
     pub(crate) max_pending_requests: u32,
-    /// Requests under way on each worker, for HTTP/2
+    /// Maximum number of requests in flight of each worker, for HTTP/2
     #[arg(
         long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.max_active_requests,
         allow_negative_numbers = true, value_parser = values::ACTIVE_REQUESTS.reader()
     )]
     pub(crate) max_active_requests: u32,
-    /// Requests that one connection carries at most
+    /// Maximum number of requests on each connection
     #[arg(
         long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.max_requests_per_connection,
         allow_negative_numbers = true, value_parser = values::REQUESTS_PER_CONNECTION.reader()
     )]
     pub(crate) max_requests_per_connection: u32,
-    /// Requests under way on one connection of HTTP/2
+    /// Maximum number of requests in flight on one HTTP/2 connection
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::CONCURRENT_STREAMS.reader())]
     pub(crate) max_concurrent_streams: Option<u32>,
-    /// Use several connections of HTTP/2, one request at a time on each
+    /// Use several HTTP/2 connections, with one request at a time on each
     #[arg(long)]
     pub(crate) experimental_h2_use_multiple_connections: bool,
-    /// Choice among several idle connections
+    /// Order of reuse of idle connections
     #[arg(long, value_enum, default_value_t = ReuseName::Mru)]
     pub(crate) experimental_h1_connection_reuse_strategy: ReuseName,
     /// Open all connections before the start
@@ -165,13 +165,13 @@ pub(crate) struct NighthawkShapeArguments {
     /// Method of waiting for the next request
     #[arg(long, value_enum, default_value_t = NighthawkIdle::Spin)]
     pub(crate) sequencer_idle_strategy: NighthawkIdle,
-    /// End well once a counter exceeds a threshold; repeatable
+    /// Stop with success when a counter exceeds a threshold; repeatable
     #[arg(long, value_name = "COUNTER:N", value_parser = termination)]
     pub(crate) termination_predicate: Vec<NighthawkPredicate>,
-    /// End with a failure once a counter exceeds a threshold; repeatable
+    /// Stop with failure when a counter exceeds a threshold; repeatable
     #[arg(long, value_name = "COUNTER:N", value_parser = failure)]
     pub(crate) failure_predicate: Vec<NighthawkPredicate>,
-    /// Do not fail by bad statuses, lost connections and resets
+    /// Do not fail because of error statuses, lost connections or resets
     #[arg(long)]
     pub(crate) no_default_failure_predicates: bool,
 }
@@ -192,10 +192,10 @@ pub(crate) struct NighthawkRequestArguments {
     /// The body of requests
     #[arg(long, value_name = "FILE")]
     pub(crate) request_body_file: Option<PathBuf>,
-    /// Make gRPC calls with one message each, which is the body, over HTTP/2
+    /// Make gRPC calls over HTTP/2, each with the body as its only message
     #[arg(long, value_name = "MODE", value_enum)]
     pub(crate) grpc_mode: Option<NighthawkGrpcMode>,
-    /// A gRPC service that hands requests out while the load goes on, such as
+    /// gRPC service that supplies requests during the load, such as
     /// grpc://localhost:8443
     #[arg(long, value_name = "URI")]
     pub(crate) request_source: Option<String>,
@@ -216,7 +216,7 @@ pub(crate) struct NighthawkOutputArguments {
     /// Format of the result on standard output
     #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = output_format)]
     pub(crate) output_format: LoadFormat,
-    /// A word for results; repeatable
+    /// Label in the result; repeatable
     #[arg(long)]
     pub(crate) label: Vec<String>,
     /// URI that spans are exported to, such as zipkin://localhost:9411/api/v2/spans
@@ -229,13 +229,13 @@ pub(crate) struct NighthawkOutputArguments {
     /// Address of a stats sink with `tcp_cluster_name`
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) stats_sink_address: Option<String>,
-    /// Seconds between two tellings of stats sinks [default: 5]
+    /// Seconds between two exports to stats sinks [default: 5]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::FLUSH_INTERVAL.reader())]
     pub(crate) stats_flush_interval: Option<u32>,
     /// The same as a time, such as 0.5s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
     pub(crate) stats_flush_interval_duration: Option<Nanos>,
-    /// The header of answers that holds a number of nanoseconds to record
+    /// Response header with a number of nanoseconds to record
     #[arg(
         long,
         value_name = "NAME",
@@ -247,7 +247,7 @@ pub(crate) struct NighthawkOutputArguments {
     /// nighthawk.log_response_headers_plugin as JSON or YAML in one line; repeatable
     #[arg(long, value_name = "JSON")]
     pub(crate) user_defined_plugin_config: Vec<String>,
-    /// A gRPC service that makes the load, such as grpc://localhost:8443
+    /// gRPC service that runs the load, such as grpc://localhost:8443
     #[arg(long, value_name = "URI")]
     pub(crate) nighthawk_service: Option<String>,
 }
@@ -264,7 +264,7 @@ pub(crate) enum NighthawkProtocol {
     Http1,
     /// HTTP/2.
     Http2,
-    /// HTTP/3, over TLS alone.
+    /// HTTP/3, only over TLS.
     Http3,
 }
 
@@ -289,7 +289,7 @@ pub(crate) enum NighthawkIdle {
 /// Level of the log on standard error; each level includes those after it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
 pub(crate) enum NighthawkVerbosity {
-    /// As debug.
+    /// The same as debug.
     Trace,
     /// Progress once a second as well.
     Debug,

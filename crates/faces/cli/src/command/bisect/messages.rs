@@ -26,7 +26,7 @@ pub(super) fn progress(progress: &BisectProgress<'_>, plan: &SuitePlan, paint: &
             1 => "1 commit after GOOD, which is BAD".to_owned(),
             many => format!("{many} commits after GOOD, up to BAD"),
         },
-        BisectProgress::Asking {
+        BisectProgress::Comparing {
             left_at_most,
             baseline,
             comparison,

@@ -29,7 +29,10 @@ pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<SuitePl
             "a bisection needs one experiment, and there are {}",
             names.len()
         );
-        return Err(usage(error).hint(format!("--only NAME takes one of: {}", names.join(", "))));
+        return Err(usage(error).hint(format!(
+            "--only NAME selects one of them: {}",
+            names.join(", ")
+        )));
     };
     let [good, bad] = [&arguments.good, &arguments.bad];
     set_ends(experiment, good, bad, arguments.variant.as_deref())

@@ -54,9 +54,9 @@ pub(super) fn run(
         &mut host,
         &mut |progress| match progress {
             LedgerProgress::Added(_) | LedgerProgress::Full if quiet => {}
-            LedgerProgress::Added(line) => Paint::say(&line),
-            LedgerProgress::Full => Paint::say("the ledger is full"),
-            LedgerProgress::Failed(error) => Paint::say(&explain(error)),
+            LedgerProgress::Added(line) => Paint::print_message(&line),
+            LedgerProgress::Full => Paint::print_message("the ledger is full"),
+            LedgerProgress::Failed(error) => Paint::print_message(&explain(error)),
         },
     );
     let signal = conductor.end();

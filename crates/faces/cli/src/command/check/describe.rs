@@ -151,12 +151,12 @@ fn operating_point(plan: &ExperimentPlan) -> String {
             let stated = generators
                 .iter()
                 .filter(|generator| !generator.rate.is_max());
-            let besides = match stated.count() {
+            let stated_rates = match stated.count() {
                 0 => String::new(),
                 1 => "; 1 generator keeps its stated rate".to_owned(),
                 many => format!("; {many} generators keep their stated rates"),
             };
-            format!("{percent:.0} % of capacity, found by a probe of {length}{besides}")
+            format!("{percent:.0} % of capacity, found by a probe of {length}{stated_rates}")
         }
     }
 }
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_stand_against_the_first() {
+    fn variants_are_compared_with_the_first() {
         assert_eq!(against(&["a", "b"]), "a against b");
         assert_eq!(
             against(&["a", "b", "c", "d"]),

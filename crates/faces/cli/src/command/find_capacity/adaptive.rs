@@ -111,7 +111,7 @@ impl SessionLoads for ShownLoads<'_> {
     }
 
     fn report(&mut self, event: SessionEvent<'_>) {
-        Paint::say(&match event {
+        Paint::print_message(&match event {
             SessionEvent::Loaded {
                 rate,
                 holds,

@@ -46,8 +46,8 @@ fn places(arguments: &FindCapacityArguments) -> Vec<Place> {
 
 pub(super) fn bounds(arguments: &FindCapacityArguments) -> Vec<CapacityBound> {
     let mut bounds = arguments.bound.clone();
-    let says_errors = |bound: &CapacityBound| bound.figure == CapacityFigure::Errors;
-    if !bounds.iter().any(says_errors) {
+    let is_error_bound = |bound: &CapacityBound| bound.figure == CapacityFigure::Errors;
+    if !bounds.iter().any(is_error_bound) {
         bounds.extend(ERRORS.parse::<CapacityBound>());
     }
     bounds

@@ -125,7 +125,7 @@ impl<'a> VariedRun<'a> {
             return Ok(());
         }
         let what = format!("generator `{}` has no connections to vary", generator.id);
-        Err(usage(&what).hint("search the highest rate: leave --objective out"))
+        Err(usage(&what).hint("leave out --objective to search for the highest rate"))
     }
 
     /// One run.
@@ -189,7 +189,7 @@ fn chosen(plan: &RunPlan, name: Option<&str>) -> Result<usize, CommandError> {
             .map_err(|error| error.hint(format!("choose one: --generator {}", names.join(" or ")))),
         (Some(name), _) => names.iter().position(|id| *id == name).ok_or_else(|| {
             let what = format!("the experiment has no generator `{name}`");
-            usage(&what).hint(format!("there is {}", names.join(", ")))
+            usage(&what).hint(format!("the generators are: {}", names.join(", ")))
         }),
     }
 }

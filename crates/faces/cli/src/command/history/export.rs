@@ -44,7 +44,7 @@ fn write_all(tables: &[OtavaTable], folder: &Path) -> anyhow::Result<()> {
     }
     for table in tables {
         if !table.incomplete.is_empty() {
-            Paint::say(&format!(
+            Paint::print_message(&format!(
                 "note: {}: not in every suite, so Otava cannot read them: {}",
                 table.name,
                 table.incomplete.join(", ")
@@ -55,6 +55,6 @@ fn write_all(tables: &[OtavaTable], folder: &Path) -> anyhow::Result<()> {
         1 => "1 table".to_owned(),
         many => format!("{many} tables"),
     };
-    Paint::say(&format!("wrote {count} and {}", configuration.display()));
+    Paint::print_message(&format!("wrote {count} and {}", configuration.display()));
     Ok(())
 }

@@ -115,11 +115,8 @@ fn urls(arguments: &InitArguments) -> Result<Option<[String; 2]>, CommandError> 
     match arguments.urls.as_slice() {
         [] => Ok(None),
         [baseline, comparison] => Ok(Some([baseline.clone(), comparison.clone()])),
-        urls => {
-            let count = urls.len();
-            let error = format!("--url is given {count} times, and is needed twice");
-            Err(usage(error).hint("give the URL of the baseline, then that of the comparison"))
-        }
+        _ => Err(usage("--url must be given exactly twice".to_owned())
+            .hint("give the URL of the baseline, then that of the comparison")),
     }
 }
 
@@ -191,7 +188,7 @@ impl Dialog {
             return Ok(None);
         }
         for kind in ProgramKind::ALL {
-            Paint::say(&format!("  {:<6} {}", kind.name(), kind.about()));
+            Paint::print_message(&format!("  {:<6} {}", kind.name(), kind.about()));
         }
         let line = self.line("Kind of the program [find it from its ports]");
         match line.filter(|line| !line.is_empty()) {
@@ -219,7 +216,7 @@ impl Dialog {
         if !self.is_terminal {
             return None;
         }
-        Paint::say(&format!("{question}:"));
+        Paint::print_message(&format!("{question}:"));
         let mut line = String::new();
         let mut input = io::stdin().lock().take(ANSWER_MAX);
         let length = input.read_line(&mut line).ok()?;

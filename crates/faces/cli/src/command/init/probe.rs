@@ -68,7 +68,7 @@ pub(super) struct ProbeRequest {
 pub(super) struct ProbeReport {
     pub(super) choice: Choice,
     /// True if it ran in a network of its own.
-    pub(super) has_own_network: bool,
+    pub(super) has_private_network: bool,
 }
 
 /// Reason why nothing was found.
@@ -107,19 +107,19 @@ pub(super) fn probe(
         true => None,
         false => new_network().ok(),
     };
-    let has_own_network = network.is_some();
+    let has_private_network = network.is_some();
     match probe_in(request, &state_root.join("own"), network, token) {
         Ok(choice) => Ok(ProbeReport {
             choice,
-            has_own_network: has_own_network || !request.needs_host,
+            has_private_network: has_private_network || !request.needs_host,
         }),
-        Err(ProbeError::Ended { .. }) if has_own_network => {
+        Err(ProbeError::Ended { .. }) if has_private_network => {
             let mut choice = probe_in(request, &state_root.join("host"), None, token)?;
             let remark = "it ends in a separate network, so runs use the network of the host";
             choice.remarks.push(remark.to_owned());
             Ok(ProbeReport {
                 choice,
-                has_own_network: false,
+                has_private_network: false,
             })
         }
         Err(error) => Err(error),

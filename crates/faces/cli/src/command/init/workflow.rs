@@ -25,7 +25,7 @@ pub(super) fn run(host: CiHost, arguments: &InitArguments) -> Result<Exit, Comma
         .as_deref()
         .unwrap_or_else(|| Path::new("."));
     if !suite.exists() {
-        let error = anyhow::anyhow!("there is nothing at {}", suite.display());
+        let error = anyhow::anyhow!("{} does not exist", suite.display());
         return Err(CommandError::new(Exit::Usage, error)
             .hint("write an experiment first: stillwell init --command COMMAND"));
     }

@@ -57,13 +57,13 @@ fn plan(arguments: &LoadArguments) -> anyhow::Result<LoadPlan> {
     let parts = spec::parts(arguments, seed)?;
     let generators = arguments.fleet.generators;
     let workers = parts.workers.checked_mul(generators);
-    let workers = workers.context("that many threads in all generators")?;
+    let workers = workers.context("--threads times --generators is too large")?;
     let parts = LoadPlanParts { workers, ..parts };
     Ok(LoadPlan::try_new(parts).map_err(LoadSpecError::from)?)
 }
 
-fn say(text: &str) {
-    Paint::say(text);
+fn print_message(text: &str) {
+    Paint::print_message(text);
 }
 
 fn fleet_load<'a>(
@@ -86,7 +86,11 @@ fn fleet_load<'a>(
         logs: fleet::logs(store)?,
         secrets: secrets::handling(),
         interrupt,
-        say: if arguments.quiet { &|_| {} } else { &say },
+        print_message: if arguments.quiet {
+            &|_| {}
+        } else {
+            &print_message
+        },
     })
 }
 
@@ -103,7 +107,7 @@ fn conduct(
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
     let (folder, job) = (fleet::place(&arguments.fleet.job, store), store.job());
     let place = folder.display();
-    (load.say)(&format!(
+    (load.print_message)(&format!(
         "job {job} in {place}; watch it with: stillwell cluster status --store {place} --job {job}"
     ));
     let capture = load.conduct();
@@ -144,7 +148,7 @@ fn report(
     Paint::data(&(text + &lines)).map_err(could_not)?;
     files::write(&report, &arguments.output)?;
     if !arguments.quiet {
-        Paint::say(&cost(&capture));
+        Paint::print_message(&cost(&capture));
     }
     Ok(outcome::exit_of(
         &(capture, report.health),

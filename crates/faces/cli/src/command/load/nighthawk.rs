@@ -40,7 +40,7 @@ pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
     match carry_out(&request, paint) {
         Ok(exit) => exit,
         Err(error) if error.exit == Exit::Usage => {
-            Paint::say(&format!("Bad argument: {error}"));
+            Paint::print_message(&format!("Bad argument: {error}"));
             Exit::Failed
         }
         Err(error) => {
@@ -75,7 +75,7 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
         .filter(|warning| rules.is_unreliable_by(warning))
     {
         let text = OptionNames::Nighthawk.with_advice(&warning.to_string(), warning.remedy());
-        Paint::say(&format!("warning: {text}"));
+        Paint::print_message(&format!("warning: {text}"));
     }
     add_typed(&mut capture, &[], &request.output.label)?;
     let report = load_report(&LoadReportInput {
@@ -164,7 +164,7 @@ const fn format_of(request: &NighthawkRequest) -> LoadFormat {
 
 /// Warns of options that may not do what the user expects.
 fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
-    let speaks_tls = plan
+    let uses_tls = plan
         .endpoints
         .iter()
         .any(|endpoint| endpoint.tls_host.is_some());
@@ -180,7 +180,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
              have it checked.",
         );
     }
-    if speaks_tls && plan.client.tls.verification == Verification::None {
+    if uses_tls && plan.client.tls.verification == Verification::None {
         log.warn(
             "Certificates are not checked. Name an authority in --transport-socket, under \
              common_tls_context.validation_context.trusted_ca, to have them checked.",
@@ -191,7 +191,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
         ("--transport-socket", &request.target.transport_socket),
     ];
     for (flag, value) in socket {
-        if value.is_some() && !speaks_tls {
+        if value.is_some() && !uses_tls {
             log.warn(&format!("{flag} has no effect: the target is not https."));
         }
     }

@@ -44,7 +44,7 @@ fn on_this_host<T>(
         reflection: &Reflected,
         notice: &|text| {
             if !is_quiet {
-                Paint::say(text);
+                Paint::print_message(text);
             }
         },
     })

@@ -49,9 +49,9 @@ pub(super) fn run(
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
     let is_quiet = arguments.output.quiet;
-    let say = |text: &str| {
+    let print_message = |text: &str| {
         if !is_quiet {
-            Paint::say(text);
+            Paint::print_message(text);
         }
     };
     let place = place(&fleet.job, &store);
@@ -64,9 +64,9 @@ pub(super) fn run(
         arguments: &words,
         logs: logs(&store)?,
         interrupt: &interrupt,
-        say: &say,
+        print_message: &print_message,
     };
-    say(&format!("job {} in {}", store.job(), place.display()));
+    print_message(&format!("job {} in {}", store.job(), place.display()));
     let job = controller.job(job_of(&plan, roles)?).map_err(refused)?;
     let tasks = folder.join(".tasks");
     let end = controller.conduct(&job, &tasks).map_err(refused);
@@ -144,7 +144,7 @@ pub(crate) fn be_task(
     };
     let end = carry_out(&task);
     signals.close(Nanos::SECOND);
-    Paint::say(match end? {
+    Paint::print_message(match end? {
         RunTaskEnd::Committed => "the result is in the store",
         RunTaskEnd::NotNeeded => "another attempt of this task is used instead",
         RunTaskEnd::GivenUp => "the run was cancelled before its start",

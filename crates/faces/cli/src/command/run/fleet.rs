@@ -43,9 +43,9 @@ pub(super) fn run(
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
     let is_quiet = arguments.output.quiet;
-    let say = |text: &str| {
+    let print_message = |text: &str| {
         if !is_quiet {
-            Paint::say(text);
+            Paint::print_message(text);
         }
     };
     let place = place(&fleet.job, &store);
@@ -57,15 +57,15 @@ pub(super) fn run(
         arguments: &words,
         logs: logs(&store)?,
         interrupt: &interrupt,
-        say: &say,
+        print_message: &print_message,
     };
-    say(&format!("job {} in {}", store.job(), place.display()));
+    print_message(&format!("job {} in {}", store.job(), place.display()));
     let job = suite.job(job_of(&plan)?).map_err(refused)?;
     let unpacked = results.join(".tasks");
     let ends = suite.conduct(&job, &unpacked).map_err(refused);
     signals.close(Nanos::SECOND);
     let ends = ends?;
-    let merged = merge(&job, &ends, &unpacked, &results, &say)?;
+    let merged = merge(&job, &ends, &unpacked, &results, &print_message)?;
     judge(arguments, plan, &job, merged, results, paint)
 }
 
@@ -92,7 +92,7 @@ fn merge(
     ends: &[Result<ExperimentNode, String>],
     unpacked: &Path,
     results: &Path,
-    say: &dyn Fn(&str),
+    print_message: &dyn Fn(&str),
 ) -> Result<Vec<String>, CommandError> {
     let mut whole: Option<SuiteRecord> = None;
     let mut names = Vec::new();
@@ -101,12 +101,12 @@ fn merge(
         let node = match end {
             Ok(node) => node,
             Err(why) => {
-                Paint::say(&format!("warning: {name} has no result: {why}"));
+                Paint::print_message(&format!("warning: {name} has no result: {why}"));
                 continue;
             }
         };
         let minutes = Nanos::new(node.ended.saturating_sub(node.began).as_u64());
-        say(&format!(
+        print_message(&format!(
             "{name}: on {} for {}",
             node.node,
             stillwell_units::human::nanos(minutes)
@@ -146,7 +146,7 @@ fn warn_of_others(whole: &SuiteRecord, record: &SuiteRecord) {
             earlier.path == binary.path && binary.path.is_some() && earlier.sha256 != binary.sha256
         };
         if let (Some(earlier), Some(path)) = (whole.binaries.iter().find(differs), &binary.path) {
-            Paint::say(&format!(
+            Paint::print_message(&format!(
                 "warning: {} is not the same file for {} and {}",
                 path.display(),
                 earlier.experiment,
@@ -211,7 +211,7 @@ pub(crate) fn be_task(
     // Namespaces of one's own are a matter for processes with one thread.
     let privileges = prepare_privileges();
     let Some(task) = SuiteTask::begin(store, attempt, &Interrupt::new()).map_err(could_not)? else {
-        Paint::say("this experiment has a result");
+        Paint::print_message("this experiment already has a result");
         return Ok(Exit::Held);
     };
     let results = std::env::temp_dir().join(format!("stillwell-{}", attempt.name));
@@ -231,7 +231,7 @@ pub(crate) fn be_task(
     if committed.is_ok() {
         drop(std::fs::remove_dir_all(&results));
     }
-    Paint::say(match committed? {
+    Paint::print_message(match committed? {
         Created::Now => "the result is in the store",
         Created::Before => "another attempt of this task is used instead, or this one failed",
     });

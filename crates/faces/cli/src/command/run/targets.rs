@@ -43,7 +43,7 @@ pub(super) fn run(
     let quiet = arguments.output.quiet;
     let left_out = leave_out(&mut plans, !overrides.targets.is_empty())?;
     for target in left_out.iter().filter(|_| !quiet) {
-        Paint::say(&format!("skipped: {}: {}", target.name, target.reason));
+        Paint::print_message(&format!("skipped: {}: {}", target.name, target.reason));
     }
     let store = super::store_of(arguments)?;
     let results = match &store {

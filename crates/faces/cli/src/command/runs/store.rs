@@ -28,7 +28,7 @@ pub(super) fn files(store: &ObjectStore) -> anyhow::Result<Vec<ResultFile>> {
     let objects = store.list()?;
     ensure!(
         !objects.is_empty(),
-        "there is nothing at {}",
+        "{} is empty or does not exist",
         store.address("")
     );
     Ok(objects
@@ -73,7 +73,7 @@ pub(super) fn push(store: &ObjectStore, result: &Path, files: &[ResultFile]) -> 
         };
         store.upload(&key, read(&path)?)?;
     }
-    Paint::say(&format!(
+    Paint::print_message(&format!(
         "pushed {}, files: {}",
         store.address(name),
         files.len()
@@ -115,7 +115,7 @@ pub(super) fn pull(place: &Path, folder: Option<&Path>) -> anyhow::Result<()> {
         PlaceBelow::parse(&format!("0/{file}"))
             .with_context(|| format!("{address}: an object has the name {file:?}"))?;
     }
-    ensure!(!into.exists(), "{} is there already", into.display());
+    ensure!(!into.exists(), "{} already exists", into.display());
     for (file, _) in &files {
         let path = into.join(file);
         if let Some(parent) = path.parent() {
@@ -124,7 +124,7 @@ pub(super) fn pull(place: &Path, folder: Option<&Path>) -> anyhow::Result<()> {
         let bytes = store.download(file, FILE_MAX)?;
         write_private(&path, bytes).with_context(|| format!("write {}", path.display()))?;
     }
-    Paint::say(&format!(
+    Paint::print_message(&format!(
         "pulled {}, files: {}",
         into.display(),
         files.len()

@@ -3,6 +3,7 @@
 use serde_json::json;
 use stillwell_report::document::escape::{self, is_steering};
 use stillwell_serve::{LoggedResult, RequestLog, RequestLogEntry};
+use stillwell_units::human::counted;
 
 use crate::arguments::ServeFormat;
 use crate::paint::Paint;
@@ -15,7 +16,7 @@ pub(super) fn print(log: &RequestLog, format: ServeFormat) {
     });
     let lines: Vec<String> = lines.collect();
     if !lines.is_empty() {
-        Paint::say(&lines.join("\n"));
+        Paint::print_message(&lines.join("\n"));
     }
 }
 
@@ -23,8 +24,9 @@ pub(super) fn print(log: &RequestLog, format: ServeFormat) {
 pub(super) fn print_dropped(log: &RequestLog) {
     let dropped = log.dropped();
     if dropped > 0 {
-        Paint::say(&format!(
-            "warning: {dropped} requests are not in the log: they arrived faster than lines were printed"
+        Paint::print_message(&format!(
+            "warning: {} not in the log, because requests arrived faster than lines were printed",
+            counted(dropped, "request is", "requests are")
         ));
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn require_secret(
              give --token-file FILE or --client-ca FILE, or accept every caller by --insecure"
         )));
     }
-    Paint::say("warning: every host that reaches this service can use it (--insecure)");
+    Paint::print_message("warning: every host that reaches this service can use it (--insecure)");
     Ok(())
 }
 

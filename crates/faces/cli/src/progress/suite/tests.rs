@@ -175,7 +175,7 @@ fn runs_that_are_made_at_once_each_have_their_figures() {
 }
 
 #[test]
-fn while_nothing_runs_the_view_says_what_happens() {
+fn while_nothing_runs_the_view_shows_what_happens() {
     let mut view = view();
     view.running = None;
     for status in ["building HEAD", "waiting up to 5 s for a quieter machine"] {

@@ -179,7 +179,7 @@ impl Leaving {
                     came = poll_fn(|context| server.poll(context)) => came?,
                 };
                 let Came::Line(key) = came else { continue };
-                let requests = heed(&mut server, key, &mut controls);
+                let requests = handle_events(&mut server, key, &mut controls);
                 flush(&mut server, key).await;
                 // It has left already where there is none.
                 let (Some(first), Some(control)) = (requests.first(), controls.get(&key)) else {
@@ -210,7 +210,7 @@ async fn flush(server: &mut QuicServer, key: usize) {
 }
 
 /// Handles an event of a connection; returns the requests that have begun at once.
-fn heed(
+fn handle_events(
     server: &mut QuicServer,
     key: usize,
     controls: &mut HashMap<usize, QuicStream>,
@@ -429,7 +429,7 @@ fn a_path_that_dies_ends_every_request_and_the_load() {
 
 #[test]
 fn flags_that_http3_cannot_keep_are_refused() {
-    for (words, says) in [
+    for (words, expected) in [
         ("load --protocol=http3 http://127.0.0.1:1/", "https://"),
         ("serve --protocol=http3", "--tls self-signed"),
     ] {
@@ -437,6 +437,6 @@ fn flags_that_http3_cannot_keep_are_refused() {
         let process = stillwell_testkit::Process::start(command.args(words.split(' ')));
         let ended = process.finish(super::ends::LONG);
         assert_eq!(ended.code, 2, "{words}: {}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{words}: {}", ended.stderr);
     }
 }

@@ -169,7 +169,7 @@ fn a_recording_of_a_browser_arrives_as_it_was() {
 }
 
 #[test]
-fn what_a_recording_holds_besides_http_is_named() {
+fn entries_of_a_recording_that_are_not_http_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("recording.har");
     let entries = [
@@ -180,8 +180,8 @@ fn what_a_recording_holds_besides_http_is_named() {
     let mut command = std::process::Command::new(super::ends::STILLWELL);
     command.args(["load", "-n1", "-c1", "--har"]).arg(&file);
     let ended = stillwell_testkit::Process::start(&mut command).finish(LONG);
-    let says = "1 entry is not an HTTP request and is skipped";
-    assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    let expected = "1 entry is not an HTTP request and is skipped";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     // No process listens there.
     assert_eq!(ended.code, 3, "{}", ended.stdout);
 }

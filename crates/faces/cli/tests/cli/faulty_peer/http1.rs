@@ -48,11 +48,11 @@ pub(super) async fn serve_session(fault: Fault, mut session: PeerSession) -> io:
             }
             Fault::Silent => return session.fall_silent().await,
             Fault::StallMidAnswer | Fault::ContinueOnly => {
-                session.stream.write_all(said(fault)).await?;
+                session.stream.write_all(faulty_response(fault)).await?;
                 return session.fall_silent().await;
             }
             Fault::EndlessHead | Fault::EndlessBody | Fault::EndlessContinue => {
-                return say_for_ever(fault, &mut session).await;
+                return write_endlessly(fault, &mut session).await;
             }
             Fault::HeadOf64KiB => {
                 let line = [b"x-huge: ".as_slice(), &vec![b'a'; 64 << 10]].concat();
@@ -64,9 +64,9 @@ pub(super) async fn serve_session(fault: Fault, mut session: PeerSession) -> io:
                     .await?;
             }
             Fault::CloseUnanswered | Fault::HalfBody | Fault::Garbage | Fault::BadChunk => {
-                return session.stream.write_all(said(fault)).await;
+                return session.stream.write_all(faulty_response(fault)).await;
             }
-            _ => session.stream.write_all(said(fault)).await?,
+            _ => session.stream.write_all(faulty_response(fault)).await?,
         }
         answered += 1;
         if fault == Fault::CloseAfterThree && answered == 3 {
@@ -76,7 +76,7 @@ pub(super) async fn serve_session(fault: Fault, mut session: PeerSession) -> io:
     Ok(())
 }
 
-const fn said(fault: Fault) -> &'static [u8] {
+const fn faulty_response(fault: Fault) -> &'static [u8] {
     match fault {
         Fault::HalfBody | Fault::StallMidAnswer => {
             b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello"
@@ -98,17 +98,17 @@ const fn said(fault: Fault) -> &'static [u8] {
     }
 }
 
-async fn say_for_ever(fault: Fault, session: &mut PeerSession) -> io::Result<()> {
+async fn write_endlessly(fault: Fault, session: &mut PeerSession) -> io::Result<()> {
     let (begin, again): (&[u8], &[u8]) = match fault {
         Fault::EndlessHead => (b"HTTP/1.1 200 OK\r\n", b"x-more: and more and more\r\n"),
         Fault::EndlessBody => (
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
             b"5\r\nhello\r\n",
         ),
-        _ => (b"", said(fault)),
+        _ => (b"", faulty_response(fault)),
     };
     session.stream.write_all(begin).await?;
-    session.say_for_ever(again).await
+    session.write_endlessly(again).await
 }
 
 /// Reads one request, which has no body; false at the end.

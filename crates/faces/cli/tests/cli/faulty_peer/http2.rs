@@ -134,7 +134,7 @@ pub(super) async fn serve_session(fault: Fault, mut session: PeerSession) -> io:
                     _ => {
                         session
                             .stream
-                            .write_all(&said(fault, stream, answered))
+                            .write_all(&faulty_response(fault, stream, answered))
                             .await?
                     }
                 }
@@ -154,7 +154,7 @@ pub(super) async fn serve_session(fault: Fault, mut session: PeerSession) -> io:
 }
 
 /// The answer to request number `answered` on `stream`.
-fn said(fault: Fault, stream: u32, answered: u32) -> Vec<u8> {
+fn faulty_response(fault: Fault, stream: u32, answered: u32) -> Vec<u8> {
     let head = |flags: u8, block: &[u8]| frame(kind::HEADERS, END_HEADERS | flags, stream, block);
     let well = || [head(0, OK), frame(kind::DATA, END_STREAM, stream, b"hello")].concat();
     match fault {
@@ -210,7 +210,7 @@ fn said(fault: Fault, stream: u32, answered: u32) -> Vec<u8> {
 
 async fn endless_head(stream: u32, session: &mut PeerSession) -> io::Result<()> {
     let more = frame(kind::CONTINUATION, 0, stream, &field("x-more", "and more"));
-    session.say_for_ever(&more).await
+    session.write_endlessly(&more).await
 }
 
 async fn flood(fault: Fault, session: &mut PeerSession) -> io::Result<()> {
@@ -219,7 +219,7 @@ async fn flood(fault: Fault, session: &mut PeerSession) -> io::Result<()> {
         Fault::GoAwayFlood => frame(kind::GO_AWAY, 0, 0, &[0, 0, 0xff, 0xff, 0, 0, 0, 0]),
         _ => frame(kind::SETTINGS, 0, 0, &setting(3, 100)),
     };
-    session.say_for_ever(&again).await
+    session.write_endlessly(&again).await
 }
 
 /// The kind, the flags and the stream of the next frame; none at the end.

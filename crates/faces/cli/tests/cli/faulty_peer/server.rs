@@ -143,7 +143,7 @@ impl PeerSession {
 
     /// Says the same again and again, 8 KiB or so a millisecond: enough for any
     /// limit, and little enough for a machine that does other things.
-    pub(crate) async fn say_for_ever(&mut self, again: &[u8]) -> std::io::Result<()> {
+    pub(crate) async fn write_endlessly(&mut self, again: &[u8]) -> std::io::Result<()> {
         let many = again.repeat(8192 / again.len());
         let mut beat = interval(Duration::from_millis(1));
         loop {

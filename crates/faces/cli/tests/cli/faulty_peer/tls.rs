@@ -68,7 +68,7 @@ async fn shake(fault: Fault, mut session: PeerSession) -> io::Result<()> {
     if session.stream.read(&mut hello).await? == 0 {
         return Ok(());
     }
-    let said: &[u8] = match fault {
+    let bytes: &[u8] = match fault {
         Fault::Garbage => b"\x00\xff\xa5 220 smtp.example ESMTP\r\n\r\n",
         Fault::Http => b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n",
         Fault::CloseInHello | Fault::ResetInHello | Fault::StallInHello => HALF_HELLO,
@@ -77,10 +77,10 @@ async fn shake(fault: Fault, mut session: PeerSession) -> io::Result<()> {
         Fault::InternalError => &alert(2, 80),
         Fault::Goodbye => &alert(1, 0),
         Fault::LongRecord => &[22, 3, 3, 0xff, 0xff],
-        Fault::EndlessAlerts => return session.say_for_ever(&alert(1, 100)).await,
+        Fault::EndlessAlerts => return session.write_endlessly(&alert(1, 100)).await,
         Fault::CloseAtHello | Fault::ResetAtHello | Fault::NoAnswer => b"",
     };
-    session.stream.write_all(said).await?;
+    session.stream.write_all(bytes).await?;
     match fault {
         Fault::ResetAtHello | Fault::ResetInHello => session.reset(),
         Fault::NoAnswer | Fault::StallInHello => session.fall_silent().await,
@@ -135,7 +135,7 @@ fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, 
         let outcomes = report.outcomes();
         let is_named = |name: &String| case.ends.contains(&name.as_str());
         assert!(outcomes.keys().all(is_named), "{context}");
-        assert!(report.findings().contains(case.says), "{context}");
+        assert!(report.findings().contains(case.finding), "{context}");
         assert_eq!(report.ended.code, 3, "{context}");
     }
     tally("servers with faults in TLS and certificates", tried, &[]);
@@ -200,7 +200,7 @@ impl Authority {
 }
 
 #[test]
-fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
+fn a_certificate_or_protocol_that_is_wrong_is_counted_and_reported() {
     let (known, unknown) = (Authority::called("known"), Authority::called("unknown"));
     let here = "127.0.0.1";
     let well = || known.identity(here, 2000, 4000);
@@ -208,7 +208,7 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
     let http1: &[Alpn] = &[Alpn::Http1];
     let http2: &[Alpn] = &[Alpn::Http2];
     let wrong_version = "it does not speak the requested version of HTTP";
-    for (identity, alpn, words, says) in [
+    for (identity, alpn, words, finding) in [
         (wrong_years(2000, 2001), http1, "", "has expired"),
         (wrong_years(3000, 3001), http1, "", "is not valid yet"),
         (
@@ -243,7 +243,7 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
                 &server,
                 &format!("{loop_words} -c3 {trusted} {words}"),
             );
-            let case = case(words, &["handshake_failed"], says);
+            let case = case(words, &["handshake_failed"], finding);
             check(loop_words, vec![(case, server, process)]);
         }
     }
@@ -273,12 +273,12 @@ async fn answer(fault: Late, mut session: PeerSession) -> io::Result<()> {
         return Ok(());
     }
     session.saw_request();
-    let said: &[u8] = match fault {
+    let bytes: &[u8] = match fault {
         Late::NoGoodbye | Late::Goodbye => b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello",
         Late::GoodbyeUnanswered => b"",
         _ => b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello",
     };
-    session.stream.write_all(said).await?;
+    session.stream.write_all(bytes).await?;
     session.flush().await?;
     match fault {
         Late::Goodbye | Late::GoodbyeMidBody | Late::GoodbyeUnanswered => {
@@ -295,7 +295,7 @@ async fn answer(fault: Late, mut session: PeerSession) -> io::Result<()> {
 }
 
 #[test]
-fn an_end_that_tls_has_not_said_is_no_end_of_a_body() {
+fn an_end_without_a_tls_close_is_no_end_of_a_body() {
     let lost: &[&str] = &["peer_closed"];
     let none = "no request was answered";
     let cases = || {

@@ -12,7 +12,7 @@ use stillwell_testkit::{Process, free_port, wait_until};
 
 use super::{ADDRESS_SPACE, KILL_AFTER, MARK, STILLWELL, orphans, tally};
 use crate::interrupt::is_ignored;
-use crate::suite::{BESIDES, Suite, assert_code, share_machine};
+use crate::suite::{STOP_MAX, Suite, assert_code, share_machine};
 
 /// Exit code of a script whose fault cannot be made here.
 const SKIPPED: i32 = 77;
@@ -22,14 +22,14 @@ struct Case {
     script: &'static str,
     codes: &'static [i32],
     /// Part of its output.
-    says: &'static str,
+    message: &'static str,
 }
 
-const fn case(script: &'static str, codes: &'static [i32], says: &'static str) -> Case {
+const fn case(script: &'static str, codes: &'static [i32], message: &'static str) -> Case {
     Case {
         script,
         codes,
-        says,
+        message,
     }
 }
 
@@ -290,7 +290,7 @@ fn fault(case: &Case, url: &str) -> Option<Option<String>> {
     let output = ended.stdout + &ended.stderr;
     let left = orphans(&mark);
     let is_right = case.codes.contains(&ended.code)
-        && output.contains(case.says)
+        && output.contains(case.message)
         && !output.contains("panicked")
         && left.is_empty();
     let code = ended.code;
@@ -338,7 +338,7 @@ fn places_that_are_not_there_are_named() {
 }
 
 #[test]
-fn limits_of_our_group_of_processes_leave_nothing_behind() {
+fn limits_of_this_control_group_leave_nothing_behind() {
     check("limits of the cgroup", &GROUPS);
 }
 
@@ -367,12 +367,12 @@ fn a_signal_ends_every_daemon_of_the_target() {
             .with("phases", "{warmup: 200ms, measure: 60s}");
         let process = suite.observe(&[]);
         suite.wait_measuring(&suite.results());
-        assert!(wait_until(BESIDES, || suite
+        assert!(wait_until(STOP_MAX, || suite
             .target_processes("sleep")
             .len()
             >= 40));
         process.signal(signal);
-        assert_code(&process.finish(BESIDES), 128 + number);
+        assert_code(&process.finish(STOP_MAX), 128 + number);
         suite.assert_nothing_left();
     }
     tally("signals with daemons", tried, &[]);
@@ -380,7 +380,7 @@ fn a_signal_ends_every_daemon_of_the_target() {
 
 /// Peers of a load over HTTP/3 that are none: each request ends in an outcome, and the load names the cause.
 #[test]
-fn a_load_over_http3_ends_whatever_answers() {
+fn a_load_over_http3_ends_with_every_kind_of_server() {
     let _machine = share_machine();
     let answers: [(&str, &[u8]); 6] = [
         ("silence", b""),
@@ -451,25 +451,25 @@ fn links_in_place_of_results_are_replaced_and_not_followed() {
     let mut faults = Vec::new();
     for name in names {
         let folder = tempfile::tempdir().unwrap();
-        let victim = folder.path().join("victim");
-        fs::write(&victim, "kept").unwrap();
+        let link_target = folder.path().join("victim");
+        fs::write(&link_target, "kept").unwrap();
         fs::create_dir(folder.path().join("r")).unwrap();
-        std::os::unix::fs::symlink(&victim, folder.path().join("r").join(name)).unwrap();
+        std::os::unix::fs::symlink(&link_target, folder.path().join("r").join(name)).unwrap();
         fs::write(
             folder.path().join("run.yaml"),
             run_text(free_port(), free_port()),
         )
         .unwrap();
-        faults.extend(followed(folder.path(), name, &victim));
+        faults.extend(followed(folder.path(), name, &link_target));
     }
     tally("links in place of results", names.len(), &faults);
 }
 
-fn followed(folder: &Path, name: &str, victim: &Path) -> Option<String> {
+fn followed(folder: &Path, name: &str, link_target: &Path) -> Option<String> {
     let words = ["observe", "run.yaml", "--results", "r"];
     let mut command = Command::new(STILLWELL);
     let ended = Process::start(command.args(words).current_dir(folder)).finish(KILL_AFTER);
-    let is_kept = fs::read(victim).is_ok_and(|content| content == b"kept");
+    let is_kept = fs::read(link_target).is_ok_and(|content| content == b"kept");
     (!is_kept || ![0, 2, 3, 4].contains(&ended.code))
         .then(|| format!("{name}: exit code {}: {}", ended.code, ended.stderr))
 }

@@ -134,8 +134,12 @@ fn a_certificate_for_authorities_is_distinguished_from_a_servers_own() {
         "{:?}",
         report.outcomes()
     );
-    let says = "make it one with basicConstraints=CA:FALSE";
-    assert!(report.findings().contains(says), "{}", report.findings());
+    let expected = "make it one with basicConstraints=CA:FALSE";
+    assert!(
+        report.findings().contains(expected),
+        "{}",
+        report.findings()
+    );
     server.stop();
 }
 
@@ -170,8 +174,8 @@ fn refused(command: &str, arguments: &[&str]) -> String {
 
 /// DSA has gone from TLS with version 1.3, and from this library before.
 #[test]
-fn keys_that_tls_is_not_spoken_with_are_refused_by_name() {
-    let test = "keys_that_tls_is_not_spoken_with_are_refused_by_name";
+fn keys_that_tls_cannot_use_are_refused_by_name() {
+    let test = "keys_that_tls_cannot_use_are_refused_by_name";
     let Some(made) = Made::new(test) else {
         return;
     };
@@ -181,7 +185,7 @@ fn keys_that_tls_is_not_spoken_with_are_refused_by_name() {
     let old = made.path("dsa.old");
     made.run(&["dsa", "-in", &dsa.key, "-out", &old]);
     let [certificate, key] = dsa.flags();
-    let says = "is for a DSA key, which TLS no longer supports: make one with RSA";
+    let expected = "is for a DSA key, which TLS no longer supports: make one with RSA";
     let url = "https://127.0.0.1:1/";
     let rsa = made.make("rsa", KINDS[0].1);
     let [rsa_certificate, _] = rsa.flags();
@@ -195,7 +199,7 @@ fn keys_that_tls_is_not_spoken_with_are_refused_by_name() {
     ] {
         let output = refused(command, &arguments);
         assert!(
-            output.contains(says) && output.contains(file),
+            output.contains(expected) && output.contains(file),
             "{arguments:?}: {output}"
         );
     }
@@ -220,8 +224,8 @@ fn keys_that_tls_is_not_spoken_with_are_refused_by_name() {
 
 /// A server with a DSA certificate alone has nothing in common with us.
 #[test]
-fn a_server_that_has_dsa_alone_is_counted_and_said() {
-    let test = "a_server_that_has_dsa_alone_is_counted_and_said";
+fn a_server_that_has_dsa_alone_is_counted_and_reported() {
+    let test = "a_server_that_has_dsa_alone_is_counted_and_reported";
     let Some(made) = Made::new(test) else {
         return;
     };

@@ -70,8 +70,8 @@ async fn answer(kept: Kept, mut session: PeerSession) -> std::io::Result<()> {
         }
         let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
         kept.lock().unwrap().0.push((number, text));
-        let said = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-        session.stream.write_all(said).await?;
+        let response = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+        session.stream.write_all(response).await?;
     }
 }
 
@@ -361,7 +361,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     (
         "--requests-file",
-        "load/requests: what_a_line_does_not_say_is_as_typed",
+        "load/requests: keys_that_a_line_omits_are_as_typed",
     ),
     (
         "--scenario",
@@ -386,7 +386,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     (
         "--ca",
-        "faulty_peer/tls: a_certificate_or_protocol_that_is_wrong_is_counted_and_said",
+        "faulty_peer/tls: a_certificate_or_protocol_that_is_wrong_is_counted_and_reported",
     ),
     ("--sni", "the same"),
     (
@@ -394,7 +394,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "tunnel: requests_through_a_tunnel_arrive_as_without",
     ),
     ("--tunnel-protocol", "the same"),
-    ("--tunnel-header", "tunnel: proxies_lead_on_whom_they_know"),
+    (
+        "--tunnel-header",
+        "tunnel: proxies_forward_only_known_users",
+    ),
     (
         "--tunnel-insecure",
         "tunnel: a_certificate_of_a_proxy_is_checked_unless_that_is_not_wanted",
@@ -558,7 +561,7 @@ const REFUSED: &[(&str, &str)] = &[
         "cannot be used with",
     ),
     ("http://a/ --connect-over=0s", "a time above zero"),
-    ("http://a/ --connect-over=10s", "make it longer"),
+    ("http://a/ --connect-over=10s", "make the load longer"),
     (
         "http://a/ --no-session-resumption",
         "--no-session-resumption has no effect",
@@ -618,9 +621,9 @@ const REFUSED: &[(&str, &str)] = &[
 
 #[test]
 fn what_would_have_no_effect_is_refused_with_what_to_do() {
-    for (words, says) in REFUSED {
+    for (words, expected) in REFUSED {
         let ended = load(&words.split_whitespace().collect::<Vec<_>>());
         assert_eq!(ended.code, 2, "{words}: {}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{words}: {}", ended.stderr);
     }
 }

@@ -18,8 +18,8 @@ fn service() -> (Process, String) {
     let process = Process::start(command.args(["service", "--listen=127.0.0.1:0"]));
     let mut url = None;
     wait_until(LONG, || {
-        let said = process.stderr();
-        let result = said.split_once("listening on grpc://");
+        let stderr = process.stderr();
+        let result = stderr.split_once("listening on grpc://");
         let result = result.and_then(|(_, rest)| rest.split_once('\n'));
         url = result.map(|(address, _)| format!("http://{address}"));
         url.is_some()
@@ -91,7 +91,7 @@ fn unary_calls_and_streams_are_described_by_reflection_or_a_file() {
 }
 
 #[test]
-fn statuses_count_by_name_and_predicates_know_them() {
+fn statuses_count_by_name_and_predicates_accept_them() {
     let (service, url) = service();
     let unknown = r#"--grpc-json={"service": "nobody"}"#;
     let ended = call(&url, CHECK, &[unknown, "--requests=20", "--connections=2"]);
@@ -113,18 +113,18 @@ fn statuses_count_by_name_and_predicates_know_them() {
 }
 
 #[test]
-fn what_cannot_be_called_says_what_to_do() {
+fn methods_that_cannot_be_called_are_reported_with_what_to_do() {
     let (service, url) = service();
     let (server, plain) = serve(&[]);
     let file = format!("--grpc-descriptors={STILLWELL}");
-    for (url, method, words, code, says) in [
+    for (url, method, words, code, expected) in [
         (&url, "Check", vec![], 2, "write package.Service/Method"),
         (
             &url,
             "grpc.health.v1.Health/Chek",
             vec![],
             2,
-            "did you mean `Check`?; there are Check, Watch",
+            "did you mean `Check`?; known: Check, Watch",
         ),
         (
             &url,
@@ -172,7 +172,7 @@ fn what_cannot_be_called_says_what_to_do() {
     ] {
         let ended = call(url, method, &words);
         assert_eq!(ended.code, code, "{method} {words:?}: {}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     }
     drop((service, server));
 }

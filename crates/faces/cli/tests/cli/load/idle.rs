@@ -91,6 +91,6 @@ fn threads_stay_on_the_cpus_that_are_named() {
 fn a_cpu_that_there_is_none_of_is_a_mistake_of_the_command() {
     let ended = super::load(&["http://127.0.0.1:9/", "-n1", "-c1", "--cpus=999"]);
     assert_eq!(ended.code, 2, "{}{}", ended.stdout, ended.stderr);
-    let says = "--cpus names CPU 999, which this process may not use: name some of 0";
-    assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    let expected = "--cpus names CPU 999, which this process may not use: name some of 0";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
 }

@@ -80,7 +80,7 @@ const ODD: &[(&str, i32, &str)] = &[
     (
         "https://127.0.0.1:NOBODY/ -n1 --cipher-suite=AES128-SHA",
         2,
-        "`AES128-SHA` is not known",
+        "unknown cipher suite `AES128-SHA`",
     ),
     ("--requests-file=/nowhere -n1", 2, "read /nowhere"),
     (
@@ -101,11 +101,11 @@ const ODD: &[(&str, i32, &str)] = &[
 ];
 
 #[test]
-fn what_users_get_wrong_is_said_with_its_exit() {
+fn mistakes_of_users_are_reported_with_their_exit_code() {
     let refused_url = free_port().to_string();
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = holder.local_addr().unwrap().port().to_string();
-    for (words, code, says) in ODD {
+    for (words, code, expected) in ODD {
         let words = words
             .replace("NOBODY", &refused_url)
             .replace("TAKEN", &taken);
@@ -114,7 +114,7 @@ fn what_users_get_wrong_is_said_with_its_exit() {
         let ended = load(&words.iter().map(String::as_str).collect::<Vec<_>>());
         let output = ended.stdout.clone() + &ended.stderr;
         assert_eq!(ended.code, *code, "{words:?}: {output}");
-        assert!(output.contains(says), "{words:?}: {output}");
+        assert!(output.contains(expected), "{words:?}: {output}");
     }
 }
 

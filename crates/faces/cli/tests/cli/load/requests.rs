@@ -62,7 +62,7 @@ impl Keeper {
 }
 
 #[test]
-fn what_a_line_does_not_say_is_as_typed() {
+fn keys_that_a_line_omits_are_as_typed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("requests.txt");
     for (typed, expected) in [
@@ -118,7 +118,7 @@ fn a_typed_header_is_in_for_a_recorded_one() {
 
 /// A list of Nighthawk's: in line, in a file, and as the plugin that names either.
 #[test]
-fn lists_of_nighthawk_say_what_is_sent_to_a_url() {
+fn lists_of_nighthawk_define_what_is_sent_to_a_url() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("list.yaml");
     let list = "options:\n\

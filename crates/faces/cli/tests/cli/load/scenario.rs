@@ -84,7 +84,7 @@ fn users_arrive_at_a_rate() {
 }
 
 #[test]
-fn a_step_that_fails_ends_its_user_and_says_why() {
+fn a_step_that_fails_ends_its_user_and_reports_why() {
     let Some((_shop, url)) = shop("scenario_failed") else {
         return;
     };
@@ -215,8 +215,8 @@ fn a_server_without_http2_is_named() {
         assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
         let first = &value["steps"][0];
         assert!(first["failures"][step].as_u64().unwrap() > 0, "{first}");
-        let said = first["first_failure"].as_str().unwrap();
-        assert!(said.contains(reason), "{first}");
+        let first_failure = first["first_failure"].as_str().unwrap();
+        assert!(first_failure.contains(reason), "{first}");
     }
     let (_server, url, _folder, file) = echo(&[], "short");
     let (ended, _) = run(&file, &[&url, "--protocol=http3"]);

@@ -18,7 +18,7 @@ fn call(origin: &Origin, words: &str, counter: &str) -> Found {
 }
 
 fn with_status(status: &str) -> String {
-    asking(&format!(
+    config_header(&format!(
         "{{v3_response_headers:[{{header:{{key:\"grpc-status\",value:\"{status}\"}}}}]}}"
     ))
 }

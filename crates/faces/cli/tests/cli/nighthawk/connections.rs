@@ -142,7 +142,7 @@ fn the_connection_used_last_is_used_first_or_all_take_turns() {
 
 /// Nighthawk's test of the same counts lines of Envoy, two for each answer.
 #[test]
-fn the_log_says_which_connection_carried_each_answer() {
+fn the_log_names_the_connection_of_each_answer() {
     let origin = Origin::start();
     let line = format!(
         "--connections 1 --max-requests-per-connection 5 --rps 50 -v trace --duration 100 \

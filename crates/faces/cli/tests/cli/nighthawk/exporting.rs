@@ -156,7 +156,7 @@ fn every_request_leaves_a_span_at_the_tracer() {
 
 // compat: nighthawk_client | --user-defined-plugin-config | differs | the two plugins of Nighthawk; others are refused
 #[test]
-fn headers_of_answers_are_logged_and_results_say_so() {
+fn headers_of_answers_are_logged_and_results_report_it() {
     let origin = Origin::start();
     let plugin = |mode: &str, names: &str| {
         format!(

@@ -13,8 +13,10 @@ fn serving(folder: &TempDir) -> (Process, String, String) {
     let process = Process::start(&mut command);
     let mut url = None;
     let is_up = wait_until(LONG, || {
-        let said = process.stderr();
-        let rest = said.split_once("https://").map(|(_, rest)| rest.to_owned());
+        let stderr = process.stderr();
+        let rest = stderr
+            .split_once("https://")
+            .map(|(_, rest)| rest.to_owned());
         let line = rest.filter(|rest| rest.contains('\n'));
         url = line.and_then(|rest| rest.lines().next().map(|at| format!("https://{at}")));
         url.is_some()
@@ -90,10 +92,10 @@ fn a_tunnel_that_is_refused_over_http3_is_an_answer_like_another() {
 fn bytes_that_come_over_http3_are_counted_by_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let (server, url, socket) = serving(&folder);
-    let said = server.stderr();
-    let admin = said.split_once("admin on ").unwrap().1.lines().next();
+    let stderr = server.stderr();
+    let admin = stderr.split_once("admin on ").unwrap().1.lines().next();
     let received = || {
-        let stats = ask(admin.unwrap(), "GET", "/stats");
+        let stats = exchange(admin.unwrap(), "GET", "/stats");
         let name = "downstream_cx_rx_bytes_total: ";
         let line = stats.lines().find(|line| line.contains(name)).unwrap();
         line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()

@@ -83,7 +83,7 @@ fn an_output_that_fails_has_a_message_in_its_place() {
     let until = "--concurrency 2 --termination-predicate benchmark.http_2xx:4";
     let config = fake(",fail_per_worker_output:true");
     let result = measure(&format!("{FEW} {until} {config} {}", origin.url()));
-    for (name, says) in [
+    for (name, expected) in [
         ("worker_0", "on getting PerWorkerOutput"),
         ("worker_1", "on getting PerWorkerOutput"),
         (
@@ -92,6 +92,6 @@ fn an_output_that_fails_has_a_message_in_its_place() {
         ),
     ] {
         let message = outputs(&result, name)[0]["error_message"].as_str().unwrap();
-        assert!(message.contains(says), "{name}: {message}");
+        assert!(message.contains(expected), "{name}: {message}");
     }
 }

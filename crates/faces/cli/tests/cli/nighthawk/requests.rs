@@ -49,15 +49,15 @@ fn a_body_comes_from_a_file() {
 
 // compat: nighthawk_client | --request-header | works
 #[test]
-fn headers_arrive_and_say_how_requests_are_answered() {
+fn headers_arrive_and_define_how_requests_are_answered() {
     let origin = Origin::start();
     let few = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:1";
-    let wish = asking("{response_body_size: 13}");
+    let wish = config_header("{response_body_size: 13}");
     let result = measure(&format!("{few} {wish} {}", origin.url()));
     assert_eq!(result.statistic(BODY)["raw_max"], "13");
     // The echo of two headers is longer than that of one by the other's line.
     let echo = |headers: &str| {
-        let wish = asking("{echo_request_headers: true, response_body_size: 0}");
+        let wish = config_header("{echo_request_headers: true, response_body_size: 0}");
         let result = measure(&format!("{few} {wish} {headers} {}", origin.url()));
         whole(&result.statistic(BODY)["raw_max"])
     };
@@ -73,7 +73,7 @@ fn every_method_is_sent() {
     let origin = Origin::start();
     let few = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:1";
     for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE"] {
-        let wish = asking("{echo_request_headers: true, response_body_size: 0}");
+        let wish = config_header("{echo_request_headers: true, response_body_size: 0}");
         let line = format!("{few} --request-method {method} {wish}");
         let result = measure(&format!("{line} {}", origin.url()));
         let bytes = whole(&result.statistic(BODY)["raw_max"]);

@@ -15,7 +15,7 @@ fn start() -> (Origin, String) {
 
 /// The body of an answer with status 200.
 fn page(admin: &str, path: &str) -> String {
-    let answer = ask(admin, "GET", path);
+    let answer = exchange(admin, "GET", path);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{path}: {answer}");
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
@@ -28,7 +28,7 @@ fn page(admin: &str, path: &str) -> String {
 fn admin_reports_what_was_counted_and_where_it_listens() {
     let (origin, admin) = start();
     for url in &origin.urls {
-        ask(address(url), "GET", "/");
+        exchange(address(url), "GET", "/");
     }
     assert_eq!(page(&admin, "/ready"), "LIVE\n");
     let info: Value = serde_json::from_str(&page(&admin, "/server_info")).unwrap();
@@ -63,7 +63,7 @@ fn admin_reports_what_was_counted_and_where_it_listens() {
     assert_eq!(result, expected);
     assert!(page(&admin, "/listeners").contains(&format!("::{expected}\n")));
     assert!(page(&admin, "/").contains("/quitquitquit"));
-    assert!(ask(&admin, "GET", "/nothing").starts_with("HTTP/1.1 404 "));
+    assert!(exchange(&admin, "GET", "/nothing").starts_with("HTTP/1.1 404 "));
     assert_eq!(origin.stop(), 2, "what is asked of admin is no request");
 }
 
@@ -71,9 +71,9 @@ fn admin_reports_what_was_counted_and_where_it_listens() {
 #[test]
 fn admin_ends_the_server_where_it_is_requested_to_in_the_right_way() {
     let (origin, admin) = start();
-    assert!(ask(&admin, "GET", "/quitquitquit").starts_with("HTTP/1.1 405 "));
+    assert!(exchange(&admin, "GET", "/quitquitquit").starts_with("HTTP/1.1 405 "));
     assert_eq!(page(&admin, "/ready"), "LIVE\n");
-    assert!(ask(&admin, "POST", "/quitquitquit").ends_with("\r\n\r\nOK\n"));
+    assert!(exchange(&admin, "POST", "/quitquitquit").ends_with("\r\n\r\nOK\n"));
     let ended = origin.process.finish(LONG);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(count(&ended.stdout, "requests"), 0);
@@ -110,7 +110,7 @@ fn the_address_of_admin_is_written_where_that_is_requested() {
 // compat: nighthawk_test_server | x-nighthawk-test-server-config | works
 /// The header works without quotes around its keys, as Nighthawk documents it.
 #[test]
-fn requests_say_how_they_are_answered_as_the_documentation_has_it() {
+fn requests_define_how_they_are_answered_as_documented() {
     use std::io::{Read, Write};
     let origin = Origin::start();
     let requested = |options: &str| {

@@ -120,9 +120,9 @@ fn a_signal_ends_a_load_without_end_in_good_order() {
 }
 
 #[test]
-fn what_does_not_end_in_time_is_cut_off_and_said_so() {
+fn processes_that_do_not_end_in_time_are_killed_and_reported() {
     let origin = Origin::start();
-    let delay = asking("{static_delay: \"100s\"}");
+    let delay = config_header("{static_delay: \"100s\"}");
     let line = "--rps 100 --duration 0.2s --timeout 0.3s";
     let result = measure(&format!("{line} {delay} {}", origin.url()));
     assert_eq!(result.counter("benchmark.http_2xx"), 0);

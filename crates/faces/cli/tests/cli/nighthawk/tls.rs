@@ -104,7 +104,7 @@ fn handshakes_are_counted_as_envoy_counts_them() {
             "{}",
             result.log
         );
-        let stats = ask(
+        let stats = exchange(
             origin.admin.as_ref().unwrap(),
             "GET",
             "/stats?filter=downstream_rq_2xx",
@@ -164,9 +164,9 @@ fn suites_and_versions_are_those_of_the_context() {
     let (bare, _) = context("x", "cipher_suites:[\"-ALL:ECDHE-RSA-AES128-SHA\"]");
     let result = measure(&format!("--tls-context '{bare}' {FEW} {}", origin.url()));
     assert!(result.counter("ssl.ciphers.ECDHE-RSA-AES128-GCM-SHA256") >= 1);
-    let says = "The cipher suite ECDHE-RSA-AES128-SHA is not supported, because it lacks ECDHE or AEAD; \
+    let expected = "The cipher suite ECDHE-RSA-AES128-SHA is not supported, because it lacks ECDHE or AEAD; \
                 ECDHE-RSA-AES128-GCM-SHA256 is offered instead.";
-    assert!(result.log.contains(says), "{}", result.log);
+    assert!(result.log.contains(expected), "{}", result.log);
     // An empty context for validation checks nothing, and nothing breaks.
     let empty = "{common_tls_context:{validation_context:{}}}";
     let line = format!("--connections 1 --tls-context '{empty}' {FEW}");
@@ -268,22 +268,22 @@ fn the_requested_name_is_that_of_the_one_host_header() {
         "--h2 --request-header ':authority: sni.com'",
         "--transport-socket '{name: tls, typed_config: {sni: sni.com}}'",
     ] {
-        let said = hello("https", flags);
-        assert!(is_tls(&said) && is_named(&said), "{flags}");
+        let client_hello = hello("https", flags);
+        assert!(is_tls(&client_hello) && is_named(&client_hello), "{flags}");
     }
-    let said = hello("https", "");
-    assert!(is_tls(&said) && !is_named(&said));
-    let said = hello("http", "--request-header host:sni.com");
-    assert!(!is_tls(&said) && is_named(&said));
+    let client_hello = hello("https", "");
+    assert!(is_tls(&client_hello) && !is_named(&client_hello));
+    let client_hello = hello("http", "--request-header host:sni.com");
+    assert!(!is_tls(&client_hello) && is_named(&client_hello));
     let both = "--request-header host:sni.com --request-header :authority:sni.com";
-    let said = hello("https", both);
-    assert!(is_tls(&said) && !is_named(&said));
+    let client_hello = hello("https", both);
+    assert!(is_tls(&client_hello) && !is_named(&client_hello));
 }
 
 // compat: nighthawk_client | --h2 | works
 #[test]
-fn http2_is_spoken_over_tls_to_a_server_that_chooses_no_protocol() {
-    let test = "http2_is_spoken_over_tls_to_a_server_that_chooses_no_protocol";
+fn http2_is_used_over_tls_with_a_server_that_chooses_no_protocol() {
+    let test = "http2_is_used_over_tls_with_a_server_that_chooses_no_protocol";
     let Some(shown) = Shown::new(test) else {
         return;
     };

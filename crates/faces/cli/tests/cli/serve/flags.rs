@@ -90,7 +90,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("--address", "every test"),
     (
         "--config",
-        "serve/flags: beside_a_configuration_only_what_it_does_not_say_can_be_given",
+        "serve/flags: beside_a_configuration_only_flags_that_it_does_not_replace_are_accepted",
     ),
     ("--workers", "sink/tests/sink/serve.rs"),
     (
@@ -202,14 +202,14 @@ const REFUSED: &[(&str, &str)] = &[
 
 #[test]
 fn what_would_have_no_effect_is_refused_with_what_to_do() {
-    for (words, says) in REFUSED {
+    for (words, expected) in REFUSED {
         let ended = serve(&words.split_whitespace().collect::<Vec<_>>()).finish(LONG);
-        assert_refused(&ended, 2, &[says]);
+        assert_refused(&ended, 2, &[expected]);
     }
 }
 
 #[test]
-fn beside_a_configuration_only_what_it_does_not_say_can_be_given() {
+fn beside_a_configuration_only_flags_that_it_does_not_replace_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("server.yaml");
     std::fs::write(&file, CONFIGURATION).unwrap();
@@ -221,7 +221,7 @@ fn beside_a_configuration_only_what_it_does_not_say_can_be_given() {
         "--format=json",
     ];
     let process = serve(&[[config.as_str()].as_slice(), &beside].concat());
-    let answer = super::ask(&address(&process));
+    let answer = super::exchange(&address(&process));
     assert!(answer.contains("x-nh: 1"), "{answer}");
     process.signal("INT");
     assert_eq!(process.finish(LONG).code, 0);
@@ -301,8 +301,8 @@ fn failed(seed: &str) -> Vec<bool> {
     let random = ["--address=127.0.0.1:0", "--error-rate=0.5", "--seed", seed];
     let process = serve(&random);
     let address = address(&process);
-    let ask = |_| super::ask(&address).starts_with("HTTP/1.1 500");
-    (0..40).map(ask).collect()
+    let exchange = |_| super::exchange(&address).starts_with("HTTP/1.1 500");
+    (0..40).map(exchange).collect()
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn the_admin_interface_answers_head_without_a_body() {
         admin = line.and_then(|line| line["admin"].as_str().map(str::to_owned));
         admin.is_some()
     });
-    let ask = |words: &str| {
+    let exchange = |words: &str| {
         let mut stream = TcpStream::connect(admin.as_ref().unwrap()).unwrap();
         let request = format!("{words} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
@@ -402,7 +402,10 @@ fn the_admin_interface_answers_head_without_a_body() {
         text
     };
     for path in ["/ready", "/help", "/nowhere"] {
-        let (head, page) = (ask(&format!("HEAD {path}")), ask(&format!("GET {path}")));
+        let (head, page) = (
+            exchange(&format!("HEAD {path}")),
+            exchange(&format!("GET {path}")),
+        );
         assert!(head.ends_with("\r\n\r\n"), "{head}");
         assert!(page.starts_with(&head) && page.len() > head.len(), "{page}");
     }
@@ -416,7 +419,7 @@ fn what_cannot_be_had_is_reported_before_anything_is_served() {
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = format!("--admin={}", holder.local_addr().unwrap());
     let here = "--address=127.0.0.1:0";
-    for (words, says) in [
+    for (words, expected) in [
         (vec![here, &taken], "it is already in use"),
         (vec!["--address=192.0.2.1:80"], "192.0.2.1:80"),
         (
@@ -432,6 +435,6 @@ fn what_cannot_be_had_is_reported_before_anything_is_served() {
             "write /nowhere/a",
         ),
     ] {
-        assert_refused(&serve(&words).finish(LONG), 3, &[says]);
+        assert_refused(&serve(&words).finish(LONG), 3, &[expected]);
     }
 }

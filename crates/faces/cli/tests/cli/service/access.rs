@@ -154,7 +154,7 @@ fn a_service_that_other_hosts_reach_needs_a_secret() {
     let (_folder, name) = named("nighthawk_service");
     let ended = Process::start(Command::new(name).args(["--listen", "0.0.0.0:0"])).finish(LONG);
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    for (words, says) in [
+    for (words, expected) in [
         (vec![], "--token-file FILE"),
         (
             vec!["--token-file", short.to_str().unwrap()],
@@ -167,7 +167,7 @@ fn a_service_that_other_hosts_reach_needs_a_secret() {
     ] {
         let ended = run(&words);
         assert_eq!(ended.code, 2, "{}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     }
     let process = Process::start(Command::new(STILLWELL).args([
         "service",

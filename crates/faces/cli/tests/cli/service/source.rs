@@ -289,8 +289,8 @@ fn a_load_ends_with_its_source() {
     ] {
         assert_eq!(counter(&output, name), value, "{name}");
     }
-    let says = "The request source has ended: it handed 30 requests out.";
-    assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    let expected = "The request source has ended: it handed 30 requests out.";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     target.0.signal("TERM");
     let counted = target.0.finish(LONG).stdout;
     assert!(counted.contains("requests"), "{counted}");
@@ -299,11 +299,15 @@ fn a_load_ends_with_its_source() {
 #[test]
 fn a_source_that_breaks_off_fails_the_load() {
     let target = Listening::target(&[]);
-    for (then, says) in [(Then::Fail, "nothing left"), (Then::Break, "broke")] {
+    for (then, expected) in [(Then::Fail, "nothing left"), (Then::Break, "broke")] {
         let source = Scripted::start(30, then);
         let (ended, output) = load_from(&source.address, &target, "--no-duration");
         assert_eq!(ended.code, 1, "{then:?}: {}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{then:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected),
+            "{then:?}: {}",
+            ended.stderr
+        );
         assert!(
             ended.stderr.contains("after 30 requests"),
             "{}",
@@ -323,7 +327,11 @@ fn a_source_that_breaks_off_fails_the_load() {
         let (ended, output) = load_from(&source.address, &target, words);
         assert_eq!(ended.code, 0, "{then:?}: {}", ended.stderr);
         assert_eq!(counter(&output, "benchmark.http_2xx"), 30, "{then:?}");
-        assert!(ended.stderr.contains(says), "{then:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected),
+            "{then:?}: {}",
+            ended.stderr
+        );
         // No second request comes.
         assert_eq!(counter(&output, "requestsource.upstream_rq_total"), 1);
     }
@@ -339,8 +347,8 @@ fn a_slow_source_is_reported_and_not_taken_for_the_target() {
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         assert_eq!(counter(&output, "benchmark.http_2xx"), has);
         assert_eq!(counter(&output, "source_waits"), 1);
-        let says = "waited for it 1 times";
-        assert!(ended.stderr.contains(says), "{}", ended.stderr);
+        let expected = "waited for it 1 time,";
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
         let is_silent = ended.stderr.contains("the request source supplied none");
         assert_eq!(is_silent, has == 0, "{}", ended.stderr);
     }

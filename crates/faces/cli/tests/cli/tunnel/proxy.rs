@@ -154,21 +154,21 @@ async fn http1(
     let to = head.split(' ').nth(1).unwrap().to_owned();
     assert!(head.starts_with("CONNECT "), "{head}");
     requested.lock().unwrap().push(head);
-    let said: &[u8] = match manner {
+    let response: &[u8] = match manner {
         Manner::CloseUnanswered => return Ok(()),
         Manner::ResetUnanswered => return session.reset(),
         Manner::Silent => return session.fall_silent().await,
         Manner::Garbage => b"220 smtp.example ESMTP\r\n\r\n",
         Manner::HalfAnswer => b"HTTP/1.1 200 Conn",
         Manner::Status(status) => {
-            let said = format!("HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\nno");
-            session.stream.write_all(said.as_bytes()).await?;
+            let response = format!("HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\nno");
+            session.stream.write_all(response.as_bytes()).await?;
             return session.fall_silent().await;
         }
         // A length says nothing about what follows here.
         _ => b"HTTP/1.1 100 Wait\r\n\r\nHTTP/1.0 200 Connection established\r\ncontent-length: 7\r\n\r\n",
     };
-    session.stream.write_all(said).await?;
+    session.stream.write_all(response).await?;
     session.flush().await?;
     match manner {
         Manner::Well => {
@@ -299,7 +299,7 @@ async fn http2(
 }
 
 async fn leave(manner: Manner, mut session: PeerSession) -> io::Result<()> {
-    let said: &[u8] = match manner {
+    let response: &[u8] = match manner {
         Manner::ResetUnanswered => return session.reset(),
         Manner::Silent => return session.fall_silent().await,
         Manner::Garbage => b"220 smtp.example ESMTP\r\n\r\n",
@@ -307,7 +307,7 @@ async fn leave(manner: Manner, mut session: PeerSession) -> io::Result<()> {
         Manner::HalfAnswer => &[0, 0, 40, 1, 4, 0, 0, 0, 1, 0x88, 0, 0],
         _ => b"",
     };
-    session.stream.write_all(said).await?;
+    session.stream.write_all(response).await?;
     session.close().await
 }
 

@@ -81,7 +81,7 @@ pub(super) async fn serve(
             .entry(key)
             .or_insert_with(|| Session::new(manner, &requested));
         if let Some(line) = server.line(key) {
-            session.heed_all(line).await?;
+            session.handle_events(line).await?;
         }
         if !poll_fn(|context| Poll::Ready(server.flush(context, key))).await {
             sessions.remove(&key);
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    async fn heed_all(&mut self, line: &mut Line) -> io::Result<()> {
+    async fn handle_events(&mut self, line: &mut Line) -> io::Result<()> {
         while let Some(event) = line.next_event() {
             match event {
                 QuicEvent::Connected => {
@@ -178,7 +178,7 @@ impl Session {
     }
 
     async fn answer(&mut self, line: &mut Line, stream: QuicStream, to: String) -> io::Result<()> {
-        let mut said = Vec::new();
+        let mut response = Vec::new();
         let status = match self.manner {
             Manner::Status(status) => status,
             _ => 200,
@@ -189,25 +189,25 @@ impl Session {
             200 => &[("content-length", b"7")],
             _ => &[],
         };
-        head.write(length, BodyLength::None, &mut said);
+        head.write(length, BodyLength::None, &mut response);
         match self.manner {
             Manner::Silent => return Ok(()),
             Manner::ResetUnanswered => {
                 line.reset(stream, H3ErrorCode::INTERNAL_ERROR.0);
                 return Ok(());
             }
-            Manner::CloseUnanswered => said.clear(),
-            Manner::HalfAnswer => said.truncate(said.len() - 1),
+            Manner::CloseUnanswered => response.clear(),
+            Manner::HalfAnswer => response.truncate(response.len() - 1),
             Manner::Garbage => {
                 // A body before its head.
-                said.clear();
-                write_data_head(1, &mut said);
-                said.push(b'?');
+                response.clear();
+                write_data_head(1, &mut response);
+                response.push(b'?');
             }
             Manner::Well => self.peer = Some(TcpStream::connect(to).await?),
             _ => {}
         }
-        line.write(stream, &mut said.into());
+        line.write(stream, &mut response.into());
         match self.manner {
             Manner::CloseUnanswered | Manner::HalfAnswer => line.close(H3ErrorCode::NO_ERROR.0),
             Manner::Status(_) | Manner::EndOpened => line.finish(stream),

@@ -420,15 +420,15 @@ pub(super) fn check_brokers(
             continue;
         };
         let message = format!(
-            "generator `{}` finds only a broker that the target starts: the run has a network of \
-             its own",
+            "generator `{}` can only reach a broker that the target starts: the run has a \
+             separate network",
             plan.id
         );
         let note = reader.note(code::MEANING, generator.plan.span, message);
         let note = match check_address(&producer.address) {
-            Ok((host, _)) => note.label(format!("{host} is not the host's there")),
+            Ok((host, _)) => note.label(format!("in that network, {host} is not this host")),
             Err(_) => note,
         };
-        reader.report(note.help("write `isolation: {network: no}` where the broker runs outside"));
+        reader.report(note.help("write `isolation: {network: no}` if the broker runs outside"));
     }
 }

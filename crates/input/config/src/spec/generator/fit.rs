@@ -41,12 +41,12 @@ pub(super) fn check_ends(
     {
         return;
     }
-    let message = "messages that end with nothing run into each other";
+    let message = "messages without a delimiter cannot be separated";
     let warning = reader.warning(code::MEANING, node.span, message);
     reader.report(warning.help(if transport.properties().is_framed {
         "write `block: {events: 1}`, so each is a datagram or a request of its own"
     } else {
-        "write `end: zero` or `end: newline`: a stream keeps no messages apart"
+        "write `end: zero` or `end: newline`: a stream does not separate messages"
     }));
 }
 

@@ -18,7 +18,7 @@ const PROTOCOLS: [(&str, LoadProtocol); 2] = [
 const REUSES: [(&str, Reuse); 2] = [("lru", Reuse::Lru), ("mru", Reuse::Mru)];
 const STREAMS_MAX: u32 = 1000;
 
-const OWN_FIELDS: [Field; 3] = [
+const SPECIFIC_FIELDS: [Field; 3] = [
     required("url", Shape::Like("http://127.0.0.1:8080/"), "Target URL."),
     optional(
         "headers",
@@ -67,7 +67,7 @@ pub(super) const EXCHANGE: [Field; 7] = [
     optional("ca", Shape::Text, "PEM file of an additional authority."),
 ];
 
-const FIELDS: [Field; OWN_FIELDS.len() + EXCHANGE.len()] = concat(&OWN_FIELDS, &EXCHANGE);
+const FIELDS: [Field; SPECIFIC_FIELDS.len() + EXCHANGE.len()] = concat(&SPECIFIC_FIELDS, &EXCHANGE);
 
 pub(super) const HTTP: Element = Element {
     name: "http generator",

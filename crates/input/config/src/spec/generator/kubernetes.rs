@@ -105,7 +105,7 @@ pub(super) fn stay_with_cluster(
     };
     let id = &spec.plan.value.id;
     if isolation.links.is_some() || isolation.network == Wanted::Required {
-        let message = format!("generator `{id}` finds no cluster in a network of the run's own");
+        let message = format!("generator `{id}` cannot reach its cluster from a separate network");
         let error = reader.error(code::BAD_VALUE, spec.plan.span, message);
         let help = "leave `network` out, and write `isolation: {network: no}`";
         reader.report(error.help(help));

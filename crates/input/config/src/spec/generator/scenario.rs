@@ -16,7 +16,7 @@ const PROTOCOLS: [(&str, LoadProtocol); 2] = [
     ("http2", LoadProtocol::Http2),
 ];
 
-const OWN_FIELDS: [Field; 6] = [
+const SPECIFIC_FIELDS: [Field; 6] = [
     optional(
         "file",
         Shape::Text,
@@ -45,8 +45,8 @@ const OWN_FIELDS: [Field; 6] = [
     optional("ca", Shape::Text, "PEM file of an additional authority."),
 ];
 
-const FIELDS: [Field; OWN_FIELDS.len() + SCENARIO_FIELDS.len()] =
-    concat(&OWN_FIELDS, &SCENARIO_FIELDS);
+const FIELDS: [Field; SPECIFIC_FIELDS.len() + SCENARIO_FIELDS.len()] =
+    concat(&SPECIFIC_FIELDS, &SCENARIO_FIELDS);
 
 /// Answer to a protocol that users do not speak.
 const NO_HTTP3: &str = "scenarios do not support HTTP/3";

@@ -6,7 +6,7 @@ use std::path::Path;
 use stillwell_plan::TransportPlan;
 use stillwell_plan::generator::RequestsPlan;
 use stillwell_plan::load::{LoadProtocol, Spacing};
-use stillwell_text::{MapReader, Node, check_any_url, code};
+use stillwell_text::{MapReader, Node, Value, check_any_url, code};
 
 use super::http::{self, EXCHANGE};
 use super::{ReadContext, is_short};
@@ -15,7 +15,7 @@ use crate::element::{Element, Field, Shape, TEXT_MAP, concat, optional, required
 use crate::files::{EntryKind, resolve};
 use crate::requests::{
     GrpcSpec, Header, MessageRate, MixedRequest, RequestOrigin, RequestSpec, Streaming,
-    endpoint_of, endpoint_of_calls, read_requests_file,
+    endpoint_of, endpoint_of_calls, read_requests_file, suggested_path,
 };
 
 const PROTOCOLS: [(&str, LoadProtocol); 3] = [
@@ -111,7 +111,7 @@ const STREAMING: [(&str, Streaming); 4] = [
     ("both", Streaming::Both),
 ];
 
-const OWN_FIELDS: [Field; 11] = [
+const SPECIFIC_FIELDS: [Field; 11] = [
     optional(
         "url",
         Shape::Like("http://127.0.0.1:8080/"),
@@ -157,7 +157,7 @@ const OWN_FIELDS: [Field; 11] = [
     ),
 ];
 
-const FIELDS: [Field; OWN_FIELDS.len() + EXCHANGE.len()] = concat(&OWN_FIELDS, &EXCHANGE);
+const FIELDS: [Field; SPECIFIC_FIELDS.len() + EXCHANGE.len()] = concat(&SPECIFIC_FIELDS, &EXCHANGE);
 
 pub(super) const REQUESTS: Element = Element {
     name: "requests generator",
@@ -348,11 +348,20 @@ fn read_parts(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<Requ
 
 /// A body as on a command line, with the path of a file made absolute.
 fn read_body(context: &ReadContext<'_>, node: &Node) -> Option<String> {
+    if matches!(node.value, Value::List(_) | Value::Map(_)) {
+        let message = format!("expected text, found {}", node.shape());
+        let error = context.reader.error(code::WRONG_SHAPE, node.span, message);
+        let label = "write JSON in quotes, such as `'{\"name\": 1}'`, or `@FILE`";
+        context.reader.report(error.label(label));
+        return None;
+    }
     let text = context.filled(node)?;
-    Some(match text.strip_prefix('@') {
-        Some(path) => format!("@{}", resolve(context.folder, path).display()),
-        None => text.to_owned(),
-    })
+    let Some(path) = text.strip_prefix('@') else {
+        return Some(text.to_owned());
+    };
+    let path = resolve(context.folder, path);
+    let path = context.existing_path(node, path, EntryKind::File)?;
+    Some(format!("@{}", path.display()))
 }
 
 fn read_origin(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<RequestOrigin> {
@@ -399,7 +408,7 @@ fn read_mixed(context: &ReadContext<'_>, node: &Node) -> Option<MixedRequest> {
         }
         let message = format!("`{path}` is not a path");
         let error = reader.error(code::BAD_VALUE, node.span, message);
-        reader.report(error.label(format!("write `/{path}`")));
+        reader.report(error.label(format!("write `{}`", suggested_path(path))));
         None
     });
     let weight = match map.take("weight") {

@@ -56,11 +56,11 @@ fn f1_fresh_pairs_are_looked_at_until_they_are_certain() {
     let noisy: Vec<f64> = (0..20)
         .map(|index| 1.05 + if index % 2 == 0 { 0.05 } else { -0.05 })
         .collect();
-    for (fresh, wanted) in [(6, 8), (7, 8), (8, 10), (10, 12)] {
+    for (fresh, expected) in [(6, 8), (7, 8), (8, 10), (10, 12)] {
         let state = with_fresh(&noisy[..fresh]);
         assert!(
             matches!(state.next, NextStep::Run { stage: RunStage::Confirm, valid_pairs_wanted, .. }
-                if valid_pairs_wanted == wanted),
+                if valid_pairs_wanted == expected),
             "{fresh}: {:?}",
             state.next
         );

@@ -215,7 +215,7 @@ fn the_measured_warmup_is_common_and_frozen() {
 }
 
 #[test]
-fn what_is_erratic_is_said() {
+fn erratic_metrics_are_reported() {
     let wild = [1.3, 0.8, 1.25, 0.75];
     let state = judge(&plan(), &search_pairs(&wild));
     assert!(

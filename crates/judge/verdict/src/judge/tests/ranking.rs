@@ -59,9 +59,9 @@ fn a_planted_cause_ranks_first() {
         ]
     );
     assert_eq!(state.moved_of, 304);
-    let hoard = &state.moved[0];
-    assert!(hoard.at_least.is_infinite() && hoard.change.is_infinite());
-    assert_eq!((hoard.pairs, hoard.unit), (8, ""));
+    let memory_change = &state.moved[0];
+    assert!(memory_change.at_least.is_infinite() && memory_change.change.is_infinite());
+    assert_eq!((memory_change.pairs, memory_change.unit), (8, ""));
     let rss = &state.moved[2];
     assert!((rss.change - 8.0).abs() < 0.1, "{rss:?}");
     assert_eq!(rss.unit, "B");

@@ -158,16 +158,17 @@ fn f9_one_sided_noise_is_reported() {
     ];
     assert!(signs(&ratios).is_empty(), "{:?}", signs(&ratios));
     ratios[6] = 1.03;
-    let said = signs(&ratios);
+    let verdict_signs = signs(&ratios);
     assert!(
-        said.iter()
+        verdict_signs
+            .iter()
             .any(|sign| sign.starts_with("one-sided: some of 12 pairs")),
-        "{said:?}"
+        "{verdict_signs:?}"
     );
 }
 
 #[test]
-fn different_and_inconclusive_are_said_at_the_last_look_only() {
+fn different_and_inconclusive_are_reported_at_the_last_look_only() {
     // 2.6 % with 0.3 % of noise: sure, and neither large nor small.
     let ratios: Vec<f64> = NOISE.iter().map(|noise| 1.026 + noise / 4.0).collect();
     let plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });

@@ -22,7 +22,7 @@ const GAUGE: stillwell_metric::Kind = stillwell_metric::Kind::Gauge;
 
 #[test]
 fn latency_is_a_quantile_of_the_runs_own_histogram() {
-    let mut story = Story::healthy();
+    let mut test_run = TestRun::healthy();
     let mut times = empty_histogram();
     for millis in 1..=1000_u64 {
         times.record(millis * 1_000_000).unwrap();
@@ -32,9 +32,9 @@ fn latency_is_a_quantile_of_the_runs_own_histogram() {
     // What the warm-up recorded is not the measured phase's.
     for (second, value) in [(2, early), (8, value)] {
         let point = (catalogue::RESPONSE_TIME, generator(), second, value);
-        story.points.push(point);
+        test_run.points.push(point);
     }
-    let run = story.summary();
+    let run = test_run.summary();
     for (quantile, millis) in [
         (LatencyQuantile::P50, 500.0),
         (LatencyQuantile::P90, 900.0),
@@ -44,39 +44,39 @@ fn latency_is_a_quantile_of_the_runs_own_histogram() {
         let result = run.value(&GoalMetric::Latency(quantile)).unwrap() / 1e6;
         assert!((result / millis - 1.0_f64).abs() < 2e-3, "{result}");
     }
-    let silent = Story::healthy().summary();
+    let silent = TestRun::healthy().summary();
     let measured = silent.measured(&GoalMetric::Latency(LatencyQuantile::P99));
     assert!(matches!(measured, Measured::Missing { reason } if reason.contains("no answer")));
 }
 
 #[test]
 fn loss_is_of_the_whole_run() {
-    let run = Story::healthy()
+    let run = TestRun::healthy()
         .with(catalogue::EVENTS_RECEIVED, sink(), 990.0)
         .summary();
     assert!(close(run.value(&GoalMetric::Loss), 0.01));
     assert_eq!(
-        Story::healthy().summary().value(&GoalMetric::Loss),
+        TestRun::healthy().summary().value(&GoalMetric::Loss),
         Some(0.0)
     );
-    let unknown = Story::healthy().without(catalogue::EVENTS_RECEIVED);
+    let unknown = TestRun::healthy().without(catalogue::EVENTS_RECEIVED);
     assert_eq!(unknown.summary().value(&GoalMetric::Loss), None);
 }
 
 #[test]
 fn memory_has_a_peak_and_a_slope() {
-    let mut story = Story::healthy().without(catalogue::TARGET_RSS);
+    let mut test_run = TestRun::healthy().without(catalogue::TARGET_RSS);
     for second in 0..=15_u64 {
         let value = Value::Int(50_000_000 + 100_000 * second);
         let point = (catalogue::TARGET_RSS, Labels::none(), second, value);
-        story.points.push(point);
+        test_run.points.push(point);
     }
-    let run = story.summary();
+    let run = test_run.summary();
     assert!(close(run.value(&GoalMetric::MemoryPeak), 60e6));
     // 6 MB a minute of a mean of 50.8 MB.
     assert!(close(run.value(&GoalMetric::MemorySlope), 6.0 / 50.8));
     assert_eq!(
-        Story::healthy().summary().value(&GoalMetric::MemorySlope),
+        TestRun::healthy().summary().value(&GoalMetric::MemorySlope),
         Some(0.0)
     );
 }
@@ -84,12 +84,12 @@ fn memory_has_a_peak_and_a_slope() {
 #[test]
 fn every_series_is_a_goal() {
     let labels = |kind: &str| Labels::none().with("kind", kind);
-    let run = Story::healthy()
+    let run = TestRun::healthy()
         .with(scraped("target/errors", COUNTER), labels("a"), 3.0)
         .with(scraped("target/errors", COUNTER), labels("b"), 5.0)
         .with(scraped("target/depth", GAUGE), Labels::none(), 7.0)
         .summary();
-    for (text, wanted) in [
+    for (text, expected) in [
         ("series:target/errors:rate", 8.0),
         ("series:target/errors:per_event", 0.008),
         ("series:target/depth:mean", 7.0),
@@ -99,7 +99,7 @@ fn every_series_is_a_goal() {
         ("series:total_rss_bytes:peak", 50e6),
     ] {
         assert!(
-            close(run.value(&goal(text)), wanted),
+            close(run.value(&goal(text)), expected),
             "{text} {:?}",
             run.series
         );
@@ -118,25 +118,25 @@ fn every_series_is_a_goal() {
 
 #[test]
 fn a_counter_that_appears_while_measuring_was_at_zero() {
-    let mut story = Story::healthy();
+    let mut test_run = TestRun::healthy();
     for second in 8..=15_u64 {
         let value = Value::Int(10 * (second - 7));
         let late = scraped("target/retries", COUNTER);
-        story.points.push((late, Labels::none(), second, value));
+        test_run.points.push((late, Labels::none(), second, value));
     }
-    let run = story.summary();
+    let run = test_run.summary();
     // 60 until the end of the ten seconds.
     assert!(close(run.value(&goal("series:target/retries:rate")), 6.0));
 }
 
 #[test]
-fn too_many_series_are_cut_and_it_is_said() {
-    let mut story = Story::healthy();
+fn too_many_series_are_cut_and_that_is_reported() {
+    let mut test_run = TestRun::healthy();
     for number in 0..1500 {
         let labels = Labels::none().with("n", format!("{number:04}"));
-        story.set(scraped("target/many", COUNTER), labels, 1.0);
+        test_run.set(scraped("target/many", COUNTER), labels, 1.0);
     }
-    let run = story.summary();
+    let run = test_run.summary();
     assert!(run.series.len() <= crate::limits::SERIES_MAX + 1);
     assert!(run.series_left_out > 400, "{}", run.series_left_out);
     // The sum over all of them is kept.
@@ -146,13 +146,13 @@ fn too_many_series_are_cut_and_it_is_said() {
 
 #[test]
 fn points_that_a_sink_did_not_record_are_reported() {
-    let mut story = Story::healthy();
+    let mut test_run = TestRun::healthy();
     let labels = Labels::none()
         .with("id", "intake")
         .with("reason", "untyped");
     let metric = catalogue::POINTS_SKIPPED;
-    story.points.push((metric, labels, 9, Value::Int(7)));
-    let run = story.summary();
+    test_run.points.push((metric, labels, 9, Value::Int(7)));
+    let run = test_run.summary();
     let [note] = &run.notes[..] else {
         panic!("{:?}", run.notes);
     };
@@ -163,7 +163,7 @@ fn points_that_a_sink_did_not_record_are_reported() {
 #[test]
 fn rates_are_of_the_time_with_load() {
     // Half of the time another run had the load.
-    let run = Story::healthy()
+    let run = TestRun::healthy()
         .with(catalogue::ACTIVE_TIME, Labels::none(), 0.5e9)
         .with(catalogue::WORKER_RUNNING, sink(), 0.46e9)
         .summary();
@@ -182,18 +182,18 @@ fn rates_are_of_the_time_with_load() {
 
 #[test]
 fn what_the_pair_must_share_is_kept() {
-    let mut story = Story::healthy();
-    story.manifest.host = serde_json::json!({
+    let mut test_run = TestRun::healthy();
+    test_run.manifest.host = serde_json::json!({
         "kernel": "6.1",
         "load": "0.1 0.2 0.3",
         "cgroup_limits": [["cpu.max", "max"]],
         "cpus": [{"number": 0, "governor": "performance"}, {"number": 1, "governor": "powersave"}],
     });
-    story.manifest.notes = vec![Note {
+    test_run.manifest.notes = vec![Note {
         what: "cgroup".to_owned(),
         why: "not permitted".to_owned(),
     }];
-    let facts = story.summary().environment;
+    let facts = test_run.summary().environment;
     let fact = |name: &str| facts.get(name).map(String::as_str);
     assert_eq!(fact("kernel"), Some("6.1"));
     assert_eq!(fact("governors"), Some("performance powersave"));

@@ -4,13 +4,18 @@ use super::*;
 
 /// A run of 40 s of load, whose target uses this CPU time in each of them.
 fn run(cpu_of: impl Fn(u64) -> f64) -> Capture {
-    story(cpu_of).capture()
+    test_run(cpu_of).capture()
 }
 
-fn story(cpu_of: impl Fn(u64) -> f64) -> Story {
-    let mut story = Story::healthy().without(catalogue::TARGET_CPU);
-    story.seconds = 45;
-    for (mark, second) in story.manifest.phases.iter_mut().zip([0, 1, 3, 41, 42, 45]) {
+fn test_run(cpu_of: impl Fn(u64) -> f64) -> TestRun {
+    let mut test_run = TestRun::healthy().without(catalogue::TARGET_CPU);
+    test_run.seconds = 45;
+    for (mark, second) in test_run
+        .manifest
+        .phases
+        .iter_mut()
+        .zip([0, 1, 3, 41, 42, 45])
+    {
         mark.moment = Moment::new(second * 1_000_000_000);
         mark.wall_millis = 1_700_000_000_000 + second * 1000;
     }
@@ -21,13 +26,13 @@ fn story(cpu_of: impl Fn(u64) -> f64) -> Story {
         total += cpu_of(second) * wave * 1e9;
         let value = Value::Int(stillwell_units::floor_to_u64(total));
         let point = (catalogue::TARGET_CPU, Labels::none(), second, value);
-        story.points.push(point);
+        test_run.points.push(point);
     }
-    story
+    test_run
 }
 
 #[test]
-fn a_steady_run_says_nothing() {
+fn a_steady_run_has_no_warning() {
     let run = summarise(&run(|_| 0.5));
     assert_eq!(run.notes, []);
     let steady = run.figures.warmup.unwrap();
@@ -81,7 +86,7 @@ fn a_drift_is_no_steady_state() {
 #[test]
 fn latency_that_grows_is_a_note() {
     let growing = |grows: bool| {
-        let mut story = story(|_| 0.5);
+        let mut test_run = test_run(|_| 0.5);
         let times = (0..=45_u64).map(|second| {
             let mut histogram = empty_histogram();
             let queue = if grows { 100 * second } else { 0 };
@@ -92,9 +97,9 @@ fn latency_that_grows_is_a_note() {
         });
         for (second, value) in (0..).zip(times) {
             let point = (catalogue::RESPONSE_TIME, generator(), second, value);
-            story.points.push(point);
+            test_run.points.push(point);
         }
-        story.summary()
+        test_run.summary()
     };
     assert_eq!(growing(false).notes, []);
     let [RunNote::LatencyGrew { series, growth }] = &growing(true).notes[..] else {
@@ -107,7 +112,7 @@ fn latency_that_grows_is_a_note() {
 
 #[test]
 fn a_short_run_is_not_decisive() {
-    let run = Story::healthy().summary();
+    let run = TestRun::healthy().summary();
     assert_eq!(run.figures.warmup, None);
     assert_eq!(run.figures.beats[&GoalMetric::Cpu].values.len(), 10);
 }

@@ -200,7 +200,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 proptest! {
     #[test]
     fn every_byte_is_read_missed_or_still_there(
-        happenings in prop::collection::vec(happening(), 0..80),
+        events in prop::collection::vec(happening(), 0..80),
         rotations in 0_u8..4,
         bytes_per_second in 1_000.0..80_000.0_f64,
     ) {
@@ -208,7 +208,7 @@ proptest! {
         let mut now = Moment::new(0);
         model.begin(&rate(bytes_per_second), now);
         let mut open: Vec<u64> = Vec::new();
-        for happening in happenings {
+        for happening in events {
             match happening {
                 Happening::Pass(length) => {
                     now = now + Nanos::new(length);

@@ -109,9 +109,9 @@ proptest! {
         let Some(H1RequestEvent::Head(read)) = event else {
             return Err(TestCaseError::fail("no head"));
         };
-        let mine = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let sent = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         let listed: Vec<_> = read.headers().skip(1).take(headers.len()).collect();
-        prop_assert_eq!(listed, mine.collect::<Vec<_>>());
+        prop_assert_eq!(listed, sent.collect::<Vec<_>>());
     }
 
     #[test]

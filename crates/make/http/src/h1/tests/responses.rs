@@ -5,7 +5,7 @@ fn check_response(text: &str, expected: &[Seen]) {
 }
 
 #[test]
-fn bodies_are_framed_as_their_heads_say() {
+fn bodies_are_framed_by_their_heads() {
     for (text, expected) in [
         ("", vec![]),
         (
@@ -50,7 +50,7 @@ fn statuses_without_a_body_have_none() {
 }
 
 #[test]
-fn answers_to_head_have_no_body_whatever_they_say() {
+fn answers_to_head_have_no_body_for_any_length() {
     let text = b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n\
                  HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
                  HTTP/1.1 200 OK\r\n\r\n\
@@ -137,7 +137,7 @@ fn a_flood_of_interim_responses_is_refused() {
 }
 
 #[test]
-fn old_connections_stay_open_only_if_they_say_so() {
+fn old_connections_stay_open_only_with_keep_alive() {
     for (connection, expected) in [
         ("", "200 0B close"),
         ("Connection: keep-alive\r\n", "200 0B"),

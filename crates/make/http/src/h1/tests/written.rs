@@ -151,7 +151,7 @@ fn one_question_gets_one_answer() {
 }
 
 #[test]
-fn no_answer_says_why() {
+fn no_answer_has_its_reason() {
     let body_max = ByteSize::new(4);
     let too_large = OneShotError::BodyTooLarge { body_max };
     let mut shot = OneShot::new(body_max);

@@ -31,7 +31,7 @@ impl H2Connection {
                 }
             }
             Frame::Priority { .. } | Frame::Ignored { .. } => {
-                self.flood.nuisance("frames without meaning")?;
+                self.flood.nuisance("frames without effect")?;
             }
             // These are for the sides.
             Frame::Headers { .. } | Frame::PushPromise { .. } | Frame::GoAway { .. } => {}
@@ -84,7 +84,7 @@ impl H2Connection {
             return self.fail_stream(stream, H2ErrorCode::STREAM_CLOSED, cause);
         }
         if !end_stream {
-            return self.malformed(stream, "a second head");
+            return self.malformed(stream, "trailers that do not end the stream");
         }
         if let Err(what) = check_trailers(fields) {
             return self.malformed(stream, what);

@@ -43,9 +43,9 @@ impl H2Connection {
         };
         state.local_done = ends;
         let fits = head.block.bytes().len() <= self.peer.frame_bytes_max as usize;
-        let says_no_length = matches!(head.body, BodyLength::None | BodyLength::Unknown);
-        let is_plain = says_no_length && head.extra.is_empty();
-        if is_plain && fits && !self.peer.wants_empty_table {
+        let has_no_length = matches!(head.body, BodyLength::None | BodyLength::Unknown);
+        let is_plain = has_no_length && head.extra.is_empty();
+        if is_plain && fits && !self.peer.is_table_reset_pending {
             let out = self.output.bytes();
             head.block.write(stream.number(), ends, out);
         } else {
@@ -83,7 +83,7 @@ impl H2Connection {
         let ends = is_last && is_whole;
         state.send_window -= taken as i64;
         self.send_window -= taken as i64;
-        state.wants_room = !is_whole;
+        state.is_blocked = !is_whole;
         state.local_done = ends;
         let out = self.output.bytes();
         let mut chunks = now.chunks(frame_bytes_max).peekable();
@@ -113,7 +113,7 @@ impl H2Connection {
             return Err(StreamEnded);
         }
         state.local_done = true;
-        state.wants_room = false;
+        state.is_blocked = false;
         let head = Head {
             block,
             extra: &[],
@@ -157,8 +157,8 @@ impl H2Connection {
                 continue;
             };
             state.is_queued = false;
-            if state.wants_room && state.send_window > 0 {
-                state.wants_room = false;
+            if state.is_blocked && state.send_window > 0 {
+                state.is_blocked = false;
                 return Some(stream);
             }
         }
@@ -179,7 +179,7 @@ impl H2Connection {
 
     fn begin_block(&mut self) -> Vec<u8> {
         let mut block = std::mem::take(&mut self.scratch);
-        if std::mem::take(&mut self.peer.wants_empty_table) {
+        if std::mem::take(&mut self.peer.is_table_reset_pending) {
             self.peer.has_empty_table = true;
             block.push(EMPTY_TABLE);
         }

@@ -57,7 +57,7 @@ impl H2Connection {
         }
         if let Some(connect_protocol) = settings.connect_protocol {
             if self.peer.connect_protocol && !connect_protocol {
-                let what = "settings that take `:protocol` no more";
+                let what = "settings that withdraw `:protocol`";
                 return Err(H2ConnectionError::protocol(what));
             }
             self.peer.connect_protocol = connect_protocol;
@@ -70,7 +70,7 @@ impl H2Connection {
         }
         if let Some(bytes) = settings.header_table_bytes {
             let is_small = (bytes as usize) < TABLE_BYTES_DEFAULT;
-            self.peer.wants_empty_table = is_small && !self.peer.has_empty_table;
+            self.peer.is_table_reset_pending = is_small && !self.peer.has_empty_table;
         }
         if let Some(bytes) = settings.initial_window_bytes {
             self.resize_windows(bytes)?;
@@ -93,7 +93,7 @@ impl H2Connection {
                     code: H2ErrorCode::FLOW_CONTROL_ERROR,
                 });
             }
-            if state.wants_room && !state.is_queued && state.send_window > 0 {
+            if state.is_blocked && !state.is_queued && state.send_window > 0 {
                 state.is_queued = true;
                 self.queue.push_back(stream);
             }
@@ -106,7 +106,7 @@ impl H2Connection {
         let Some(state) = self.streams.state(stream) else {
             return;
         };
-        if state.wants_room && !state.is_queued && state.send_window > 0 {
+        if state.is_blocked && !state.is_queued && state.send_window > 0 {
             state.is_queued = true;
             self.queue.push_back(stream);
         }

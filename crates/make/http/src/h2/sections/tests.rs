@@ -75,7 +75,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_said_again_and_again_is_not_read_again() {
+fn repeated_header_blocks_are_not_decoded_again() {
     let mut sections = HeaderBlocks::new(&Limits::default());
     let adds: &[u8] = &[0x88, 0x76, 5, b'n', b'g', b'i', b'n', b'x'];
     // 43 bytes an entry: the table is full of them after 96.

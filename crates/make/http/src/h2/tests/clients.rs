@@ -70,7 +70,7 @@ fn responses_are_reported_in_order() {
 }
 
 #[test]
-fn requests_end_once_whatever_the_server_does() {
+fn requests_end_once_with_any_server() {
     let fail = |what: &str| format!("1 Malformed {{ what: {what:?} }}");
     for (wire, expected) in [
         (
@@ -84,7 +84,7 @@ fn requests_end_once_whatever_the_server_does() {
         ),
         (
             Wire::server().headers(1, &[(":status", "100")], true),
-            fail("an interim response that ends"),
+            fail("an interim response that ends the stream"),
         ),
         (
             Wire::server().headers(1, &[("server", "x")], true),
@@ -155,7 +155,7 @@ fn heads_that_are_none_end_their_requests() {
 }
 
 #[test]
-fn answers_to_head_have_no_body_whatever_they_say() {
+fn answers_to_head_have_no_body_for_any_length() {
     let head = H2RequestBlock::new("HEAD", Scheme::Http, "h", "/", &[]).unwrap();
     let mut client = Client::new(Limits::default());
     client.request(&head, BodyLength::None).unwrap();
@@ -192,7 +192,7 @@ fn the_end_of_the_connection_ends_what_is_under_way() {
         events_of(&mut client, &wire.bytes, &[]),
         ["3 head 200", "1 head 200", "1 end"]
     );
-    let truncated = "failed: the connection ended in the middle";
+    let truncated = "failed: the connection ended with open streams or within a frame";
     assert_eq!(events_of_end(&mut client), ["3 ConnectionLost", truncated]);
     assert_eq!(
         client.request(&get(), BodyLength::None),
@@ -202,7 +202,7 @@ fn the_end_of_the_connection_ends_what_is_under_way() {
 }
 
 #[test]
-fn the_server_says_how_many_may_be_under_way() {
+fn the_server_limits_how_many_are_in_flight() {
     let mut client = Client::new(Limits::default());
     assert_eq!(
         (client.requests_available(), client.is_ready()),

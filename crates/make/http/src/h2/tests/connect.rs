@@ -84,7 +84,7 @@ fn proxies_do_not_get_what_is_no_endpoint() {
 }
 
 #[test]
-fn a_protocol_is_taken_with_connect_alone_and_by_those_who_have_said_so() {
+fn a_protocol_is_accepted_with_connect_alone_and_after_its_setting_was_sent() {
     let without = |left_out: &str| -> Vec<_> {
         let rest = UDP.into_iter().filter(|(name, _)| *name != left_out);
         rest.collect()
@@ -129,7 +129,7 @@ fn a_protocol_is_taken_with_connect_alone_and_by_those_who_have_said_so() {
 }
 
 #[test]
-fn a_client_knows_whether_protocols_are_taken() {
+fn a_client_reads_whether_the_server_accepts_protocols() {
     for connect_protocol in [false, true] {
         let mut client = client_with(0);
         assert_eq!(client.peer_connect_protocol(), None);
@@ -147,7 +147,7 @@ fn a_client_knows_whether_protocols_are_taken() {
 
 #[test]
 fn settings_that_cannot_be_or_are_taken_back_end_a_connection() {
-    let taken_back = "the peer broke the protocol: settings that take `:protocol` no more";
+    let taken_back = "the peer broke the protocol: settings that withdraw `:protocol`";
     for (frames, error) in [
         (&[&[0_u8][..], &[1, 1], &[1]][..], None),
         (&[&[2]], Some("failed to read a frame")),

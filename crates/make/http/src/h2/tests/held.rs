@@ -17,9 +17,9 @@ fn exchange(
             let sent = client.send_body(*stream, rest, true).unwrap_or(0);
             rest.drain(..sent);
         }
-        let said = client.output().to_vec();
-        client.sent(said.len());
-        let mut input = said.as_slice();
+        let output = client.output().to_vec();
+        client.sent(output.len());
+        let mut input = output.as_slice();
         while let (bytes, Some(event)) = server.advance(input).unwrap() {
             input = &input[bytes..];
             if let ServerEvent::Body { bytes, .. } = event {
@@ -32,7 +32,7 @@ fn exchange(
         while let (bytes, Some(_)) = client.advance(input).unwrap() {
             input = &input[bytes..];
         }
-        if said.is_empty() && answered.is_empty() {
+        if output.is_empty() && answered.is_empty() {
             return taken;
         }
     }
@@ -41,7 +41,7 @@ fn exchange(
 proptest! {
     /// A sender that is held sends no more than a window, and all of it after that.
     #[test]
-    fn for_all_windows_who_is_held_sends_no_more_than_one(
+    fn for_all_windows_a_held_peer_sends_no_more_than_one(
         window in 1_u32..3000,
         body in 0_usize..10_000,
         is_held_twice in any::<bool>(),
@@ -54,10 +54,10 @@ proptest! {
         exchange(&mut client, &mut server, None);
         let stream = client.request(&head, BodyLength::Bytes(body as u64)).unwrap();
         let mut rest = vec![7; body];
-        let said = client.output().to_vec();
-        client.sent(said.len());
+        let output = client.output().to_vec();
+        client.sent(output.len());
         let mut held = None;
-        let mut input = said.as_slice();
+        let mut input = output.as_slice();
         while let (bytes, Some(event)) = server.advance(input).unwrap() {
             input = &input[bytes..];
             if let ServerEvent::Head { stream, .. } = event {

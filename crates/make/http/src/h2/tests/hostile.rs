@@ -30,7 +30,7 @@ fn clients_refuse_what_servers_may_not_do() {
                 1,
                 &[0; 5],
             ),
-            "the peer broke the protocol: a promise although the settings exclude promises",
+            "the peer broke the protocol: a push promise, although push is disabled",
         ),
         (
             Wire::server().frame(kind::HEADERS, 4, 1, &[0x80]),
@@ -164,7 +164,7 @@ fn floods_are_cut_off() {
         ),
         (
             many(unknown, 10_001, Wire::client()),
-            "frames without meaning",
+            "frames without effect",
         ),
     ] {
         let mut server = Server::new(Limits::default());
@@ -221,7 +221,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn for_all_bytes_and_cuts_both_sides_say_the_same(
+    fn for_all_bytes_and_cuts_both_sides_report_the_same(
         wire in any_wire(),
         cuts in prop::collection::vec(any::<usize>(), 0..8),
         requests in 0_usize..4,
@@ -234,8 +234,8 @@ proptest! {
         let ended = [events, events_of_end(&mut whole)].concat();
         for number in (1..).step_by(2).take(requests) {
             // Every request ends exactly once.
-            let ends = |said: &&String| {
-                said.strip_prefix(&format!("{number} ")).is_some_and(|rest| {
+            let ends = |event_text: &&String| {
+                event_text.strip_prefix(&format!("{number} ")).is_some_and(|rest| {
                     !["head", "body", "room"].iter().any(|word| rest.starts_with(word))
                 })
             };

@@ -204,7 +204,7 @@ fn a_client_that_leaves_ends_its_requests() {
     ];
     assert_eq!(events, expected);
     let third = server.connection_stream(3);
-    let truncated = "failed: the connection ended in the middle";
+    let truncated = "failed: the connection ended with open streams or within a frame";
     assert_eq!(events_of_end(&mut server), ["3 ConnectionLost", truncated]);
     assert!(server.respond(third, &ok(), BodyLength::None).is_err());
 }
@@ -226,7 +226,7 @@ fn the_preface_distinguishes_the_protocols() {
     assert_eq!(events_of(&mut early, b"PRI *", &[]), [""; 0]);
     assert_eq!(
         events_of_end(&mut early),
-        ["failed: the connection ended in the middle"]
+        ["failed: the connection ended with open streams or within a frame"]
     );
     assert_eq!(events_of_end(&mut server()), [""; 0]);
     assert_eq!(H2ErrorCode::PROTOCOL_ERROR.to_string(), "PROTOCOL_ERROR");

@@ -6,7 +6,7 @@ use stillwell_units::{Seed, floor_to_u64};
 use super::tags::{Identity, Tags};
 use crate::mix::{Draw, Order, Weights, index, key};
 use crate::names::Names;
-use crate::pool::Ink;
+use crate::pool::TextWriter;
 
 /// Container identities that are drawn where none are given.
 const CONTAINERS: u64 = 8;
@@ -126,40 +126,40 @@ impl MetricContexts {
     }
 
     #[inline(always)]
-    pub(super) fn write_name(&self, ink: &mut Ink<'_>, context: &Context) {
-        self.names.write(ink, context.number);
+    pub(super) fn write_name(&self, out: &mut TextWriter<'_>, context: &Context) {
+        self.names.write(out, context.number);
     }
 
     /// Writes `|#` and the tags, if there are any.
     #[inline(always)]
-    pub(super) fn write_tags(&self, ink: &mut Ink<'_>, context: &Context) {
+    pub(super) fn write_tags(&self, out: &mut TextWriter<'_>, context: &Context) {
         let at = index(context.number);
         let (first, last) = (self.first_slots[at], self.first_slots[at + 1]);
         if first == last {
             return;
         }
-        ink.fixed(b"|#");
-        let start = ink.len();
+        out.fixed(b"|#");
+        let start = out.len();
         let beyond_names = context.number / self.names.count();
         let mut draw = Draw::new(self.key ^ 1, context.number);
         for slot in u64::from(first)..u64::from(last) {
-            let before = ink.len();
+            let before = out.len();
             let position = slot - u64::from(first);
             if position < self.tags.identity.tags {
-                self.tags.write_identity(ink, position, beyond_names);
+                self.tags.write_identity(out, position, beyond_names);
             } else {
-                self.tags.write(ink, slot, beyond_names, draw.word());
+                self.tags.write(out, slot, beyond_names, draw.word());
             }
             // The same for every message of the context, or it would be another.
-            if ink.len() + 1 - start > self.tags_room {
-                ink.cut(before);
+            if out.len() + 1 - start > self.tags_room {
+                out.cut(before);
                 break;
             }
-            ink.fixed(b",");
+            out.fixed(b",");
         }
         // The last comma, or the mark where not one tag had room.
-        ink.cut(if ink.len() > start {
-            ink.len() - 1
+        out.cut(if out.len() > start {
+            out.len() - 1
         } else {
             start - 2
         });
@@ -167,12 +167,12 @@ impl MetricContexts {
 
     /// Writes where the metric comes from.
     #[inline(always)]
-    pub(super) fn write_origins(&self, ink: &mut Ink<'_>, context: &Context) {
+    pub(super) fn write_origins(&self, out: &mut TextWriter<'_>, context: &Context) {
         const MARKS: [&[u8]; 3] = [b"|c:", b"|e:", b"|card:"];
         for ((mark, list), origin) in MARKS.iter().zip(&self.origins).zip(context.origins) {
             if let Some(text) = origin.checked_sub(1).and_then(|origin| list.get(origin)) {
-                ink.text(mark);
-                ink.text(text.as_bytes());
+                out.text(mark);
+                out.text(text.as_bytes());
             }
         }
     }

@@ -5,7 +5,7 @@ use stillwell_units::{Seed, floor_to_u64};
 
 use crate::mix::{Draw, index, key, share};
 use crate::names::DIGITS;
-use crate::pool::{Ink, Pool};
+use crate::pool::{Pool, TextWriter};
 
 /// Characters of tags.
 const ALPHABET: &[u8; 66] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/";
@@ -74,41 +74,41 @@ impl Tags {
     /// Writes the tag in `slot`, the number of tags before it in all contexts:
     /// a new one where the distinct ones so far are too few, else any.
     #[inline(always)]
-    pub(super) fn write(&self, ink: &mut Ink<'_>, slot: u64, context: u64, word: u64) {
+    pub(super) fn write(&self, out: &mut TextWriter<'_>, slot: u64, context: u64, word: u64) {
         let before = scale(slot, self.unique);
         let tag = if scale(slot + 1, self.unique) > before {
             before
         } else {
             share(word, self.distinct)
         };
-        self.text(ink, tag, context);
+        self.text(out, tag, context);
     }
 
     /// Writes any tag.
     #[inline(always)]
-    pub(super) fn write_any(&self, ink: &mut Ink<'_>, word: u64) {
-        self.text(ink, share(word, self.distinct), 0);
+    pub(super) fn write_any(&self, out: &mut TextWriter<'_>, word: u64) {
+        self.text(out, share(word, self.distinct), 0);
     }
 
     /// Writes the tag number `position` of those that distinguish contexts.
-    pub(super) fn write_identity(&self, ink: &mut Ink<'_>, position: u64, context: u64) {
+    pub(super) fn write_identity(&self, out: &mut TextWriter<'_>, position: u64, context: u64) {
         let mut number = context;
         for _ in 0..position {
             number /= self.identity.radix;
         }
         number %= self.identity.radix;
         if let Some(key) = self.keys.get(index(position)) {
-            ink.text(key.as_bytes());
+            out.text(key.as_bytes());
         } else {
-            ink.fixed(&[b"abcdefghijklmnopqrstuvwxyz"[index(position % 26)]]);
+            out.fixed(&[b"abcdefghijklmnopqrstuvwxyz"[index(position % 26)]]);
         }
-        ink.fixed(b":");
+        out.fixed(b":");
         if let Some(value) = self.values.get(index(number)) {
-            ink.text(value.as_bytes());
+            out.text(value.as_bytes());
             return;
         }
         for _ in 0..self.identity.digits {
-            ink.fixed(&[DIGITS[index(number % 36)]]);
+            out.fixed(&[DIGITS[index(number % 36)]]);
             number /= 36;
         }
     }
@@ -116,56 +116,56 @@ impl Tags {
     /// Returns the text of tag `tag`. Where tags distinguish contexts, no other tag has the key of
     /// one of them.
     #[inline(always)]
-    fn text(&self, ink: &mut Ink<'_>, tag: u64, context: u64) {
+    fn text(&self, out: &mut TextWriter<'_>, tag: u64, context: u64) {
         let mut draw = Draw::new(self.key, tag);
         if self.keys.is_empty() && self.values.is_empty() && self.identity.tags == 0 {
-            self.drawn(ink, &mut draw);
+            self.drawn(out, &mut draw);
         } else {
-            self.mixed(ink, &mut draw, context);
+            self.mixed(out, &mut draw, context);
         }
     }
 
     /// A key and a value out of the pool in one piece.
     #[inline(always)]
-    fn drawn(&self, ink: &mut Ink<'_>, draw: &mut Draw) {
+    fn drawn(&self, out: &mut TextWriter<'_>, draw: &mut Draw) {
         let (place, shape) = (draw.word(), draw.word());
         let width = self.length.high - self.length.low + 1;
         let len = self.length.low + (((shape & 0xffff_ffff) * width) >> 32);
-        let start = ink.len();
-        ink.piece(self.pool.piece(place, index(len)));
+        let start = out.len();
+        out.piece(self.pool.piece(place, index(len)));
         let letter = ((place >> 56) * 26) >> 8;
-        ink.replace(start, b"abcdefghijklmnopqrstuvwxyz"[index(letter)]);
+        out.replace(start, b"abcdefghijklmnopqrstuvwxyz"[index(letter)]);
         if len > 2 {
             let colon = 1 + (((shape >> 32) * (len - 2)) >> 32);
-            ink.replace(start + index(colon), b':');
+            out.replace(start + index(colon), b':');
         }
     }
 
     /// A key, from the list or drawn, and a value, from the list or drawn.
-    fn mixed(&self, ink: &mut Ink<'_>, draw: &mut Draw, context: u64) {
+    fn mixed(&self, out: &mut TextWriter<'_>, draw: &mut Draw, context: u64) {
         let identity = self.identity.tags;
         let keys = self.keys.len() as u64;
         let len = draw.between(self.length);
-        let start = ink.len();
+        let start = out.len();
         let (free_keys, key_len) = (keys.saturating_sub(identity), 2.max(len / 2));
         if keys > 0 && free_keys > 0 {
             let key = identity + draw.below(free_keys);
-            ink.text(self.keys[index(key)].as_bytes());
+            out.text(self.keys[index(key)].as_bytes());
         } else if keys == 0 && (identity == 0 || len > 3) {
-            ink.piece(self.pool.piece(draw.word(), index(key_len)));
-            ink.replace(start, b"abcdefghijklmnopqrstuvwxyz"[index(draw.below(26))]);
+            out.piece(self.pool.piece(draw.word(), index(key_len)));
+            out.replace(start, b"abcdefghijklmnopqrstuvwxyz"[index(draw.below(26))]);
         } else {
             // Every key distinguishes contexts: write one of those tags again.
-            return self.write_identity(ink, draw.below(identity), context);
+            return self.write_identity(out, draw.below(identity), context);
         }
-        ink.fixed(b":");
+        out.fixed(b":");
         if self.values.is_empty() {
-            let used = (ink.len() - start) as u64;
+            let used = (out.len() - start) as u64;
             let rest = len.saturating_sub(used).max(1);
-            ink.piece(self.pool.piece(draw.word(), index(rest)));
+            out.piece(self.pool.piece(draw.word(), index(rest)));
         } else {
             let value = draw.below(self.values.len() as u64);
-            ink.text(self.values[index(value)].as_bytes());
+            out.text(self.values[index(value)].as_bytes());
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Leaf, Walk};
 use crate::contract::{Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::mix::{Draw, Weights, index, key};
-use crate::pool::{Ink, Pool, SLACK};
+use crate::pool::{Pool, SLACK, TextWriter};
 use crate::protobuf::Reverse;
 use crate::random::Random;
 use crate::{SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
@@ -144,17 +144,17 @@ impl Leaf for Writing {
             out.wrap(9, out.len() - 16);
         }
         out.raw(tree.text(tree.items[number].attributes));
-        let mut ink = Ink::new(&mut self.body);
+        let mut text_writer = TextWriter::new(&mut self.body);
         let has_slot = first && self.slots == SlotUse::Every;
         if has_slot {
-            ink.fixed(&SLOT_PLACEHOLDER);
-            ink.fixed(b" ");
+            text_writer.fixed(&SLOT_PLACEHOLDER);
+            text_writer.fixed(b" ");
         }
         let word = random.word();
         let len = self.lengths.0 + crate::mix::share(word, self.lengths.1);
-        ink.piece(self.texts.piece(word, index(len)));
+        text_writer.piece(self.texts.piece(word, index(len)));
         let body_start = out.len();
-        let body = ink.finish();
+        let body = text_writer.finish();
         let slot = has_slot.then_some(body_start + body.len());
         out.bytes(1, body);
         out.wrap(5, body_start);

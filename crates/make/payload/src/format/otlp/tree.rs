@@ -6,7 +6,7 @@ use stillwell_units::Seed;
 use crate::Part;
 use crate::mix::{Draw, index, key};
 use crate::names::Names;
-use crate::pool::{Ink, Pool};
+use crate::pool::{Pool, TextWriter};
 use crate::protobuf::{HEAD_MAX, push_bytes, push_number_attribute, push_text_attribute};
 
 /// Characters of drawn texts.
@@ -112,16 +112,16 @@ impl Tree {
     /// Leaves out the items of other workers, and what is empty without them.
     pub(super) fn keep(&mut self, part: Part) {
         let all = self.items.len() as u64;
-        let mut is_own = vec![false; self.items.len()];
+        let mut is_kept = vec![false; self.items.len()];
         for place in 0..part.count(all) {
-            is_own[index(part.number(place, all))] = true;
+            is_kept[index(part.number(place, all))] = true;
         }
         let (mut items, mut scopes, mut resources) = (Vec::new(), Vec::new(), Vec::new());
         for resource in &self.resources {
             let first_scope = scopes.len();
             for scope in &self.scopes[resource.first..resource.last] {
                 let first = items.len();
-                let kept = (scope.first..scope.last).filter(|number| is_own[*number]);
+                let kept = (scope.first..scope.last).filter(|number| is_kept[*number]);
                 items.extend(kept.map(|number| self.items[number]));
                 let last = items.len();
                 let head = scope.head;
@@ -225,10 +225,10 @@ impl Texts {
     /// A name that no other `number` has, behind `prefix`.
     pub(super) fn name(&self, prefix: &[u8], number: u64) -> Vec<u8> {
         let mut room = [0; 128];
-        let mut ink = Ink::new(&mut room);
-        ink.text(prefix);
-        self.names.write(&mut ink, number);
-        ink.finish().to_vec()
+        let mut out = TextWriter::new(&mut room);
+        out.text(prefix);
+        self.names.write(&mut out, number);
+        out.finish().to_vec()
     }
 
     /// Appends `count` attributes to `message`; the value of the first is a name
@@ -249,20 +249,20 @@ impl Texts {
                 continue;
             }
             let mut room = [0; 128];
-            let mut ink = Ink::new(&mut room);
-            ink.fixed(KEYS[index(draw.below(KEYS.len() as u64))]);
-            ink.fixed(b".");
+            let mut out = TextWriter::new(&mut room);
+            out.fixed(KEYS[index(draw.below(KEYS.len() as u64))]);
+            out.fixed(b".");
             // No key twice among the attributes of one thing.
-            ink.unsigned(position);
-            let key = ink.finish().to_vec();
+            out.unsigned(position);
+            let key = out.finish().to_vec();
             if draw.below(4) == 0 {
                 let value = draw.word().cast_signed() >> 40;
                 push_number_attribute(message, field, &key, value);
             } else {
-                let mut ink = Ink::new(&mut room);
+                let mut out = TextWriter::new(&mut room);
                 let len = 1 + draw.below(VALUE_MAX);
-                ink.piece(self.pool.piece(draw.word(), index(len)));
-                push_text_attribute(message, field, &key, ink.finish());
+                out.piece(self.pool.piece(draw.word(), index(len)));
+                push_text_attribute(message, field, &key, out.finish());
             }
         }
     }

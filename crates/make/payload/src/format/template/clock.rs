@@ -13,7 +13,7 @@ const DAY_SECONDS: u64 = 86_400;
 
 /// A time that advances by 1 to 1000 ms with each read.
 #[derive(Debug)]
-pub(super) struct OwnClock {
+pub(super) struct AdvancingClock {
     /// Since 1970.
     milliseconds: u64,
     /// The second that `text` has, since 1970.
@@ -24,7 +24,7 @@ pub(super) struct OwnClock {
     text: [u8; 20],
 }
 
-impl OwnClock {
+impl AdvancingClock {
     pub(super) fn new(random: &mut Random) -> Self {
         let seconds = EARLIEST_SECONDS + random.between(0, SPREAD_SECONDS);
         Self {
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn times_are_those_of_the_other_clock() {
         let mut random = Random::new(Seed::from_number(1));
-        let mut clock = OwnClock::new(&mut random);
+        let mut clock = AdvancingClock::new(&mut random);
         // Across midnight, most likely, and a month, too.
         for _ in 0..20_000 {
             clock.milliseconds += 200_000;

@@ -4,12 +4,12 @@ use std::fmt;
 
 use stillwell_plan::payload::{Alphabet, TemplatePlan, TemplateValue, TimeField, TimeText};
 
-use super::clock::OwnClock;
+use super::clock::AdvancingClock;
 use super::join::{escaped, is_plain, is_text, join};
 use super::program::{Pick, Program, Step};
 use crate::contract::Recipe;
 use crate::random::Random;
-use crate::text::{Clock, Messages, Paper, Pen, address, application, path, word};
+use crate::text::{Clock, EventBuffer, Messages, PieceWriter, address, application, path, word};
 use crate::{SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
 
 /// Bytes that a log message may have.
@@ -20,14 +20,14 @@ pub(super) struct Machine {
     random: Random,
     clock: Clock,
     messages: Messages,
-    clocks: Vec<OwnClock>,
+    clocks: Vec<AdvancingClock>,
     counters: Vec<u64>,
     variables: Vec<Vec<u8>>,
     slots: SlotUse,
     slot: Option<usize>,
     /// Number of values under construction that do not go straight into the event.
     asides: u32,
-    /// The event, then room for what a pen writes beyond.
+    /// The event, then room for what a writer copies beyond.
     buffer: Box<[u8]>,
     at: usize,
 }
@@ -43,7 +43,7 @@ impl Machine {
     pub(super) fn new(recipe: &Recipe<'_>, plan: &TemplatePlan, longest: usize) -> Self {
         let mut random = Random::new(recipe.seed.derive("values", 0));
         // Variables are made where the event goes on.
-        let room = longest.saturating_mul(2) + 2 * Paper::CAPACITY;
+        let room = longest.saturating_mul(2) + 2 * EventBuffer::CAPACITY;
         Self {
             clock: Clock::new(&mut random),
             random,
@@ -63,7 +63,9 @@ impl Machine {
     pub(super) fn make(&mut self, program: &Program) {
         if self.clocks.len() < program.clocks || self.counters.len() < program.counters.len() {
             let clocks = 0..program.clocks;
-            self.clocks = clocks.map(|_| OwnClock::new(&mut self.random)).collect();
+            self.clocks = clocks
+                .map(|_| AdvancingClock::new(&mut self.random))
+                .collect();
             self.counters.clone_from(&program.counters);
         }
         self.at = 0;
@@ -84,22 +86,22 @@ impl Machine {
 
     fn run(&mut self, program: &Program, step: &Step) {
         match step {
-            Step::Short(fragment) => self.write(|pen, _, _| pen.fragment(fragment)),
+            Step::Short(fragment) => self.write(|out, _, _| out.fragment(fragment)),
             Step::Long(text) => self.bytes(text),
             Step::All(steps) => {
                 for step in steps {
                     self.run(program, step);
                 }
             }
-            Step::PickShort(fragments) => self.write(|pen, random, _| {
-                pen.fragment(&fragments[below(random, fragments.len())]);
+            Step::PickShort(fragments) => self.write(|out, random, _| {
+                out.fragment(&fragments[below(random, fragments.len())]);
             }),
             Step::Pick(pick, steps) => {
                 let index = draw(pick, &mut self.random);
                 self.run(program, &steps[index]);
             }
             Step::Small { low, width } => {
-                self.write(|pen, random, _| pen.number(low + random.below(*width)));
+                self.write(|out, random, _| out.number(low + random.below(*width)));
             }
             Step::Use(index) => self.run(program, &program.definitions[*index]),
             Step::Variable(index) => self.variable(*index, false),
@@ -108,7 +110,7 @@ impl Machine {
             Step::Value(value) => self.value(*value),
             Step::Clock(index) => {
                 let text = *self.clocks[*index].tick(&mut self.random);
-                self.write(|pen, _, _| pen.fixed(&text));
+                self.write(|out, _, _| out.fixed(&text));
             }
             Step::Time(text) => self.time(text),
             Step::Repeat { .. } | Step::With { .. } | Step::Inside(_) | Step::Join(_) => {
@@ -202,28 +204,28 @@ impl Machine {
     fn simple(&mut self, step: &Step) {
         match step {
             Step::Integer { low, high, digits } => {
-                self.write(|pen, random, _| {
-                    integer(pen, between(random, *low, *high), usize::from(*digits));
+                self.write(|out, random, _| {
+                    integer(out, between(random, *low, *high), usize::from(*digits));
                 });
             }
             Step::Decimal {
                 low,
                 high,
                 decimals,
-            } => self.write(|pen, random, _| {
+            } => self.write(|out, random, _| {
                 let value = between(random, *low, *high);
                 let scale = 10_u64.pow(u32::from(*decimals));
                 if value < 0 {
-                    pen.fixed(b"-");
+                    out.fixed(b"-");
                 }
-                pen.integer(value.unsigned_abs() / scale);
-                pen.fixed(b".");
-                padded(pen, value.unsigned_abs() % scale, usize::from(*decimals));
+                out.integer(value.unsigned_abs() / scale);
+                out.fixed(b".");
+                padded(out, value.unsigned_abs() % scale, usize::from(*decimals));
             }),
             Step::Counter(index) => {
                 let value = self.counters[*index];
                 self.counters[*index] = value.wrapping_add(1);
-                self.write(|pen, _, _| pen.integer(value));
+                self.write(|out, _, _| out.integer(value));
             }
             Step::Random { alphabet, count } => self.random(*alphabet, usize::from(*count)),
             Step::Stamp => self.stamp(),
@@ -245,40 +247,40 @@ impl Machine {
     #[inline(never)]
     fn message(&mut self) {
         let mut random = self.random.clone();
-        let mut pen = Pen::at(&mut self.buffer, self.at);
+        let mut out = PieceWriter::at(&mut self.buffer, self.at);
         self.messages
-            .write(&mut pen, &mut random, MESSAGE_MAX, SlotUse::None);
-        self.at += pen.len();
+            .write(&mut out, &mut random, MESSAGE_MAX, SlotUse::None);
+        self.at += out.len();
         self.random = random;
     }
 
     fn value(&mut self, value: TemplateValue) {
-        self.write(|pen, random, messages| match value {
-            TemplateValue::Application => pen.fragment(application(random)),
-            TemplateValue::Host => pen.fragment(messages.vocabulary.host(random)),
-            TemplateValue::Ipv4 => address(pen, random),
+        self.write(|out, random, messages| match value {
+            TemplateValue::Application => out.fragment(application(random)),
+            TemplateValue::Host => out.fragment(messages.vocabulary.host(random)),
+            TemplateValue::Ipv4 => address(out, random),
             TemplateValue::Ipv6 => {
                 // What RFC 3849 keeps for examples.
-                pen.fixed(b"2001:0db8");
+                out.fixed(b"2001:0db8");
                 for _ in 0..6 {
-                    pen.fixed(b":");
-                    pen.random_hexadecimal_4(random);
+                    out.fixed(b":");
+                    out.random_hexadecimal_4(random);
                 }
             }
             TemplateValue::Message => {}
-            TemplateValue::Path => path(pen, random),
-            TemplateValue::User => pen.fragment(messages.vocabulary.user(random)),
-            TemplateValue::Uuid => pen.random_uuid(random),
-            TemplateValue::Word => pen.fragment(word(random)),
+            TemplateValue::Path => path(out, random),
+            TemplateValue::User => out.fragment(messages.vocabulary.user(random)),
+            TemplateValue::Uuid => out.random_uuid(random),
+            TemplateValue::Word => out.fragment(word(random)),
         });
     }
 
     fn random(&mut self, alphabet: Alphabet, count: usize) {
         let mut left = count;
         while left > 0 {
-            let now = left.min(Paper::CAPACITY / 2);
-            self.write(|pen, random, _| {
-                pen.words(now, || letters(random.word(), alphabet).to_le_bytes());
+            let now = left.min(EventBuffer::CAPACITY / 2);
+            self.write(|out, random, _| {
+                out.words(now, || letters(random.word(), alphabet).to_le_bytes());
             });
             left -= now;
         }
@@ -286,37 +288,37 @@ impl Machine {
 
     fn time(&mut self, text: &TimeText) {
         let clock = &self.clock;
-        let mut pen = Pen::at(&mut self.buffer, self.at);
+        let mut out = PieceWriter::at(&mut self.buffer, self.at);
         match text {
-            TimeText::Rfc3339 => clock.rfc3339(&mut pen),
-            TimeText::CommonLog => clock.common_log(&mut pen),
-            TimeText::Rfc3164 => clock.rfc3164(&mut pen),
-            TimeText::Epoch { digits: 0 } => clock.epoch_seconds(&mut pen),
+            TimeText::Rfc3339 => clock.rfc3339(&mut out),
+            TimeText::CommonLog => clock.common_log(&mut out),
+            TimeText::Rfc3164 => clock.rfc3164(&mut out),
+            TimeText::Epoch { digits: 0 } => clock.epoch_seconds(&mut out),
             TimeText::Epoch { digits } => {
-                clock.epoch_seconds(&mut pen);
-                fraction(clock, &mut pen, *digits);
+                clock.epoch_seconds(&mut out);
+                fraction(clock, &mut out, *digits);
             }
             TimeText::Pattern(pattern) => {
                 for field in &pattern.fields {
                     if let TimeField::Text(text) = field {
-                        self.at += pen.len();
+                        self.at += out.len();
                         bytes(&mut self.buffer, &mut self.at, text.as_bytes());
-                        pen = Pen::at(&mut self.buffer, self.at);
+                        out = PieceWriter::at(&mut self.buffer, self.at);
                     } else {
-                        time_field(clock, &mut pen, field);
+                        time_field(clock, &mut out, field);
                     }
                 }
             }
         }
-        self.at += pen.len();
+        self.at += out.len();
     }
 
-    /// Writes with a pen, at most 512 bytes.
+    /// Writes pieces, at most 512 bytes.
     #[inline(always)]
-    fn write(&mut self, write: impl FnOnce(&mut Pen<'_>, &mut Random, &Messages)) {
-        let mut pen = Pen::at(&mut self.buffer, self.at);
-        write(&mut pen, &mut self.random, &self.messages);
-        self.at += pen.len();
+    fn write(&mut self, write: impl FnOnce(&mut PieceWriter<'_>, &mut Random, &Messages)) {
+        let mut out = PieceWriter::at(&mut self.buffer, self.at);
+        write(&mut out, &mut self.random, &self.messages);
+        self.at += out.len();
     }
 
     #[inline(always)]
@@ -356,24 +358,24 @@ fn between(random: &mut Random, low: i64, high: i64) -> i64 {
 }
 
 #[inline(always)]
-fn integer(pen: &mut Pen<'_>, value: i64, digits: usize) {
+fn integer(out: &mut PieceWriter<'_>, value: i64, digits: usize) {
     if value < 0 {
-        pen.fixed(b"-");
+        out.fixed(b"-");
     }
     if digits <= 1 {
-        pen.integer(value.unsigned_abs());
+        out.integer(value.unsigned_abs());
     } else {
-        padded(pen, value.unsigned_abs(), digits);
+        padded(out, value.unsigned_abs(), digits);
     }
 }
 
 /// `value` in at least `digits` digits.
-fn padded(pen: &mut Pen<'_>, value: u64, digits: usize) {
+fn padded(out: &mut PieceWriter<'_>, value: u64, digits: usize) {
     let has = value.checked_ilog10().unwrap_or(0) + 1;
     for _ in usize::try_from(has).unwrap_or(0)..digits {
-        pen.fixed(b"0");
+        out.fixed(b"0");
     }
-    pen.integer(value);
+    out.integer(value);
 }
 
 /// Eight letters out of an alphabet, one from each byte.
@@ -406,16 +408,16 @@ const fn scaled(word: u64, bound: u64) -> u64 {
 }
 
 /// Parts of a second, the first three of which there are.
-fn fraction(clock: &Clock, pen: &mut Pen<'_>, digits: u8) {
-    pen.number_3(clock.milliseconds());
+fn fraction(clock: &Clock, out: &mut PieceWriter<'_>, digits: u8) {
+    out.number_3(clock.milliseconds());
     for _ in 3..digits {
-        pen.fixed(b"0");
+        out.fixed(b"0");
     }
 }
 
-fn time_field(clock: &Clock, pen: &mut Pen<'_>, field: &TimeField) {
+fn time_field(clock: &Clock, out: &mut PieceWriter<'_>, field: &TimeField) {
     let parts = clock.parts();
-    let mut pair = |at: usize| pen.fixed(&[parts[at], parts[at + 1]]);
+    let mut pair = |at: usize| out.fixed(&[parts[at], parts[at + 1]]);
     match field {
         TimeField::Text(_) => {}
         TimeField::Year => {
@@ -428,18 +430,18 @@ fn time_field(clock: &Clock, pen: &mut Pen<'_>, field: &TimeField) {
         TimeField::Hour => pair(11),
         TimeField::Minute => pair(14),
         TimeField::Second => pair(17),
-        TimeField::MonthName => pen.fixed(&clock.month_name()),
+        TimeField::MonthName => out.fixed(&clock.month_name()),
         TimeField::PaddedDay => {
             let tens = if parts[8] == b'0' { b' ' } else { parts[8] };
-            pen.fixed(&[tens, parts[9]]);
+            out.fixed(&[tens, parts[9]]);
         }
-        TimeField::Fraction(digits) => fraction(clock, pen, *digits),
+        TimeField::Fraction(digits) => fraction(clock, out, *digits),
         TimeField::PointFraction(digits) => {
-            pen.fixed(b".");
-            fraction(clock, pen, digits.unwrap_or(3));
+            out.fixed(b".");
+            fraction(clock, out, digits.unwrap_or(3));
         }
-        TimeField::Epoch => clock.epoch_seconds(pen),
-        TimeField::Offset => pen.fixed(b"+0000"),
-        TimeField::OffsetColon => pen.fixed(b"+00:00"),
+        TimeField::Epoch => clock.epoch_seconds(out),
+        TimeField::Offset => out.fixed(b"+0000"),
+        TimeField::OffsetColon => out.fixed(b"+00:00"),
     }
 }

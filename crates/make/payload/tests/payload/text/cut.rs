@@ -68,7 +68,7 @@ proptest! {
             let kept = piece.iter().copied().filter(|byte| base64 || !b"\r\n".contains(byte));
             kept.collect()
         }).collect();
-        let (source, wanted, end) = if is_lines {
+        let (source, expected, end) = if is_lines {
             let written = plain.iter().map(|piece| if base64 { STANDARD.encode(piece).into() } else { piece.clone() });
             let source: Vec<u8> = written.flat_map(|line| [line, b"\n".to_vec()].concat()).collect();
             (source, plain, ReplayEnd::LineFeed)
@@ -77,8 +77,8 @@ proptest! {
             let length = if base64 { chunk.next_multiple_of(4) } else { chunk };
             let source = if base64 { STANDARD.encode(&whole).into_bytes() } else { whole.clone() };
             let of_plain = if base64 { length / 4 * 3 } else { length };
-            let wanted = whole.chunks(of_plain as usize).map(<[u8]>::to_vec).collect();
-            (source, wanted, ReplayEnd::Nothing)
+            let expected = whole.chunks(of_plain as usize).map(<[u8]>::to_vec).collect();
+            (source, expected, ReplayEnd::Nothing)
         };
         let cut = match is_lines {
             true => ReplayCut::Lines,
@@ -87,7 +87,7 @@ proptest! {
         let replay = ReplayPlan { cut, base64, end, rounds, ..by_lines() };
         let built = build(replay, few(count), cache, &source, SlotUse::None);
         let tail: &[u8] = if is_lines { b"\n" } else { b"" };
-        let pass: Vec<Vec<u8>> = wanted.iter().map(|piece: &Vec<u8>| [piece, tail].concat()).collect();
+        let pass: Vec<Vec<u8>> = expected.iter().map(|piece: &Vec<u8>| [piece, tail].concat()).collect();
         if pass.concat().is_empty() {
             prop_assert_eq!(built.unwrap_err(), BuildError::SourceEmpty);
             return Ok(());
@@ -96,7 +96,7 @@ proptest! {
         let times = passes(cache, pass.concat().len(), rounds);
         let repeated: Vec<&[u8]> = (0..times).flat_map(|_| pass.iter().map(Vec::as_slice)).collect();
         prop_assert_eq!(events(&set), repeated);
-        let each = wanted.len().div_ceil(count as usize) as u64;
+        let each = expected.len().div_ceil(count as usize) as u64;
         prop_assert_eq!(set.len() as u64, each * times);
         prop_assert_eq!(set.blocks_max(), rounds.map(|rounds| rounds.max(1) * each));
     }

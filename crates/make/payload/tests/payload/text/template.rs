@@ -215,7 +215,7 @@ fn choices_have_their_weights() {
 }
 
 #[test]
-fn numbers_lie_in_their_ranges_and_reach_their_ends() {
+fn numbers_are_in_their_ranges_and_reach_their_ends() {
     for (low, high) in [
         (-3, 3),
         (995, 1005),

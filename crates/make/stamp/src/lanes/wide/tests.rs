@@ -14,7 +14,7 @@ fn wide() -> Option<Wide> {
 
 proptest! {
     #[test]
-    fn near_and_far_are_as_the_finder_says(
+    fn near_and_far_are_those_of_the_finder(
         pieces in prop::collection::vec(
             prop_oneof![
                 Just(MAGIC.to_vec()),

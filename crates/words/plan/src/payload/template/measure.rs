@@ -19,7 +19,7 @@ const ESCAPED_BYTES: u64 = 6;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TemplateError {
     /// A definition that is not there.
-    #[error("definition {index} is not there")]
+    #[error("definition {index} does not exist")]
     NoDefinition {
         /// Its index.
         index: usize,

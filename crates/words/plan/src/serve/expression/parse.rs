@@ -166,7 +166,7 @@ impl Parser<'_> {
                 _ => return self.call(&token, name),
             },
             Word::End => {
-                let message = format!("the text ends where {ACCEPTED} belongs");
+                let message = format!("expected {ACCEPTED} before the end");
                 return Err(self.wrong(token.at, token.length, message));
             }
             _ => {
@@ -182,7 +182,7 @@ impl Parser<'_> {
             let functions = FUNCTIONS.iter().map(|(name, ..)| format!("{name}()"));
             let functions = functions.collect::<Vec<_>>().join(", ");
             let message = format!(
-                "`{name}` is not known: active_requests, t, pi, true, false and {functions} are"
+                "unknown name `{name}`: the names are active_requests, t, pi, true, false and {functions}"
             );
             return Err(self.wrong(token.at, token.length, message));
         };

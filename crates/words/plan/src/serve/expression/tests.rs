@@ -16,7 +16,7 @@ fn value(text: &str) -> String {
 }
 
 #[test]
-fn formulas_give_what_they_say() {
+fn formulas_give_their_values() {
     for (text, expected) in [
         ("1 + 2 * 3", "7"),
         ("(1 + 2) * 3", "9"),
@@ -53,15 +53,15 @@ fn formulas_give_what_they_say() {
 #[test]
 fn what_is_no_formula_is_marked() {
     for (text, at, length, message) in [
-        ("", 0, 0, "the text ends"),
-        ("1 +", 3, 0, "the text ends"),
+        ("", 0, 0, "before the end"),
+        ("1 +", 3, 0, "before the end"),
         ("1 + * 2", 4, 1, "expected"),
-        ("rand() < ", 9, 0, "the text ends"),
+        ("rand() < ", 9, 0, "before the end"),
         (
             "active > 1",
             0,
             6,
-            "`active` is not known: active_requests, t",
+            "unknown name `active`: the names are active_requests, t",
         ),
         ("rand(1)", 0, 7, "rand() takes 0 values, not 1"),
         ("min(1)", 0, 6, "min() takes 2 values, not 1"),
@@ -73,10 +73,10 @@ fn what_is_no_formula_is_marked() {
         ("1 ? 2 : 3", 0, 1, "expected a condition, found a number"),
         ("true ? 1", 8, 0, "`:`"),
         ("(true ? 1 : 'a') + 1", 1, 14, "sometimes"),
-        ("'a", 0, 2, "ends with it"),
-        ("1 = 1", 2, 1, "`=` means nothing"),
+        ("'a", 0, 2, "has no closing"),
+        ("1 = 1", 2, 1, "unexpected `=`"),
         ("1.2.3", 0, 5, "`1.2.3` is not a number"),
-        ("ü", 0, 2, "`ü` means nothing"),
+        ("ü", 0, 2, "unexpected `ü`"),
     ] {
         let error = text.parse::<Expression>().unwrap_err();
         assert_eq!((error.at, error.length), (at, length), "{text}: {error}");

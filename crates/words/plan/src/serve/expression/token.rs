@@ -98,14 +98,14 @@ fn token(text: &str, at: usize, next: char) -> Result<(Word, usize), ExpressionE
     }
     if next == '"' || next == '\'' {
         let Some(end) = rest[1..].find(next) else {
-            let message = format!("a text that begins with {next} ends with it");
+            let message = format!("a string has no closing {next}");
             return Err(wrong(rest.len(), message));
         };
         return Ok((Word::Text(rest[1..=end].to_owned()), end + 2));
     }
     let sign = SIGNS.iter().find(|(sign, _)| rest.starts_with(sign));
     let (sign, word) = sign.ok_or_else(|| {
-        let message = format!("`{next}` means nothing here");
+        let message = format!("unexpected `{next}`");
         wrong(next.len_utf8(), message)
     })?;
     Ok((word.clone(), sign.len()))

@@ -50,7 +50,7 @@ fn keys_need_no_quotes_as_in_nighthawks_documentation() {
 }
 
 #[test]
-fn what_is_not_understood_says_why() {
+fn input_that_is_not_understood_is_refused_with_its_reason() {
     for (text, message) in [
         ("bad_json", "expected value at line 1 column 1"),
         (r#"{"body":1}"#, "unknown field `body`"),
@@ -89,7 +89,7 @@ fn what_is_not_understood_says_why() {
 }
 
 #[test]
-fn what_a_request_says_comes_before_what_is_configured() {
+fn settings_of_a_request_override_the_configuration() {
     let request = read(
         r#"{"response_body_size":10,"static_delay":"1s",
             "response_headers":[{"header":{"key":"x-nh","value":"1"}}]}"#,

@@ -96,7 +96,7 @@ enum CallEvent {
 struct CallHead {
     path: String,
     is_grpc: bool,
-    wants_samples: bool,
+    includes_samples: bool,
     authorization: Option<Vec<u8>>,
 }
 
@@ -241,7 +241,7 @@ impl Calls {
             incoming,
             outgoing: self.outgoing.clone(),
             wake: Rc::clone(&self.signals.wake),
-            wants_samples: beginning.wants_samples,
+            includes_samples: beginning.includes_samples,
             caller: self.caller,
             authorization: beginning.authorization,
         };
@@ -416,7 +416,7 @@ fn beginning(head: &RequestHead<'_>) -> CallHead {
     CallHead {
         path: head.path.to_owned(),
         is_grpc: head.method == "POST" && content.starts_with(b"application/grpc"),
-        wants_samples: value(SAMPLES_HEADER).is_some_and(|value| value != b"0"),
+        includes_samples: value(SAMPLES_HEADER).is_some_and(|value| value != b"0"),
         authorization: value("authorization").map(<[u8]>::to_vec),
     }
 }

@@ -18,25 +18,25 @@ impl Log {
     }
 
     pub(super) fn trace(self, text: &str) {
-        self.say(LogLevel::Trace, 'T', text);
+        self.print_message(LogLevel::Trace, 'T', text);
     }
 
     pub(super) fn info(self, text: &str) {
-        self.say(LogLevel::Info, 'I', text);
+        self.print_message(LogLevel::Info, 'I', text);
     }
 
     pub(super) fn warn(self, text: &str) {
-        self.say(LogLevel::Warn, 'W', text);
+        self.print_message(LogLevel::Warn, 'W', text);
     }
 
     pub(super) fn error(self, text: &str) {
-        self.say(LogLevel::Error, 'E', text);
+        self.print_message(LogLevel::Error, 'E', text);
     }
 
-    fn say(self, level: LogLevel, letter: char, text: &str) {
+    fn print_message(self, level: LogLevel, letter: char, text: &str) {
         if level >= self.least {
             let (time, process) = (time_of_day(clock::wall()), std::process::id());
-            Paint::say(&format!("[{time}][{process}][{letter}] {text}"));
+            Paint::print_message(&format!("[{time}][{process}][{letter}] {text}"));
         }
     }
 }

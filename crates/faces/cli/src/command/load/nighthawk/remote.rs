@@ -145,7 +145,7 @@ impl Prepared {
         });
         log_problems(&capture, &report.health, log);
         let mut output = nighthawk_output(&report);
-        if task.wants_samples() {
+        if task.includes_samples() {
             attach_samples(&mut output, &report.global);
         }
         let error_detail = self.failure(&capture.manifest.end);
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn requests_are_refused_in_nighthawks_words() {
         let uri = || Some("http://127.0.0.1:1/".to_owned());
-        for (requested, says) in [
+        for (requested, expected) in [
             (
                 CommandLineOptions {
                     uri: uri(),
@@ -271,7 +271,7 @@ mod tests {
             ),
         ] {
             let why = refusal_of(requested);
-            assert!(why.contains(says), "{why}");
+            assert!(why.contains(expected), "{why}");
         }
     }
 }

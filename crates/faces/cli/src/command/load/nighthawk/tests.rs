@@ -107,7 +107,7 @@ fn several_targets_have_one_path_and_no_uri() {
 }
 
 #[test]
-fn a_list_of_requests_takes_what_it_does_not_say_from_the_flags() {
+fn a_list_of_requests_takes_missing_values_from_the_flags() {
     let list = "{name: nighthawk.in-line-options-list-request-source-plugin, typed_config: \
                 {num_requests: 4, options_list: {options: [\
                 {request_headers: [{header: {key: \":path\", value: a/b}}, \
@@ -145,7 +145,7 @@ fn a_list_of_requests_takes_what_it_does_not_say_from_the_flags() {
 
 #[test]
 fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
-    for (words, says) in [
+    for (words, expected) in [
         ("", "A URI or --multi-target-* options must be specified."),
         (
             "--multi-target-endpoint a:1 --multi-target-path /x b",
@@ -196,13 +196,13 @@ fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
         ("a://b", "Invalid target URI: 'a://b'"),
     ] {
         let error = plan(words).unwrap_err();
-        assert!(error.starts_with(says), "{words}: {error}");
+        assert!(error.starts_with(expected), "{words}: {error}");
     }
 }
 
 #[test]
 fn values_are_refused_with_their_flag() {
-    for (words, says) in [
+    for (words, expected) in [
         ("--foo a", "PARSE ERROR: Argument: --foo"),
         (
             "--rps 0 a",
@@ -231,12 +231,12 @@ fn values_are_refused_with_their_flag() {
         ),
     ] {
         let error = request(words).unwrap_err();
-        assert!(error.starts_with(says), "{words}: {error}");
+        assert!(error.starts_with(expected), "{words}: {error}");
     }
 }
 
 #[test]
-fn the_name_to_ask_for_comes_from_the_one_header_that_names_the_host() {
+fn the_requested_name_comes_from_the_one_header_that_names_the_host() {
     let name = |words: &str| {
         plan(&format!("{words} https://a/")).map(|plan| plan.client.tls.server_name.clone())
     };
@@ -292,9 +292,9 @@ fn every_option_survives_the_way_over_the_wire() {
          https://a",
     ] {
         let typed = request(&format!("--output-format json {words}")).unwrap();
-        let said = typed.options().unwrap();
-        let sent = NighthawkRequest::try_from(&wired(&said));
-        assert_eq!(sent.unwrap().options().unwrap(), said, "{words}");
+        let options = typed.options().unwrap();
+        let sent = NighthawkRequest::try_from(&wired(&options));
+        assert_eq!(sent.unwrap().options().unwrap(), options, "{words}");
     }
 }
 

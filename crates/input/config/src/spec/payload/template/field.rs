@@ -55,7 +55,10 @@ pub(super) fn read(grammar: &mut Grammar<'_>, words: &[Word]) -> Result<Template
         let near = near.map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
         let mut mistake = name.mistake(format!("unknown field `{}`{near}", name.text));
         let names: Vec<&str> = names.collect();
-        mistake.help = Some(format!("fields: {}; `{{{{` is a brace", names.join(", ")));
+        mistake.help = Some(format!(
+            "fields: {}; `{{{{` is a literal brace",
+            names.join(", ")
+        ));
         return Err(mistake);
     };
     let part = match name.text.as_str() {
@@ -80,7 +83,7 @@ pub(super) fn read(grammar: &mut Grammar<'_>, words: &[Word]) -> Result<Template
 }
 
 fn too_many(word: &Word) -> Mistake {
-    word.mistake(format!("`{}` is one word too many", word.text))
+    word.mistake(format!("unexpected argument `{}`", word.text))
 }
 
 fn missing(name: &Word) -> Mistake {
@@ -142,7 +145,10 @@ fn range<T: PartialOrd>(
     let (low, high) =
         ends.ok_or_else(|| word.mistake(format!("`{}` is not a range", word.text)))?;
     if low > high {
-        return Err(word.mistake(format!("`{}` runs backwards", word.text)));
+        return Err(word.mistake(format!(
+            "the start of the range `{}` is above its end",
+            word.text
+        )));
     }
     Ok((low, high))
 }

@@ -108,7 +108,7 @@ fn words(text: &str, brace: usize) -> Result<(Vec<Word>, usize), Mistake> {
     loop {
         let rest = &text[at..];
         let Some(first) = rest.chars().next() else {
-            return Err(open(text, brace, "this field does not end"));
+            return Err(open(text, brace, "this field is not closed"));
         };
         match first {
             '}' => return Ok((words, at + 1)),
@@ -139,9 +139,9 @@ fn word(text: &str, start: usize, brace: usize) -> Result<Word, Mistake> {
         }
     }
     let message = if quote.is_some() {
-        "this field has a quote that does not end"
+        "this field has a quote that is not closed"
     } else {
-        "this field does not end"
+        "this field is not closed"
     };
     Err(open(text, brace, message))
 }
@@ -155,6 +155,6 @@ fn open(text: &str, brace: usize, message: &str) -> Mistake {
         start: brace,
         end: text.len(),
         message: message.to_owned(),
-        help: Some("two opening braces are one as it is".to_owned()),
+        help: Some("write `{{` for a literal brace".to_owned()),
     }
 }

@@ -47,7 +47,7 @@ fn the_example_of_the_documentation_is_read() {
 }
 
 #[test]
-fn braces_stand_for_themselves_where_no_field_begins() {
+fn braces_are_literal_where_no_field_begins() {
     let plan = read_text(r#"'{"a":{},"b":{{c},{1}}'"#).unwrap();
     let TemplatePart::Sequence(parts) = &plan.root else {
         panic!("{plan:?}");
@@ -58,7 +58,7 @@ fn braces_stand_for_themselves_where_no_field_begins() {
 
 #[test]
 fn mistakes_are_named_with_their_place() {
-    let mut said = String::new();
+    let mut messages = String::new();
     for text in [
         "'a {wrod} b'",
         "'a {word} {word 3}'",
@@ -79,10 +79,10 @@ fn mistakes_are_named_with_their_place() {
         "lines: [{weight: 0, text: a}]",
         "define: {a: '{letters 8000}'}\nlines: '{repeat 0..1000 a}'",
     ] {
-        said.push_str(&read_text(text).unwrap_err());
-        said.push('\n');
+        messages.push_str(&read_text(text).unwrap_err());
+        messages.push('\n');
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(messages);
 }
 
 proptest! {

@@ -14,56 +14,56 @@ const CAPACITY: usize = 8192;
 const FRAGMENT_MAX: usize = 32;
 
 /// The buffer of events, which are written one after the other in the same place.
-pub(crate) struct Paper(Box<[u8; CAPACITY]>);
+pub(crate) struct EventBuffer(Box<[u8; CAPACITY]>);
 
 /// One event being written. Pieces are copied whole, in a width that the
 /// compiler knows, and the place then moves on by their length only: several
-/// times faster than copying just the length. Everything that takes a pen is
-/// put into the writer that holds it, so the place stays in a register.
+/// times faster than copying just the length. Everything that takes this writer is
+/// inlined into the function that holds it, so the place stays in a register.
 /// Writing more than the capacity panics; every writer bounds what it writes far
 /// below.
-pub(crate) struct Pen<'p> {
+pub(crate) struct PieceWriter<'p> {
     buffer: &'p mut [u8; CAPACITY],
     at: usize,
 }
 
-impl fmt::Debug for Paper {
+impl fmt::Debug for EventBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Paper").finish_non_exhaustive()
+        f.debug_struct("EventBuffer").finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Pen<'_> {
+impl fmt::Debug for PieceWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pen").field("at", &self.at).finish()
+        f.debug_struct("PieceWriter").field("at", &self.at).finish()
     }
 }
 
-impl Paper {
+impl EventBuffer {
     pub(crate) fn new() -> Self {
         Self(Box::new([0; CAPACITY]))
     }
 
-    /// More than what is written with one pen.
+    /// More than what is written with one writer.
     pub(crate) const CAPACITY: usize = CAPACITY;
 
     /// Begins the next event.
     #[inline(always)]
-    pub(crate) const fn pen(&mut self) -> Pen<'_> {
-        Pen {
+    pub(crate) const fn begin(&mut self) -> PieceWriter<'_> {
+        PieceWriter {
             buffer: &mut self.0,
             at: 0,
         }
     }
 }
 
-impl<'p> Pen<'p> {
-    /// A pen at `start` of a buffer with room for it.
+impl<'p> PieceWriter<'p> {
+    /// A writer at `start` of a buffer with room for it.
     #[inline(always)]
     pub(crate) fn at(buffer: &'p mut [u8], start: usize) -> Self {
         let buffer = buffer[start..].first_chunk_mut();
         Self {
-            buffer: buffer.expect("buffers end with room for a pen"),
+            buffer: buffer.expect("buffers end with room for an event"),
             at: 0,
         }
     }

@@ -57,7 +57,7 @@ fn layout(experiment: &ExperimentVerdict) -> Option<String> {
     if experiment.builds > 1 {
         return Some(format!(
             "builds: {search} of each git: variant for the search and {confirm} for new pairs, used \
-             in turn; with fewer builds than pairs the interval is too narrow for their layout"
+             in turn; with fewer builds than pairs, the interval does not cover their memory layout"
         ));
     }
     changed.contains(&experiment.verdict).then(|| {
@@ -268,32 +268,32 @@ mod tests {
 
     /// F11: secondary goals have the words of verdicts and no correction.
     #[test]
-    fn f11_secondary_goals_say_that_they_are_not_corrected() {
-        let says = |experiment: &ExperimentVerdict| {
+    fn f11_secondary_goals_are_reported_as_not_corrected() {
+        let is_uncorrected = |experiment: &ExperimentVerdict| {
             let lines = of_experiment(experiment);
             lines
                 .iter()
                 .any(|line| line.contains("not corrected for multiple comparisons"))
         };
         let mut experiment = equivalent();
-        assert!(says(&experiment));
+        assert!(is_uncorrected(&experiment));
         experiment.goals.retain(|goal| goal.primary);
-        assert!(!says(&experiment));
+        assert!(!is_uncorrected(&experiment));
     }
 
     /// F2: a difference of layout between two builds is confirmed like any other.
     #[test]
-    fn f2_a_change_says_that_each_variant_was_one_build() {
-        for (experiment, says) in [
+    fn f2_a_change_is_reported_as_of_one_build_of_each_variant() {
+        for (experiment, expected) in [
             (regressed(), true),
             (equivalent(), false),
             (inconclusive(), false),
         ] {
             let lines = of_experiment(&experiment);
-            let is_said = lines
+            let is_listed = lines
                 .iter()
                 .any(|line| line.starts_with("each variant was one build"));
-            assert_eq!(is_said, says, "{lines:?}");
+            assert_eq!(is_listed, expected, "{lines:?}");
         }
     }
 

@@ -16,11 +16,11 @@ type Work = Box<dyn FnOnce() + Send>;
 
 /// Access to the thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Desk(SyncSender<Work>);
+pub(crate) struct WorkQueue(SyncSender<Work>);
 
 /// Reasons why work was not done.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum DeskError {
+pub(crate) enum WorkQueueError {
     /// Too much work waits.
     #[error("the server is busy: {WAITING_MAX} reports are being made; try again in a moment")]
     Busy,
@@ -31,7 +31,7 @@ pub(crate) enum DeskError {
     Failed,
 }
 
-impl Desk {
+impl WorkQueue {
     /// Starts the thread in `scope`.
     ///
     /// # Errors
@@ -49,16 +49,16 @@ impl Desk {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, DeskError> {
+    ) -> Result<T, WorkQueueError> {
         let (sender, receiver) = oneshot::channel();
         let boxed: Work = Box::new(move || {
             // The receiver is gone if the browser went away.
             sender.send(work()).ok();
         });
         match self.0.try_send(boxed) {
-            Ok(()) => receiver.await.map_err(|_| DeskError::Failed),
-            Err(TrySendError::Full(_)) => Err(DeskError::Busy),
-            Err(TrySendError::Disconnected(_)) => Err(DeskError::Failed),
+            Ok(()) => receiver.await.map_err(|_| WorkQueueError::Failed),
+            Err(TrySendError::Full(_)) => Err(WorkQueueError::Busy),
+            Err(TrySendError::Disconnected(_)) => Err(WorkQueueError::Failed),
         }
     }
 }
