@@ -92,7 +92,7 @@ fn ledger(count: u64) -> LedgerRecord {
 }
 
 #[test]
-fn a_ledger_of_several_machines_says_what_each_of_them_saw() {
+fn a_ledger_of_several_machines_reports_what_each_of_them_saw() {
     let mut whole = ledger(5);
     let row = |ledger: &LedgerRecord, wanted: &str| {
         let rows = crate::run::stamps::rows(ledger).into_iter();
