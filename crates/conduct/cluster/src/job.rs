@@ -16,7 +16,7 @@ pub const JOB_SCHEMA: &str = "stillwell/cluster-job/v1";
 pub(crate) const SUITE_SCHEMA: &str = "stillwell/cluster-suite/v1";
 
 /// Names the shape of a job that is one run.
-pub(crate) const RUN_SCHEMA: &str = "stillwell/cluster-run/v1";
+pub(crate) const RUN_SCHEMA: &str = "stillwell/cluster-run/v2";
 
 pub(crate) const JOB: &str = "job.json";
 pub(crate) const ENGINE: &str = "engine.json";

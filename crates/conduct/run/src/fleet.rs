@@ -147,9 +147,14 @@ impl RunFleet {
         self.state().failure_elsewhere.get_or_insert((name, why));
     }
 
-    /// Returns true if this part has the sinks, and so the delivery ledger.
+    /// Returns true if this part has sinks, and so a delivery ledger.
     pub(crate) fn has_sinks(&self) -> bool {
         self.roles.has_sinks(self.role)
+    }
+
+    /// Returns true if other parts have sinks, too.
+    pub(crate) fn has_some_sinks(&self) -> bool {
+        matches!(self.role, TaskRole::Sinks(share) if share.is_partial())
     }
 
     pub(crate) fn is_target(&self) -> bool {
@@ -233,7 +238,7 @@ mod tests {
     fn a_part_waits_for_others_and_reports_itself() {
         let roles = RunRoles {
             generators: 2,
-            sinks: true,
+            sinks: 1,
         };
         let role = |task| roles.role(task).unwrap();
         assert!(Milestone::Bound.is_of(roles, role(1)) && !Milestone::Bound.is_of(roles, role(0)));

@@ -20,6 +20,7 @@ mod describe;
 mod export;
 mod fleet;
 mod interrupt;
+mod ledgers;
 mod load;
 pub mod machine;
 mod parts;
@@ -38,6 +39,7 @@ pub use describe::{CallDescriber, DescribeCalls};
 pub use export::Exports;
 pub use fleet::{FleetStart, Milestone, RunFleet};
 pub use interrupt::Interrupt;
+pub use ledgers::{LedgerJoinError, join_ledgers};
 pub use load::{
     AddressFamily, AgreeStart, ConductScenarioError, HostCpu, LoadBeside, LoadCapture, LoadEnd,
     LoadError, LoadPhase, LoadSecond, LoadSnapshot, LoadSource, ResolveError, conduct_load,

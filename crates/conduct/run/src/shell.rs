@@ -377,8 +377,12 @@ fn stop_deadline(request: &RunRequest) -> Nanos {
         // It waits, kills, and is called twice afterwards.
         stop_deadline = stop_deadline + STOP_MARGIN + STOP_MARGIN + STOP_MARGIN;
     }
-    if request.fleet.is_some() {
+    if let Some(fleet) = &request.fleet {
         stop_deadline += FLEET_STOP_MAX;
+        // Sinks that are quiet at once wait for those that are not.
+        if fleet.has_some_sinks() {
+            stop_deadline += plan.phases.drain;
+        }
     }
     stop_deadline
 }

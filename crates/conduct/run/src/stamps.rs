@@ -103,6 +103,7 @@ impl RunLedger {
             quiet,
             under_way,
             clock_error: None,
+            divided: None,
         }
     }
 }

@@ -70,8 +70,8 @@ pub use run_note::RunNote;
 pub use run_warning::{RunWarning, ShortfallCause};
 pub use standing::{NextStep, Standing, StopReason};
 pub use stillwell_capture::{
-    CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord, RunIdentity, RunOutcome,
-    RunStage,
+    CountBounds, DividedLedger, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord, RunIdentity,
+    RunOutcome, RunStage,
 };
 pub use summary::{
     BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, PrefixCounts,

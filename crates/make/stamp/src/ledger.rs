@@ -1,5 +1,7 @@
 //! The account of all stamped events: what arrived, how often, in which order.
 
+mod bytes;
+mod error;
 mod few;
 mod figures;
 mod received;
@@ -13,12 +15,12 @@ use crate::search::StampMatch;
 use crate::span::SpanCheck;
 use crate::stamp::{RunMark, STREAM_LIMIT, Stamp, StreamId};
 
+use bytes::{LedgerReader, LedgerWriter};
+use error::COPIES_LIMIT;
+pub use error::{LedgerError, LedgerReadError};
 pub use figures::{Bounds, Loss, Losses, StreamFigures};
 use store::Store;
 use stream::StreamLedger;
-
-/// The most copies of an event that can be declared.
-const COPIES_LIMIT: u8 = 8;
 
 /// Fixed memory of one stream for one copy, rounded up.
 const FIXED_BYTES: u64 = 512;
@@ -48,34 +50,6 @@ pub struct ExpectedStream {
     pub copies: u8,
     /// An event that arrives later than this after its intended time is late.
     pub late_after: Option<Nanos>,
-}
-
-/// A ledger that cannot be made.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum LedgerError {
-    /// No stream, or more than stamps can name.
-    #[error("a ledger has 1 to {STREAM_LIMIT} streams, not {streams}")]
-    Streams {
-        /// The requested number.
-        streams: usize,
-    },
-    /// No copy, or too many.
-    #[error("an event is expected 1 to {COPIES_LIMIT} times, not {copies}")]
-    Copies {
-        /// The requested number.
-        copies: u8,
-    },
-    /// Not even the fixed part would fit.
-    #[error("the ledger of {streams} streams needs {needed} at least")]
-    Memory {
-        /// The number of streams.
-        streams: usize,
-        /// Memory that is enough.
-        needed: ByteSize,
-    },
-    /// Two ledgers that expect something else cannot be one.
-    #[error("the ledgers expect another run, other streams or other copies")]
-    Unlike,
 }
 
 /// The arrival of a stamp.
@@ -245,6 +219,65 @@ impl Ledger {
             self.relieve();
         }
         Ok(())
+    }
+
+    /// Returns all that it knows in a form for files, for [`Ledger::from_bytes`].
+    ///
+    /// A window takes up to 8 KiB, so it has no more bytes than the ledger has memory.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut to = LedgerWriter::begin();
+        to.number(u64::from(self.expected.run.number()));
+        to.number(self.streams.len() as u64);
+        for stream in &self.expected.streams {
+            to.byte(stream.copies);
+            to.byte(u8::from(stream.late_after.is_some()));
+            to.number(stream.late_after.unwrap_or_default().as_u64());
+        }
+        to.number(self.foreign);
+        to.number(self.broken);
+        for stream in &self.streams {
+            stream.write(&mut to);
+        }
+        to.end()
+    }
+
+    /// Reads what [`Ledger::to_bytes`] returned. Each value is checked before it is used.
+    ///
+    /// # Errors
+    /// If `bytes` are no ledger of a known version, are damaged, or are of a ledger that expects
+    /// something else or has more memory.
+    pub fn from_bytes(bytes: &[u8], expected: Expected) -> Result<Self, LedgerReadError> {
+        let mut from = LedgerReader::begin(bytes)?;
+        let mut ledger = Self::new(expected)?;
+        if !ledger.is_expected(&mut from)? {
+            return Err(LedgerError::Unlike.into());
+        }
+        ledger.foreign = from.count()?;
+        ledger.broken = from.count()?;
+        for stream in &mut ledger.streams {
+            stream.read(&mut from, &mut ledger.store, ledger.limit)?;
+        }
+        from.end()?;
+        Ok(ledger)
+    }
+
+    /// Returns true if what follows was written by a ledger that expects the same.
+    fn is_expected(&self, from: &mut LedgerReader<'_>) -> Result<bool, LedgerReadError> {
+        let run = from.number(u64::MAX)?;
+        let streams = from.number(u64::MAX)?;
+        if run != u64::from(self.expected.run.number()) || streams != self.streams.len() as u64 {
+            return Ok(false);
+        }
+        for stream in &self.expected.streams {
+            let copies = from.byte()?;
+            let is_limited = from.byte()? != 0;
+            let after = Nanos::new(from.number(u64::MAX)?);
+            if copies != stream.copies || is_limited.then_some(after) != stream.late_after {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The figures of one stream whose first `sent` sequence numbers were

@@ -54,8 +54,8 @@ mod span;
 mod stamp;
 
 pub use ledger::{
-    Arrival, ArrivalKind, Bounds, Expected, ExpectedStream, Ledger, LedgerError, Loss, Losses,
-    StreamFigures,
+    Arrival, ArrivalKind, Bounds, Expected, ExpectedStream, Ledger, LedgerError, LedgerReadError,
+    Loss, Losses, StreamFigures,
 };
 pub use search::{BEHIND_MAX, StampMatch, StampSearch, StampVisitor, match_header};
 pub use span::{GUARD_WIDTH, SPAN_LIMIT, Span, SpanCheck};

@@ -49,6 +49,10 @@ impl RunMark {
         let folded = fold(low ^ 0x9e37_79b9_7f4a_7c15, high ^ 0xbf58_476d_1ce4_e5b9);
         Self(low_half(folded ^ low ^ high.rotate_left(32)) & RUN_MASK)
     }
+
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// A numbered sequence of events, such as what one generator worker sends.

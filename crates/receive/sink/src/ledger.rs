@@ -10,8 +10,9 @@ use stillwell_plan::sink::LinesPlan;
 use stillwell_plan::stamp::StampForm;
 use stillwell_scope::clock;
 use stillwell_stamp::{
-    ArrivalKind, BEHIND_MAX, Expected, ExpectedStream, Ledger, LedgerError, Losses, RunMark,
-    STAMP_WIDTH, StampMatch, StampSearch, StampVisitor, StreamFigures, StreamId, match_header,
+    ArrivalKind, BEHIND_MAX, Expected, ExpectedStream, Ledger, LedgerError, LedgerReadError,
+    Losses, RunMark, STAMP_WIDTH, StampMatch, StampSearch, StampVisitor, StreamFigures, StreamId,
+    match_header,
 };
 use stillwell_units::{ByteSize, Moment, as_usize, count};
 
@@ -167,6 +168,33 @@ impl SharedLedger {
         for (cell, count) in cells.zip(counts) {
             cell.set(*count);
         }
+    }
+
+    /// Returns the number of events that each stream has begun.
+    #[must_use]
+    pub fn sent(&self) -> Vec<u64> {
+        let cells = self
+            .generators
+            .iter()
+            .flat_map(|stamped| stamped.generator.sent.iter());
+        cells.map(Cell::total).collect()
+    }
+
+    /// Returns all arrivals so far in a form for files; see [`SharedLedger::absorb`].
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.lock().ledger.to_bytes()
+    }
+
+    /// Adds the arrivals that another process wrote with [`SharedLedger::to_bytes`]. Loss and
+    /// duplicates are then as exact as if it had been one.
+    ///
+    /// # Errors
+    /// If `bytes` are no ledger of these streams, or are damaged.
+    pub fn absorb(&self, bytes: &[u8]) -> Result<(), LedgerReadError> {
+        let ledger = &mut self.lock().ledger;
+        let mut read = Ledger::from_bytes(bytes, ledger.expected().clone())?;
+        Ok(ledger.absorb(&mut read)?)
     }
 
     /// Beginnings of stamps that were none, stamps of others, and the memory that

@@ -30,6 +30,19 @@ pub struct LedgerRecord {
         skip_serializing_if = "Option::is_none"
     )]
     pub clock_error: Option<Nanos>,
+    /// Set if sinks were divided among several machines: each has seen a part of the arrivals, and
+    /// counted for itself what is reordered and late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divided: Option<DividedLedger>,
+}
+
+/// A ledger that was joined from those of several machines.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct DividedLedger {
+    /// Number of machines with sinks.
+    pub machines: u16,
+    /// First arrivals on a machine of events that arrived on another one, too. Latencies have them.
+    pub arrived_again: CountBounds,
 }
 
 /// Fate of the stamped events of one generator. Everything is counted in

@@ -36,7 +36,9 @@ pub mod schema;
 mod series;
 mod write;
 
-pub use ledger::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
+pub use ledger::{
+    CountBounds, DividedLedger, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord,
+};
 pub use load::{
     FleetRecord, GeneratorClock, GeneratorRecord, GeneratorResult, HostCpu, LOAD_SCHEMA,
     LoadCapture, LoadEnd, LoadManifest, LoadMerge, LoadSecond, LoadWorker, LoadWorkerView,

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stillwell_metric::{Metric, catalogue};
 use stillwell_plan::{Phase, TaskRole};
 use stillwell_units::{Moment, Nanos, Secrets};
 
@@ -19,7 +20,15 @@ use crate::write::{self, CaptureError, EVENTS, SERIES};
 
 /// Series of these components of any task are in the merged capture; of other series only those
 /// of the machine with the target.
-const COMPONENTS: [&str; 3] = ["generator", "sink", "ledger"];
+const COMPONENTS: [&str; 3] = ["generator", "sink", LEDGER];
+const LEDGER: &str = "ledger";
+
+/// Series of a ledger that say nothing where it has seen a part of the arrivals only.
+const OF_WHOLE_LEDGERS: [Metric; 3] = [
+    catalogue::STAMPED_SENT,
+    catalogue::EVENTS_MISSING,
+    catalogue::EVENTS_INCOMPLETE,
+];
 
 /// Machines of a run.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -123,7 +132,8 @@ pub enum RunMergeError {
 }
 
 /// Merges the captures of `parts` into `folder`. `manifest` is that of the task with the target,
-/// or of another one if that has none, with what the controller knows.
+/// or of another one if that has none, with what the controller knows: the ledger too, if it was
+/// joined from several.
 ///
 /// Workers have numbers that no other task has, so the series of generators and sinks are those
 /// of one process with all workers, value by value. Phases begin when the first task begins them.
@@ -158,9 +168,11 @@ pub fn merge_runs(
         } else {
             add_notes(&mut manifest, part, &its);
         }
-        if manifest.ledger.is_none() && !matches!(part.role, TaskRole::Generators(_)) {
+        if !is_reference && !matches!(part.role, TaskRole::Generators(_)) {
             let at = its.last_received.map(|at| shifted(at, shift));
-            manifest.last_received = manifest.last_received.or(at);
+            manifest.last_received = manifest.last_received.max(at);
+        }
+        if manifest.ledger.is_none() && has_whole_ledger(part.role) {
             manifest.ledger = its.ledger;
         }
     }
@@ -222,13 +234,38 @@ fn rows_of(
         let component = row.labels.value("component");
         is_reference || component.is_some_and(|component| COMPONENTS.contains(&component))
     };
-    let rows = rows.into_iter().filter(is_kept).map(|mut row| {
+    let rows = rows.into_iter().filter(is_kept);
+    let rows = rows.filter_map(|row| of_part(part.role, row));
+    let rows = rows.map(|mut row| {
         if let Some(moment) = moved.get(&row.beat.moment) {
             row.beat.moment = *moment;
         }
         row
     });
     Ok(rows.collect())
+}
+
+/// Returns true if a task with `role` has the only ledger of the run.
+const fn has_whole_ledger(role: TaskRole) -> bool {
+    match role {
+        TaskRole::Target => true,
+        TaskRole::Sinks(share) => !share.is_partial(),
+        TaskRole::Generators(_) => false,
+    }
+}
+
+/// Returns a row of a task with `role`. Series of a ledger that is one of several are labelled with
+/// the task.
+fn of_part(role: TaskRole, mut row: Row) -> Option<Row> {
+    let is_part = matches!(role, TaskRole::Sinks(share) if share.is_partial());
+    if is_part && row.labels.value("component") == Some(LEDGER) {
+        let name = row.name.as_str();
+        if OF_WHOLE_LEDGERS.iter().any(|metric| metric.name == name) {
+            return None;
+        }
+        row.labels = std::mem::take(&mut row.labels).with("task", role.name());
+    }
+    Some(row)
 }
 
 /// Returns the new moments of beats. The beat that a task took when it began a phase is that of
@@ -359,6 +396,7 @@ fn write_series(folder: &Path, manifest: &Manifest, rows: Vec<Row>) -> Result<()
 #[cfg(test)]
 mod tests {
     use stillwell_metric::{Beat, Kind, Labels, SeriesName, Value};
+    use stillwell_plan::SinkShare;
 
     use super::*;
 
@@ -383,6 +421,26 @@ mod tests {
             labels: Labels::none(),
             value: Value::Int(at),
         }
+    }
+
+    /// Two counters with one name and the same labels would be one that jumps.
+    #[test]
+    fn series_of_a_part_of_a_ledger_name_its_task() {
+        let labels = Labels::none().with("component", "ledger").with("id", "tcp");
+        let named = |metric: Metric| Row {
+            name: metric.into(),
+            labels: labels.clone(),
+            ..row(5)
+        };
+        let role = |of| TaskRole::Sinks(SinkShare::new(0, of).unwrap());
+        let received = named(catalogue::STAMPED_RECEIVED);
+        let kept = of_part(role(1), received.clone()).unwrap();
+        assert_eq!(kept.labels, labels);
+        let kept = of_part(role(2), received).unwrap();
+        assert_eq!(kept.labels, labels.clone().with("task", "sinks 0"));
+        assert!(of_part(role(1), named(catalogue::EVENTS_MISSING)).is_some());
+        assert!(of_part(role(2), named(catalogue::EVENTS_MISSING)).is_none());
+        assert!(has_whole_ledger(role(1)) && !has_whole_ledger(role(2)));
     }
 
     /// Histograms of a beat are of the time before it: a task that begins a phase a little later

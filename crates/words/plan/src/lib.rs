@@ -57,7 +57,7 @@ pub use payload::{PayloadFormat, PayloadPlan};
 pub use phases::{Phase, PhasesPlan};
 pub use placement::PlacementPlan;
 pub use rate::{RatePlan, RateShape, RateUnit};
-pub use roles::{RunHosts, RunRoles, TaskRole};
+pub use roles::{RunHosts, RunRoles, SinkShare, TaskRole};
 pub use run::RunPlan;
 pub use serve::ServePlan;
 pub use sink::{SinkPlan, SinkProtocol};

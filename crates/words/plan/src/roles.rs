@@ -3,31 +3,55 @@
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
+use stillwell_units::human;
 
 use crate::generator::StreamTarget;
 use crate::load::FleetShare;
 use crate::placement::{CpuChoice, Wanted};
 use crate::target::ReadyProbe;
-use crate::{GeneratorPlan, PayloadFormat, RunPlan, SinkProtocol, TargetKind, TransportPlan};
+use crate::{
+    GeneratorPlan, PayloadFormat, RunPlan, SinkPlan, SinkProtocol, TargetKind, TransportPlan,
+};
 
 /// Numbers of tasks of a run on several machines. One more runs the target.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunRoles {
     /// Tasks that share each generator; at least one.
     pub generators: u16,
-    /// True if sinks have a task of their own, and are not beside the target.
-    pub sinks: bool,
+    /// Tasks among which sinks are divided; none if they are beside the target.
+    pub sinks: u16,
 }
 
 /// The role of a task.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "WrittenRole", into = "WrittenRole")]
 pub enum TaskRole {
     /// It runs the target.
     Target,
-    /// It runs all sinks.
-    Sinks,
+    /// It runs these sinks.
+    Sinks(SinkShare),
     /// It runs this part of each generator.
+    Generators(FleetShare),
+}
+
+/// The sinks of one of several tasks: in the order of the plan, each task has one in turn.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SinkShare {
+    index: u16,
+    of: u16,
+}
+
+/// A role in files.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum WrittenRole {
+    Target,
+    /// All of them.
+    Sinks,
+    SomeSinks {
+        task: u16,
+        tasks: u16,
+    },
     Generators(FleetShare),
 }
 
@@ -36,8 +60,8 @@ pub enum TaskRole {
 pub struct RunHosts {
     /// Address of the host of the target.
     pub target: IpAddr,
-    /// Address of the host of the sinks.
-    pub sinks: IpAddr,
+    /// Addresses of the hosts of the sinks: one for each of their tasks, or that of all.
+    pub sinks: Vec<IpAddr>,
 }
 
 impl Default for RunHosts {
@@ -45,7 +69,69 @@ impl Default for RunHosts {
         let loopback = IpAddr::from([127, 0, 0, 1]);
         Self {
             target: loopback,
-            sinks: loopback,
+            sinks: vec![loopback],
+        }
+    }
+}
+
+impl RunHosts {
+    /// Returns the address of the host of a sink, by its index in the plan.
+    fn of_sink(&self, index: usize) -> IpAddr {
+        let turn = index.checked_rem(self.sinks.len());
+        let host = turn.and_then(|turn| self.sinks.get(turn)).copied();
+        host.unwrap_or_else(|| IpAddr::from([127, 0, 0, 1]))
+    }
+}
+
+impl SinkShare {
+    /// Returns the sinks of task `index`, counted from zero, of `of`; `None` unless `index` is
+    /// below `of`.
+    #[must_use]
+    pub const fn new(index: u16, of: u16) -> Option<Self> {
+        if index < of {
+            Some(Self { index, of })
+        } else {
+            None
+        }
+    }
+
+    /// Returns true if there are other tasks with sinks.
+    #[must_use]
+    pub const fn is_partial(self) -> bool {
+        self.of > 1
+    }
+
+    /// Returns true if the sink with this index in the plan is of this task.
+    fn has(self, index: usize) -> bool {
+        index % usize::from(self.of) == usize::from(self.index)
+    }
+}
+
+impl TryFrom<WrittenRole> for TaskRole {
+    type Error = String;
+
+    fn try_from(role: WrittenRole) -> Result<Self, String> {
+        let (task, tasks) = match role {
+            WrittenRole::Target => return Ok(Self::Target),
+            WrittenRole::Generators(share) => return Ok(Self::Generators(share)),
+            WrittenRole::Sinks => (0, 1),
+            WrittenRole::SomeSinks { task, tasks } => (task, tasks),
+        };
+        let share = SinkShare::new(task, tasks).map(Self::Sinks);
+        share.ok_or_else(|| format!("there is no task {task} of {tasks} with sinks"))
+    }
+}
+
+impl From<TaskRole> for WrittenRole {
+    fn from(role: TaskRole) -> Self {
+        match role {
+            TaskRole::Target => Self::Target,
+            TaskRole::Generators(share) => Self::Generators(share),
+            TaskRole::Sinks(SinkShare { of: 1, .. }) => Self::Sinks,
+            TaskRole::Sinks(SinkShare { index, of }) => Self::SomeSinks {
+                task: index,
+                tasks: of,
+            },
         }
     }
 }
@@ -54,28 +140,27 @@ impl RunRoles {
     /// Number of tasks.
     #[must_use]
     pub fn tasks(self) -> u16 {
-        self.generators.saturating_add(1 + u16::from(self.sinks))
+        self.generators.saturating_add(self.sinks).saturating_add(1)
     }
 
     /// Returns the role of a task: the target's is the first, and generators are the last.
     #[must_use]
     pub fn role(self, task: u16) -> Option<TaskRole> {
-        match (task, self.sinks) {
-            (0, _) => Some(TaskRole::Target),
-            (1, true) => Some(TaskRole::Sinks),
-            _ => {
-                let index = task - 1 - u16::from(self.sinks);
-                FleetShare::new(index, self.generators).map(TaskRole::Generators)
-            }
+        let Some(task) = task.checked_sub(1) else {
+            return Some(TaskRole::Target);
+        };
+        match task.checked_sub(self.sinks) {
+            None => SinkShare::new(task, self.sinks).map(TaskRole::Sinks),
+            Some(index) => FleetShare::new(index, self.generators).map(TaskRole::Generators),
         }
     }
 
-    /// Returns true if the task has the sinks, and so the delivery ledger.
+    /// Returns true if the task has sinks, and so a delivery ledger.
     #[must_use]
     pub fn has_sinks(self, role: TaskRole) -> bool {
         match role {
-            TaskRole::Target => !self.sinks,
-            TaskRole::Sinks => true,
+            TaskRole::Target => self.sinks == 0,
+            TaskRole::Sinks(_) => true,
             TaskRole::Generators(_) => false,
         }
     }
@@ -87,7 +172,8 @@ impl TaskRole {
     pub fn name(self) -> String {
         match self {
             Self::Target => "target".to_owned(),
-            Self::Sinks => "sinks".to_owned(),
+            Self::Sinks(share) if share.is_partial() => format!("sinks {}", share.index),
+            Self::Sinks(_) => "sinks".to_owned(),
             Self::Generators(share) => format!("generator {}", share.index()),
         }
     }
@@ -123,18 +209,8 @@ impl RunPlan {
                 "a run on several machines does not support `timeline`: remove it".to_owned(),
             );
         }
-        let unmovable = plan.sinks.iter_mut().find_map(|sink| {
-            let is_movable = sink.protocol.address_mut().is_some();
-            (roles.sinks && !is_movable).then(|| sink.id.clone())
-        });
-        if let Some(id) = unmovable {
-            return Err(format!(
-                "sink `{id}` is a file or a Unix socket, which cannot be on another machine than \
-                 the target: leave out --sinks"
-            ));
-        }
-        if roles.sinks && plan.sinks.is_empty() {
-            return Err("the file has no sinks: leave out --sinks".to_owned());
+        if roles.sinks > 0 {
+            check_sinks(&mut plan.sinks, roles.sinks)?;
         }
         if plan.isolation.network == Wanted::Required || plan.isolation.links.is_some() {
             return Err(
@@ -161,11 +237,15 @@ impl RunPlan {
                 // Nothing arrives here.
                 plan.phases.quiet = stillwell_units::Nanos::ZERO;
             }
-            TaskRole::Target | TaskRole::Sinks => plan.generators.clear(),
+            TaskRole::Target | TaskRole::Sinks(_) => plan.generators.clear(),
         }
-        if !roles.has_sinks(role) {
-            plan.sinks.clear();
-        }
+        let has_sink = |index| match role {
+            TaskRole::Sinks(share) => share.has(index),
+            _ => roles.has_sinks(role),
+        };
+        let sinks = std::mem::take(&mut plan.sinks).into_iter().enumerate();
+        let sinks = sinks.filter(|(index, _)| has_sink(*index));
+        plan.sinks = sinks.map(|(_, sink)| sink).collect();
         if role != TaskRole::Target {
             plan.target.kind = TargetKind::None;
             plan.target.ready = ReadyProbe::Immediately;
@@ -187,16 +267,17 @@ impl RunPlan {
     pub fn between(&self, hosts: &RunHosts) -> Self {
         let mut plan = self.clone();
         let mut sinks = Vec::new();
-        for sink in &mut plan.sinks {
+        for (index, sink) in plan.sinks.iter_mut().enumerate() {
+            let host = hosts.of_sink(index);
             let Some(address) = sink.protocol.address_mut() else {
                 continue;
             };
-            if address.ip().is_loopback() && !hosts.sinks.is_loopback() {
-                address.set_ip(hosts.sinks);
+            if address.ip().is_loopback() && !host.is_loopback() {
+                address.set_ip(host);
             }
             let mut reached = *address;
             if reached.ip().is_unspecified() {
-                reached.set_ip(hosts.sinks);
+                reached.set_ip(host);
             }
             sinks.push((format!("{{sinks.{}}}", sink.id), reached.to_string()));
         }
@@ -237,6 +318,29 @@ impl SinkProtocol {
             | Self::TcpRr { address, .. } => Some(address),
             Self::UnixStream { .. } | Self::UnixDatagram { .. } | Self::File { .. } => None,
         }
+    }
+}
+
+/// Refuses sinks that cannot be on other machines than the target, or on so many.
+fn check_sinks(sinks: &mut [SinkPlan], tasks: u16) -> Result<(), String> {
+    let unmovable = sinks.iter_mut().find_map(|sink| {
+        let is_movable = sink.protocol.address_mut().is_some();
+        (!is_movable).then(|| sink.id.clone())
+    });
+    if let Some(id) = unmovable {
+        return Err(format!(
+            "sink `{id}` is a file or a Unix socket, which cannot be on another machine than the \
+             target: leave out --sinks"
+        ));
+    }
+    match sinks.len() {
+        0 => Err("the file has no sinks: leave out --sinks".to_owned()),
+        count if count < usize::from(tasks) => Err(format!(
+            "the file has {}, which cannot be divided among {tasks} machines: use --sinks {count}, \
+             or add sinks to the file",
+            human::counted(count as u64, "sink", "sinks")
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -366,23 +470,66 @@ mod tests {
     fn tasks_have_roles_in_a_fixed_order() {
         let beside = RunRoles {
             generators: 2,
-            sinks: false,
+            sinks: 0,
         };
         let names = |roles: RunRoles| -> Vec<String> {
             let tasks = 0..roles.tasks();
             tasks.map(|task| roles.role(task).unwrap().name()).collect()
         };
         assert_eq!(names(beside), ["target", "generator 0", "generator 1"]);
-        let apart = RunRoles {
-            sinks: true,
-            ..beside
-        };
+        let apart = RunRoles { sinks: 1, ..beside };
         assert_eq!(
             names(apart),
             ["target", "sinks", "generator 0", "generator 1"]
         );
         assert_eq!(apart.role(4), None);
         assert!(beside.has_sinks(TaskRole::Target) && !apart.has_sinks(TaskRole::Target));
+        let many = RunRoles { sinks: 2, ..beside };
+        let expected = ["target", "sinks 0", "sinks 1", "generator 0", "generator 1"];
+        assert_eq!(names(many), expected);
+        assert_eq!(many.role(5), None);
+        assert!(many.has_sinks(many.role(2).unwrap()) && !many.has_sinks(many.role(3).unwrap()));
+    }
+
+    #[test]
+    fn roles_are_written_as_before_where_one_task_has_all_sinks() {
+        let role = |index, of| TaskRole::Sinks(SinkShare::new(index, of).unwrap());
+        for (role, text) in [
+            (role(0, 1), "\"sinks\""),
+            (role(1, 3), r#"{"some_sinks":{"task":1,"tasks":3}}"#),
+            (TaskRole::Target, "\"target\""),
+        ] {
+            assert_eq!(serde_json::to_string(&role).unwrap(), text);
+            assert_eq!(serde_json::from_str::<TaskRole>(text).unwrap(), role);
+        }
+        let odd = r#"{"some_sinks":{"task":3,"tasks":3}}"#;
+        assert!(serde_json::from_str::<TaskRole>(odd).is_err());
+    }
+
+    #[test]
+    fn sinks_are_given_to_tasks_in_turn_with_their_hosts() {
+        let hosts = RunHosts {
+            sinks: vec![[10, 0, 0, 1].into(), [10, 0, 0, 2].into()],
+            ..RunHosts::default()
+        };
+        let roles = RunRoles {
+            generators: 1,
+            sinks: 2,
+        };
+        for index in 0..5 {
+            let owners = (0..roles.tasks()).filter(|task| match roles.role(*task) {
+                Some(TaskRole::Sinks(share)) => share.has(index),
+                _ => false,
+            });
+            let owners: Vec<u16> = owners.collect();
+            let [owner] = owners[..] else {
+                panic!("sink {index} of {owners:?}");
+            };
+            let host = hosts.sinks[usize::from(owner - 1)];
+            assert_eq!(hosts.of_sink(index), host);
+        }
+        let loopback = RunHosts::default();
+        assert_eq!(loopback.of_sink(3), loopback.target);
     }
 
     #[test]

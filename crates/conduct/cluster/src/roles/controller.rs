@@ -1,12 +1,14 @@
 //! The controller of a run on several machines.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use stillwell_capture::{
-    GeneratorClock, Manifest, RunMachines, RunOutcome, RunPart, RunTask, RunTaskResult,
+    GeneratorClock, LedgerRecord, Manifest, RunMachines, RunOutcome, RunPart, RunTask,
+    RunTaskResult,
 };
-use stillwell_plan::{RunHosts, RunPlan, TaskRole};
-use stillwell_run::{Interrupt, Milestone};
+use stillwell_plan::{RunHosts, RunPlan, RunRoles, TaskRole};
+use stillwell_run::{Interrupt, Milestone, join_ledgers};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, human};
 
@@ -206,19 +208,15 @@ impl FleetRun<'_> {
         there: Vec<Member>,
     ) -> Result<Result<Members, String>, StoreError> {
         let roles = job.roles;
-        let host = |wanted: &dyn Fn(TaskRole) -> bool| {
-            let mut tasks = (0..).zip(&there);
-            let task = tasks.find(|(task, _)| roles.role(*task).is_some_and(wanted));
-            task.map(|(_, member)| member.address)
-        };
-        let target = host(&|role| role == TaskRole::Target);
-        // Beside the target no other machine has to reach them.
-        let sinks = match roles.sinks {
-            true => host(&|role| role == TaskRole::Sinks),
-            false => Some(RunHosts::default().sinks),
-        };
-        let (Some(target), Some(sinks)) = (target, sinks) else {
+        let Some(target) = there.first().map(|member| member.address) else {
             return Ok(Err("the run has no target".to_owned()));
+        };
+        let sinks = tasks_with_sinks(roles);
+        let sinks = sinks.filter_map(|task| there.get(task).map(|member| member.address));
+        let sinks: Vec<IpAddr> = match roles.sinks {
+            // Beside the target no other machine has to reach them.
+            0 => RunHosts::default().sinks,
+            _ => sinks.collect(),
         };
         let is_one_machine = there.iter().all(|member| member.boot == there[0].boot);
         let hidden = there.iter().find(|member| member.address.is_loopback());
@@ -294,9 +292,10 @@ impl FleetRun<'_> {
         after: Option<(&[Option<ClockOffsets>], Nanos)>,
     ) -> Option<Nanos> {
         let roles = job.roles;
-        let sinks = usize::from(roles.sinks);
-        let generators = sinks + 1..usize::from(roles.tasks());
-        let errors = generators.filter_map(|task| {
+        let generators = usize::from(roles.sinks) + 1..usize::from(roles.tasks());
+        let pairs = tasks_with_sinks(roles)
+            .flat_map(|sinks| generators.clone().map(move |task| (task, sinks)));
+        let errors = pairs.filter_map(|(task, sinks)| {
             let before = lead_of(members, &start.clocks, task, sinks)?;
             let Some((clocks, elapsed)) = after else {
                 return Some(before.error);
@@ -500,6 +499,14 @@ impl FleetRun<'_> {
             }
             machines.tasks.push(run_task);
         }
+        let plan = self.plan.over(job.roles).map_err(FleetError::NoStart)?;
+        let (ledger, damage) = match joined_ledger(job, &plan, &parts) {
+            Ok(ledger) => (ledger, None),
+            Err(damage) => (None, Some(damage)),
+        };
+        // A run that ended early may have no ledger.
+        let is_whole = manifests.iter().all(|(_, its)| its.outcome.is_completed());
+        let failure = failure.or_else(|| damage.filter(|_| is_whole));
         let failure = failure.map(|(task, why)| {
             let role = u16::try_from(task)
                 .ok()
@@ -510,7 +517,10 @@ impl FleetRun<'_> {
         let first = manifests.into_iter().next();
         let (_, mut manifest) =
             first.ok_or_else(|| FleetError::NoStart("no task has a result".to_owned()))?;
-        manifest.plan = self.plan.over(job.roles).map_err(FleetError::NoStart)?;
+        manifest.plan = plan;
+        if job.roles.sinks > 1 {
+            manifest.ledger = ledger;
+        }
         manifest.machines = Some(machines);
         manifest.outcome = outcome;
         Ok(FleetRunEnd { manifest, parts })
@@ -562,6 +572,33 @@ fn task_of(
         }),
         warnings: Vec::new(),
     }
+}
+
+/// Joins the delivery ledgers of several tasks with sinks; a single one is in its capture. An error
+/// has the task.
+fn joined_ledger(
+    job: &RunJob,
+    plan: &RunPlan,
+    parts: &[RunPart],
+) -> Result<Option<LedgerRecord>, (usize, String)> {
+    let parts = parts
+        .iter()
+        .filter(|part| matches!(part.role, TaskRole::Sinks(_)));
+    let folders: Vec<&Path> = parts.map(|part| part.folder.as_path()).collect();
+    // Without the arrivals of all of them nothing can be said of any event.
+    if job.roles.sinks < 2 || folders.len() < usize::from(job.roles.sinks) {
+        return Ok(None);
+    }
+    join_ledgers(&plan.generators, &job.run, &folders).map_err(|error| {
+        let task = tasks_with_sinks(job.roles).nth(error.part);
+        (task.unwrap_or_default(), error.reason)
+    })
+}
+
+/// Returns the tasks with sinks; that with the target has them if no other one has.
+fn tasks_with_sinks(roles: RunRoles) -> impl Iterator<Item = usize> {
+    let first = usize::from(roles.sinks.min(1));
+    first..first + usize::from(roles.sinks.max(1))
 }
 
 /// Returns the name of a task of `job` for readers.

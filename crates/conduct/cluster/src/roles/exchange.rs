@@ -142,9 +142,9 @@ impl Exchange {
     fn awaited(&self) -> Vec<Milestone> {
         let roles = self.job.roles;
         match roles.role(self.attempt.task) {
-            Some(TaskRole::Target) if roles.sinks => vec![Milestone::Bound, Milestone::Quiet],
+            Some(TaskRole::Target) if roles.sinks > 0 => vec![Milestone::Bound, Milestone::Quiet],
             Some(TaskRole::Target) => vec![Milestone::Sent],
-            Some(TaskRole::Sinks) => vec![Milestone::Sent, Milestone::Stopped],
+            Some(TaskRole::Sinks(_)) => vec![Milestone::Sent, Milestone::Stopped],
             _ => Vec::new(),
         }
     }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use stillwell_metric::Cell;
 use stillwell_plan::Phase;
-use stillwell_scope::clock;
+use stillwell_scope::{clock, explain};
 use stillwell_worker::Prepared;
 
 use crate::fleet::{FleetStart, Milestone};
+use crate::ledgers::write_part;
 use crate::machine::Event;
 use crate::shell::Shell;
+use crate::stamps::RunLedger;
 
 /// State of a part that concerns the others.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(super) struct Beyond {
     has_counts: bool,
     /// Events that each stream of this part has begun.
     counts: Vec<Arc<[Cell]>>,
+    /// Arrivals until the drain ended, where the ledger is a part of that of the run.
+    drained: Option<Vec<u8>>,
     /// True if a failure elsewhere was taken.
     has_failed: bool,
 }
@@ -143,6 +147,30 @@ impl Shell {
     /// Returns true if the ledger of this part has the counts of all that was sent.
     pub(super) fn has_counts(&self) -> bool {
         self.request.fleet.is_none() || self.beyond.has_counts
+    }
+
+    /// Returns the ledger, if it is complete and a part of that of the run.
+    fn ledger_part(&self) -> Option<&RunLedger> {
+        let fleet = self.request.fleet.as_ref()?;
+        let is_part = fleet.has_some_sinks() && self.beyond.has_counts;
+        self.ledger.as_ref().filter(|_| is_part)
+    }
+
+    /// Keeps the arrivals until now, because the drain ends.
+    pub(super) fn keep_arrivals(&mut self) {
+        let drained = self.ledger_part().map(|ledger| ledger.shared.to_bytes());
+        self.beyond.drained = drained;
+    }
+
+    /// Writes the ledger for the controller, which joins those of all parts.
+    pub(super) fn write_ledger_part(&mut self) {
+        let Some(ledger) = self.ledger_part() else {
+            return;
+        };
+        let drained = self.beyond.drained.as_deref();
+        if let Err(error) = write_part(&self.request.folder, ledger, drained) {
+            self.record.note("delivery ledger", explain(&error));
+        }
     }
 
     /// Keeps the counts of what the generators of this part stamp.

@@ -56,6 +56,7 @@ impl Shell {
         if phase == Phase::Stop {
             let ledger = self.ledger.as_ref().filter(|_| self.has_counts());
             self.under_way = ledger.map(|ledger| ledger.shared.missing());
+            self.keep_arrivals();
         }
         if let Some(link) = self.link.as_ref().filter(|_| phase == Phase::Drain) {
             link.load_over();
@@ -336,6 +337,7 @@ impl Shell {
         let ledger = self.ledger.as_ref();
         self.record.manifest.ledger =
             ledger.map(|ledger| ledger.record(self.was_quiet, self.under_way));
+        self.write_ledger_part();
         self.stage = None;
         self.happen(Event::Closed);
     }

@@ -76,8 +76,8 @@ pub(crate) struct RunFleetArguments {
     /// Number of machines with generators; rates and connections are totals over all of them
     #[arg(long, value_name = "N", default_value_t = 1, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) generators: u16,
-    /// Number of machines with sinks: 1, or 0 to run the sinks on the machine of the target
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "on", value_parser = clap::value_parser!(u16).range(0..=1))]
+    /// Number of machines among which the sinks are divided; 0 runs them beside the target
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "on", value_parser = clap::value_parser!(u16).range(0..=4096))]
     pub(crate) sinks: u16,
     #[command(flatten)]
     pub(crate) job: JobArguments,

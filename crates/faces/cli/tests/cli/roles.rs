@@ -5,9 +5,49 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use stillwell_testkit::{Finished, Process, free_port, signal_process, wait_until};
+use stillwell_testkit::{
+    Finished, Process, free_port, program_or_skip, signal_process, wait_until,
+};
 
 use crate::suite::{LONG, STILLWELL, share_machine};
+
+/// A target that sends events to two sinks in turn, drops each tenth one and sends each seventh one
+/// to both.
+const SPLITTER: &str = r#"
+import os, signal, socket, sys, threading
+
+def address(text):
+    host, port = text.rsplit(":", 1)
+    return host, int(port)
+
+sinks = [socket.create_connection(address(text)) for text in sys.argv[2:]]
+lock = threading.Lock()
+events = dropped = copied = 0
+
+def take(connection):
+    global events, dropped, copied
+    for line in connection.makefile("rb"):
+        if not line.endswith(b"\n"):
+            return
+        with lock:
+            events += 1
+            if events % 10 == 0:
+                dropped += 1
+                continue
+            sinks[events % 2].sendall(line)
+            if events % 7 == 0:
+                copied += 1
+                sinks[1 - events % 2].sendall(line)
+
+def end(*_):
+    print(f"injected faults: {dropped} dropped, twice {copied}", file=sys.stderr, flush=True)
+    os._exit(0)
+
+signal.signal(signal.SIGTERM, end)
+listener = socket.create_server(address(sys.argv[1]))
+while True:
+    threading.Thread(target=take, args=[listener.accept()[0]], daemon=True).start()
+"#;
 
 /// A folder with a pipeline of generator, relay and sink, and a store.
 struct Pipeline {
@@ -33,6 +73,32 @@ workload:
 phases: {{ready: 20s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 200ms}}
 validity: off
 "#
+        );
+        fs::write(folder.path().join("run.yaml"), text).unwrap();
+        let listen = listen.to_string();
+        Self { folder, listen }
+    }
+
+    /// A target that divides events between two sinks.
+    fn split(python: &Path, measure: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("splitter.py");
+        fs::write(&script, SPLITTER).unwrap();
+        let [listen, first, second] = [free_port(), free_port(), free_port()];
+        let text = format!(
+            r#"
+target:
+  name: splitter
+  command: ["{python}", "{script}", "{{host}}:{listen}", "{{sinks.first}}", "{{sinks.second}}"]
+  ready: {{tcp: "{{host}}:{listen}"}}
+workload:
+  generators: [{{tcp: "127.0.0.1:{listen}", payload: syslog5424, cache: 1 MiB, rate: 1000/s, stamps: all}}]
+  sinks: [{{id: first, tcp: "127.0.0.1:{first}"}}, {{id: second, tcp: "127.0.0.1:{second}"}}]
+phases: {{ready: 20s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 500ms}}
+validity: off
+"#,
+            python = python.display(),
+            script = script.display()
         );
         fs::write(folder.path().join("run.yaml"), text).unwrap();
         let listen = listen.to_string();
@@ -103,11 +169,22 @@ fn number(value: &Value) -> u64 {
     value.as_u64().expect(&text)
 }
 
-/// Events that the relay dropped on purpose, as it says when it ends.
+/// Events that the target dropped on purpose, as it says when it ends.
 fn dropped(pipeline: &Pipeline) -> u64 {
+    counted_by_target(pipeline, "injected faults: ")
+}
+
+/// The number after `words` in the log of the target.
+fn counted_by_target(pipeline: &Pipeline, words: &str) -> u64 {
     let log = fs::read_to_string(pipeline.path("results/target.stderr.log")).unwrap();
-    let count = log.split("injected faults: ").nth(1);
-    let count = count.and_then(|rest| rest.split(' ').next()?.replace(',', "").parse().ok());
+    let count = log.split(words).nth(1);
+    let count = count.and_then(|rest| {
+        rest.split_whitespace()
+            .next()?
+            .replace(',', "")
+            .parse()
+            .ok()
+    });
     count.expect(&log)
 }
 
@@ -202,6 +279,87 @@ fn a_part_that_is_killed_ends_all_and_is_named() {
     assert!(!processes.iter().any(is_gone), "a task still runs");
 }
 
+/// Each stream arrives in part on each machine with a sink.
+#[test]
+fn events_of_two_machines_with_sinks_are_counted_as_on_one() {
+    let _machine = share_machine();
+    let test = "roles::events_of_two_machines_with_sinks_are_counted_as_on_one";
+    let Some(python) = program_or_skip(test, "python3") else {
+        return;
+    };
+    // The clock of the second one is ahead by an hour.
+    let clock = "2:3600000000000";
+    let pipeline = Pipeline::split(&python, "1s");
+    let ended = pipeline.on_tasks(2, 2, clock).finish(LONG * 2);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stderr, ended.stdout);
+    let ledger = ledger(&pipeline);
+    let (dropped, duplicated) = (dropped(&pipeline), counted_by_target(&pipeline, "twice "));
+    let exactly = |name: &str| {
+        assert_eq!(ledger[name]["least"], ledger[name]["most"], "{ledger}");
+        number(&ledger[name]["least"])
+    };
+    let sent = number(&ledger["sent"]);
+    assert!(dropped > 0 && duplicated > 0 && sent > 1_000, "{ledger}");
+    assert_eq!(exactly("lost"), dropped, "{ledger}");
+    assert_eq!(exactly("duplicated"), duplicated, "{ledger}");
+    assert_eq!(exactly("received"), sent - dropped, "{ledger}");
+    assert_eq!(exactly("unsent"), 0, "{ledger}");
+    assert_eq!(number(&ledger["arrivals"]), sent - dropped + duplicated);
+    let manifest = read(&pipeline.path("results/manifest.json"));
+    let whole = &manifest["ledger"];
+    assert_eq!(
+        (&whole["quiet"], &whole["under_way"]),
+        (&true.into(), &dropped.into())
+    );
+    let divided = serde_json::json!({
+        "machines": 2,
+        "arrived_again": {"least": duplicated, "most": duplicated},
+    });
+    assert_eq!(whole["divided"], divided, "{whole}");
+    let tasks = manifest["machines"]["tasks"].as_array().unwrap();
+    assert_eq!(tasks.len(), 5, "{tasks:?}");
+    let start = read(&pipeline.object("start.json"));
+    let error = number(&start["clocks"][2]["monotonic"]["error"]);
+    assert!(number(&whole["clock_error_ns"]) >= error, "{whole}");
+    let latency = &summary(&ended)["figures"]["event_latency"];
+    assert!(number(&latency["max_ns"]) < 1_800_000_000_000, "{latency}");
+
+    // One part is damaged in the store, and the same command reads it again.
+    let object = pipeline.object("tasks/0002/result");
+    let mut bytes = fs::read(&object).unwrap();
+    let ledger = bytes.windows(8).position(|window| window == b"stwledgr");
+    bytes[ledger.unwrap() + 12] ^= 1;
+    fs::write(&object, bytes).unwrap();
+    let ended = pipeline.on_tasks(2, 2, clock).finish(LONG * 2);
+    assert_eq!(ended.code, 4, "{}\n{}", ended.stderr, ended.stdout);
+    let report = summary(&ended).to_string();
+    assert!(report.contains("sinks 1 on "), "{report}");
+    assert!(report.contains("its checksum is wrong"), "{report}");
+}
+
+#[test]
+fn one_of_two_tasks_with_sinks_that_is_killed_is_named() {
+    let _machine = share_machine();
+    let test = "roles::one_of_two_tasks_with_sinks_that_is_killed_is_named";
+    let Some(python) = program_or_skip(test, "python3") else {
+        return;
+    };
+    let pipeline = Pipeline::split(&python, "10m");
+    let run = pipeline.on_tasks(1, 2, "");
+    wait_until(LONG, || pipeline.object("start.json").exists());
+    signal_process(pipeline.process(2), "KILL");
+    let ended = run.finish(LONG);
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    let manifest = read(&pipeline.path("results/manifest.json"));
+    let failed = &manifest["outcome"]["part_failed"];
+    assert!(
+        failed["part"].as_str().unwrap().starts_with("sinks 1 on "),
+        "{failed}"
+    );
+    // Half of the arrivals say nothing about any event.
+    assert!(manifest["ledger"].is_null(), "{manifest}");
+}
+
 #[test]
 fn a_target_that_dies_is_the_outcome_of_the_whole_run() {
     let _machine = share_machine();
@@ -267,5 +425,10 @@ fn what_cannot_be_on_several_machines_is_refused() {
     let ended = pipeline.on_tasks(1, 1, "").finish(LONG);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
     assert!(ended.stderr.contains("timeline"), "{}", ended.stderr);
+    let pipeline = Pipeline::new("", "1s");
+    let ended = pipeline.on_tasks(1, 2, "").finish(LONG);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let why = "the file has 1 sink, which cannot be divided among 2 machines: use --sinks 1";
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
     assert!(!pipeline.path("store").exists(), "it starts nothing");
 }

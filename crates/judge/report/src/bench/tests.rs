@@ -1,6 +1,6 @@
 use stillwell_plan::StampPlan;
 use stillwell_units::Nanos;
-use stillwell_verdict::LedgerFigures;
+use stillwell_verdict::{DividedLedger, LedgerFigures};
 
 use super::*;
 use crate::{Format, Style};
@@ -58,6 +58,7 @@ fn exactly(count: u64) -> CountBounds {
 fn ledger(count: u64) -> LedgerRecord {
     LedgerRecord {
         clock_error: None,
+        divided: None,
         generators: vec![LedgerFigures {
             id: "bench".to_owned(),
             expected: StampPlan::ALL,
@@ -88,6 +89,34 @@ fn ledger(count: u64) -> LedgerRecord {
         quiet: true,
         under_way: Some(0),
     }
+}
+
+#[test]
+fn a_ledger_of_several_machines_reports_what_each_of_them_saw() {
+    let mut whole = ledger(5);
+    let row = |ledger: &LedgerRecord, wanted: &str| {
+        let rows = crate::run::stamps::rows(ledger).into_iter();
+        let mut texts = rows
+            .filter(|(head, _)| head == wanted)
+            .map(|(_, text)| text);
+        texts.next()
+    };
+    assert_eq!(row(&whole, "reordered").unwrap(), "0");
+    let divided = |again| DividedLedger {
+        machines: 2,
+        arrived_again: exactly(again),
+    };
+    whole.divided = Some(divided(0));
+    assert_eq!(
+        row(&whole, "reordered").unwrap(),
+        "0; as each of 2 machines with sinks saw it"
+    );
+    assert_eq!(row(&whole, "on several machines"), None);
+    whole.divided = Some(divided(1_500));
+    assert_eq!(
+        row(&whole, "on several machines").unwrap(),
+        "1,500 times an event arrived on a further machine; latency and late count each"
+    );
 }
 
 /// Reads a text as HdrHistogram's plotter does: see C.2 of the notes on it.

@@ -36,7 +36,7 @@ pub(crate) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
         if generator.expected.copies > 1 {
             row("incomplete", counted(generator.incomplete));
         }
-        row("reordered", reordered(generator));
+        row("reordered", reordered(ledger, generator));
         if let Some(after) = generator.expected.late_after {
             let late = grouped(generator.late);
             row(
@@ -56,6 +56,9 @@ pub(crate) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
             let text = format!("in {windows} windows of 65,536 events, for lack of memory");
             row("counts inexact", text);
         }
+    }
+    if let Some(text) = arrived_again(ledger) {
+        rows.push(("on several machines".to_owned(), text));
     }
     if let Some(text) = under_way(ledger) {
         rows.push(("still on their way".to_owned(), text));
@@ -93,8 +96,8 @@ fn stamped(figures: &LedgerFigures) -> String {
     format!("{sent} {what} over the whole run{of}; {arrivals} arrivals")
 }
 
-fn reordered(figures: &LedgerFigures) -> String {
-    match figures.reordered {
+fn reordered(ledger: &LedgerRecord, figures: &LedgerFigures) -> String {
+    let mut text = match figures.reordered {
         0 => "0".to_owned(),
         count if figures.displacement_max == 1 => format!("{}, by one place", grouped(count)),
         count => format!(
@@ -102,7 +105,25 @@ fn reordered(figures: &LedgerFigures) -> String {
             grouped(count),
             grouped(figures.displacement_max)
         ),
+    };
+    if let Some(divided) = ledger.divided {
+        let machines = divided.machines;
+        text.push_str(&format!(
+            "; as each of {machines} machines with sinks saw it"
+        ));
     }
+    text
+}
+
+/// Describes events that arrived on several machines.
+fn arrived_again(ledger: &LedgerRecord) -> Option<String> {
+    let again = ledger.divided?.arrived_again;
+    (again.most > 0).then(|| {
+        format!(
+            "{} times an event arrived on a further machine; latency and late count each",
+            counted(again)
+        )
+    })
 }
 
 fn damaged(figures: &LedgerFigures) -> String {

@@ -52,7 +52,7 @@ fn of_tasks(machines: &RunMachines) -> Vec<RunWarning> {
 mod tests {
     use stillwell_capture::{LedgerRecord, RunTask, RunTaskResult};
     use stillwell_plan::goal::LatencyQuantile;
-    use stillwell_plan::{GoalMetric, TaskRole};
+    use stillwell_plan::{GoalMetric, SinkShare, TaskRole};
 
     use super::*;
     use crate::fixture::TestRun;
@@ -72,7 +72,7 @@ mod tests {
             engine: "local".to_owned(),
             clock_error: None,
             tasks: vec![RunTask {
-                role: TaskRole::Sinks,
+                role: TaskRole::Sinks(SinkShare::new(0, 1).unwrap()),
                 result: Ok(RunTaskResult {
                     attempt: "a".to_owned(),
                     node: "n3".to_owned(),

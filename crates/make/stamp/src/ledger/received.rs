@@ -2,13 +2,19 @@
 
 use std::collections::VecDeque;
 
+use super::bytes::{LedgerReader, LedgerWriter};
+use super::error::LedgerReadError;
 use super::figures::Bounds;
 use super::store::{Store, Words};
 use super::window::{Entry, WINDOW, Window};
+use crate::stamp::SEQUENCE_LIMIT;
 
 /// Windows at the end that stay open, so events displaced by a few hundred
 /// thousand places are entered at full speed.
 const OPEN: usize = 4;
+
+/// Number of windows of all sequence numbers.
+const WINDOWS_MAX: u64 = SEQUENCE_LIMIT / WINDOW;
 
 /// Bytes that a window takes in the queue, of which up to half is kept free.
 const WINDOW_BYTES: usize = 2 * size_of::<Indexed>();
@@ -316,6 +322,54 @@ impl Received {
             });
         }
         sum
+    }
+
+    pub(super) fn write(&self, to: &mut LedgerWriter) {
+        to.number(self.prefix.end);
+        to.number(self.prefix.known);
+        to.number(self.prefix.unclear);
+        to.number(self.windows.len() as u64);
+        let mut next = self.prefix.end;
+        for entry in &self.windows {
+            to.number(entry.index - next);
+            entry.window.write(to);
+            next = entry.index + 1;
+        }
+    }
+
+    /// Reads what [`Received::write`] wrote, if its windows fit into `limit` of `store`.
+    pub(super) fn read(
+        from: &mut LedgerReader<'_>,
+        store: &mut Store,
+        limit: usize,
+    ) -> Result<Self, LedgerReadError> {
+        let prefix = Prefix {
+            end: from.number(WINDOWS_MAX)?,
+            known: from.count()?,
+            unclear: from.count()?,
+        };
+        if prefix.known > prefix.end * WINDOW {
+            return Err(LedgerReadError::damaged("more arrivals than numbers"));
+        }
+        let mut set = Self {
+            prefix,
+            ..Self::default()
+        };
+        let mut next = prefix.end;
+        for _ in 0..from.number(WINDOWS_MAX - next)? {
+            let Some(gap_max) = (WINDOWS_MAX - 1).checked_sub(next) else {
+                return Err(LedgerReadError::damaged("more windows than numbers"));
+            };
+            let index = next + from.number(gap_max)?;
+            let window = Window::read(from)?;
+            set.account(0, window.heap() + WINDOW_BYTES, store);
+            if store.used > limit {
+                return Err(LedgerReadError::Memory);
+            }
+            set.windows.push_back(Indexed { index, window });
+            next = index + 1;
+        }
+        Ok(set)
     }
 }
 

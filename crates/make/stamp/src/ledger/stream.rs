@@ -1,11 +1,14 @@
 //! The account of one stream.
 
+use super::bytes::{LedgerReader, LedgerWriter};
+use super::error::LedgerReadError;
 use super::figures::{Bounds, Losses, StreamFigures, Walk};
 use super::received::Received;
 use super::store::{Store, Words};
 use super::window::{Entry, WINDOW, Window};
 use super::{ArrivalKind, ExpectedStream};
 use crate::span::SpanCheck;
+use crate::stamp::SEQUENCE_LIMIT;
 use stillwell_units::Nanos;
 
 /// Maximum number of damaged sequence numbers that are kept for the report.
@@ -345,9 +348,78 @@ impl StreamLedger {
         }
         Some(())
     }
+
+    pub(super) fn write(&self, to: &mut LedgerWriter) {
+        to.number(self.next);
+        self.tally.write(to);
+        for set in self.all() {
+            set.write(to);
+        }
+    }
+
+    /// Reads what [`StreamLedger::write`] wrote into a new one.
+    pub(super) fn read(
+        &mut self,
+        from: &mut LedgerReader<'_>,
+        store: &mut Store,
+        limit: usize,
+    ) -> Result<(), LedgerReadError> {
+        self.next = from.number(SEQUENCE_LIMIT)?;
+        self.tally = Tally::read(from)?;
+        for set in self.all_mut() {
+            *set = Received::read(from, store, limit)?;
+        }
+        Ok(())
+    }
 }
 
 impl Tally {
+    fn write(&self, to: &mut LedgerWriter) {
+        for count in [
+            self.arrivals,
+            self.duplicated,
+            self.reordered,
+            self.displacement_max,
+            self.late,
+            self.unclear,
+            self.intact,
+            self.damaged,
+            self.unverifiable,
+            self.undeclared,
+            self.pending,
+            self.checked,
+        ] {
+            to.number(count);
+        }
+        to.number(self.damaged_sequences.len() as u64);
+        for sequence in &self.damaged_sequences {
+            to.number(*sequence);
+        }
+    }
+
+    fn read(from: &mut LedgerReader<'_>) -> Result<Self, LedgerReadError> {
+        // In the order in which they were written.
+        let mut tally = Self {
+            arrivals: from.count()?,
+            duplicated: from.count()?,
+            reordered: from.count()?,
+            displacement_max: from.number(SEQUENCE_LIMIT)?,
+            late: from.count()?,
+            unclear: from.count()?,
+            intact: from.count()?,
+            damaged: from.count()?,
+            unverifiable: from.count()?,
+            undeclared: from.count()?,
+            pending: from.count()?,
+            checked: from.count()?,
+            damaged_sequences: Vec::new(),
+        };
+        for _ in 0..from.number(DAMAGED_KEPT as u64)? {
+            tally.damaged_sequences.push(from.number(SEQUENCE_LIMIT)?);
+        }
+        Ok(tally)
+    }
+
     fn absorb(&mut self, source: &mut Self) {
         let source = std::mem::take(source);
         self.arrivals += source.arrivals;

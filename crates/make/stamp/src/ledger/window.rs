@@ -6,6 +6,8 @@
 //! counts. A run of hours keeps one of them for every 65,536 events, so they are
 //! small.
 
+use super::bytes::{LedgerReader, LedgerWriter};
+use super::error::LedgerReadError;
 use super::few::Few;
 use super::store::{Store, Words};
 use stillwell_units::count;
@@ -18,6 +20,13 @@ const LIST_LIMIT: u32 = 4095;
 
 /// A list that grows is kept short: entering into it moves what follows.
 const PRESENT_LIMIT: usize = 1024;
+
+/// Kinds of windows in bytes.
+const RUN: u8 = 0;
+const BITS: u8 = 1;
+const MISSING: u8 = 2;
+const PRESENT: u8 = 3;
+const BOUNDED: u8 = 4;
 
 /// The result of entering a sequence number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -234,6 +243,82 @@ impl Window {
             Self::Bounded { .. } if self.is_full() => set_run(words, 0, 1 << 16),
             Self::Bounded { .. } => {}
         }
+    }
+
+    /// Writes it in its smallest form.
+    pub(super) fn write(&self, to: &mut LedgerWriter) {
+        match self {
+            Self::Run { first, length } => {
+                to.byte(RUN);
+                to.number(u64::from(*first));
+                to.number(u64::from(*length));
+            }
+            Self::Bits { words, count } => match compact(words, *count) {
+                Some(closed) => closed.write(to),
+                None => {
+                    to.byte(BITS);
+                    for word in &words.0 {
+                        to.bytes(&word.to_le_bytes());
+                    }
+                }
+            },
+            Self::Gaps(few) => {
+                to.byte(MISSING);
+                to.rising(few.numbers());
+            }
+            Self::Missing(list) => {
+                to.byte(MISSING);
+                to.rising(&list.0);
+            }
+            Self::Present(list) => {
+                to.byte(PRESENT);
+                to.rising(&list.0);
+            }
+            Self::Bounded { known, unclear } => {
+                to.byte(BOUNDED);
+                to.number(u64::from(*known));
+                to.number(*unclear);
+            }
+        }
+    }
+
+    /// Reads what [`Window::write`] wrote. Something arrived in it.
+    pub(super) fn read(from: &mut LedgerReader<'_>) -> Result<Self, LedgerReadError> {
+        let window = match from.byte()? {
+            RUN => {
+                let first = from.offset()?;
+                let room = (1 << 16) - u32::from(first);
+                Self::Run {
+                    first,
+                    length: from.small(room)?,
+                }
+            }
+            BITS => {
+                let mut words = Words([0; 1024]);
+                for word in &mut words.0 {
+                    *word = u64::from_le_bytes(from.array()?);
+                }
+                Self::from_words(&words)
+            }
+            MISSING => {
+                let missing = from.rising(LIST_LIMIT)?;
+                match Few::new(&missing) {
+                    _ if missing.is_empty() => Self::FULL,
+                    Some(few) => Self::Gaps(few),
+                    None => Self::Missing(List::boxed(missing)),
+                }
+            }
+            PRESENT => Self::Present(List::boxed(from.rising(count(PRESENT_LIMIT))?)),
+            BOUNDED => Self::Bounded {
+                known: from.small(1 << 16)?,
+                unclear: from.count()?,
+            },
+            _ => return Err(LedgerReadError::damaged("a window of unknown form")),
+        };
+        if window.known() == 0 && window.unclear() == 0 {
+            return Err(LedgerReadError::damaged("a window without arrivals"));
+        }
+        Ok(window)
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn run(
     let fleet = &arguments.fleet;
     let roles = RunRoles {
         generators: fleet.generators,
-        sinks: fleet.sinks > 0,
+        sinks: fleet.sinks,
     };
     plan.over(roles).map_err(usage)?;
     output::check_writable(&arguments.output.output)?;
