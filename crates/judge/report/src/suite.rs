@@ -181,6 +181,9 @@ fn finding(report: &SuiteReport) -> Text {
     let all = words::counted(count(report.experiments.len()), "experiment", "experiments");
     let (regressed, failed) = (with(Gate::Regressed), with(Gate::CheckFailed));
     let (invalid, unsure) = (with(Gate::Invalid), with(Gate::Inconclusive));
+    let is_improved =
+        |entry: &&ExperimentVerdict| entry.gate == Gate::Held && entry.verdict == Verdict::Improved;
+    let improved = count(gating().filter(is_improved).count());
     let is_unconfirmed = |entry: &&ExperimentVerdict| {
         entry.gate == Gate::Inconclusive && entry.verdict == Verdict::Regressed
     };
@@ -208,6 +211,9 @@ fn finding(report: &SuiteReport) -> Text {
     } else if unsure > 0 {
         let finding = format!("no conclusion in {unsure} of {all}");
         (Sign::Unclear, finding)
+    } else if improved > 0 {
+        let word = words::counted(improved, "improvement", "improvements");
+        (Sign::Better, format!("stillwell: {word} in {all}"))
     } else {
         let visible = gating().filter_map(|entry| words::deciding(entry)?.smallest_visible);
         let visible = visible.max_by(f64::total_cmp).map(words::percent);

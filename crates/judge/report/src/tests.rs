@@ -160,6 +160,24 @@ fn a_heading_does_not_contradict_a_verdict_that_too_few_pairs_found() {
 }
 
 #[test]
+fn an_improvement_is_the_heading_of_a_suite_without_a_regression() {
+    let improved = experiment("quickstart", Verdict::Improved, [-0.049, -0.054, -0.045]);
+    let heading = |experiments: Vec<ExperimentVerdict>| {
+        let text = FullReport::from(&report(experiments));
+        let text = text.render(Format::Markdown, Style::default());
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    for (experiments, expected) in [
+        (vec![improved.clone(), equivalent()], "1 improvement in 2 experiments"),
+        (vec![improved.clone(), regressed()], "1 regression in 2 experiments"),
+        (vec![improved, inconclusive()], "no conclusion in 1 of 2 experiments"),
+    ] {
+        let heading = heading(experiments);
+        assert!(heading.contains(expected), "{heading}");
+    }
+}
+
+#[test]
 fn colors_only_repeat_the_words() {
     let style = Style {
         color: true,

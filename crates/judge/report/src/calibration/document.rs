@@ -23,6 +23,9 @@ const PAIRING_HELPS: f64 = 1.5;
 /// Smallest share of others' CPU time that is reported as a limit.
 const FOREIGN_SHOWN: f64 = 0.05;
 
+/// Length of a usual experiment.
+const USUAL_MINUTES: u32 = 10;
+
 /// Returns the document: for each experiment how often it is wrong, what it can see, and what limits it.
 pub(super) fn document(report: &CalibrationReport) -> Document {
     let title = format!("Calibration of {}", report.title);
@@ -85,7 +88,27 @@ fn section(experiment: &CalibratedExperiment) -> Block {
         ("what limits it", vec![Block::list(limits(experiment))]),
     ];
     let subsections = subsections.map(|(title, blocks)| Block::section(3, title, blocks));
-    Block::section(2, experiment.name.as_str(), subsections)
+    let answer = answer(experiment).map(Block::paragraph);
+    let blocks = answer.into_iter().chain(subsections);
+    Block::section(2, experiment.name.as_str(), blocks.collect::<Vec<_>>())
+}
+
+/// Returns the change that the first goal detects, in the longest experiment of the table up to
+/// [`USUAL_MINUTES`], or in the shortest that detects any.
+fn answer(experiment: &CalibratedExperiment) -> Option<String> {
+    let goal = experiment.goals.first()?;
+    let detected = || {
+        let all = goal.visible.iter();
+        all.filter_map(|seen| Some((seen.minutes, seen.change?)))
+    };
+    let usual = detected().take_while(|(minutes, _)| *minutes <= USUAL_MINUTES);
+    let (minutes, change) = usual.last().or_else(|| detected().next())?;
+    Some(format!(
+        "{}: four of five experiments of {minutes} min detect a change of {} (tolerance {})",
+        goal_title(&goal.metric, experiment.work),
+        size(goal.scale, change),
+        size(goal.scale, goal.tolerance.share())
+    ))
 }
 
 /// Returns the smallest change that is seen by the length of an experiment, with the tolerance of the first goal.

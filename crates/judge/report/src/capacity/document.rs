@@ -201,15 +201,34 @@ fn headline(report: &CapacityReport, result: &CapacityFound) -> (String, String)
                  {interval}"
             ),
         ),
-        (SearchEnd::TimeSpent | SearchEnd::Stopped, None) => (
-            "no answer".to_owned(),
-            format!("ended or interrupted before the bounds of {target} both held and failed"),
+        (end, None) => one_sided(report, result, end),
+    }
+}
+
+/// Returns the headline of a search that ended before its bounds both held and failed.
+fn one_sided(
+    report: &CapacityReport,
+    result: &CapacityFound,
+    end: SearchEnd,
+) -> (String, String) {
+    let target = &report.target;
+    let ended = match end {
+        SearchEnd::BudgetSpent => "--max-probes ended the search",
+        SearchEnd::TimeSpent => "--max-time ended the search",
+        _ => "interrupted before the end of the search",
+    };
+    match (result.held, result.failed) {
+        (Some(held), None) => (
+            format!("at least {}", report.unit.rate(held.rate)),
+            format!("{target} kept its bounds at every probed rate, not confirmed: {ended}"),
         ),
-        (_, None) => (
+        (None, Some(failed)) => (
+            format!("below {}", report.unit.rate(failed.rate)),
+            format!("{target} broke its bounds at every probed rate, not confirmed: {ended}"),
+        ),
+        _ => (
             "no answer".to_owned(),
-            format!(
-                "--max-probes ended the search before the bounds of {target} both held and failed"
-            ),
+            format!("no capacity of {target} is known: {ended}"),
         ),
     }
 }

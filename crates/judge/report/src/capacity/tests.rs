@@ -153,6 +153,34 @@ fn every_other_end_is_reported_as_no_capacity() {
 }
 
 #[test]
+fn a_search_that_saw_one_side_only_says_which() {
+    let votes = |rate, held, failed| Some(Votes { rate, held, failed });
+    for (held, failed, expected) in [
+        (
+            votes(4000.0, 2, 0),
+            None,
+            "at least 4,000 requests/s: http://127.0.0.1:10000/ kept its bounds at every probed \
+             rate, not confirmed: --max-probes ended the search",
+        ),
+        (
+            None,
+            votes(200.0, 0, 1),
+            "below 200 requests/s: http://127.0.0.1:10000/ broke its bounds at every probed rate",
+        ),
+        (None, None, "no answer: no capacity of"),
+    ] {
+        let mut report = report(SearchEnd::BudgetSpent);
+        let Some(CapacityAnswer::Bounds(found)) = &mut report.answer else {
+            unreachable!("it is a search for bounds");
+        };
+        (found.capacity, found.held, found.failed) = (None, held, failed);
+        let text = FullReport::from(&report).render(Format::Terminal, Style::default());
+        let joined = answer(&text).split_whitespace().collect::<Vec<_>>();
+        assert!(joined.join(" ").contains(expected), "{text}");
+    }
+}
+
+#[test]
 fn a_knee_and_its_peak() {
     let law = |n: f64| 500.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.005 * n * (n - 1.0));
     let points = [1.0, 2.0, 4.0, 8.0, 16.0].map(|n| (n, law(n) * (1.0 + 0.01 * (n * 3.0).sin())));

@@ -8,14 +8,42 @@ use super::{
 };
 use crate::document::{AxisScale, Band, Curve, Sign};
 
-const HEIGHT: f64 = 270.0;
-const TOP: f64 = 30.0;
-const FOOT: f64 = HEIGHT - 44.0;
+/// Height of the plot itself.
+const PLOT: f64 = 196.0;
+/// Height below the plot: the labels and the name of the axis. The script of pages knows it.
+const BELOW: f64 = 44.0;
+const ABOVE: f64 = 14.0;
+const LEGEND_ROW: f64 = 16.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = WIDTH - 20.0;
 
 /// Number of line styles that the style sheet has.
-const STYLES: usize = 4;
+const STYLES: usize = 6;
+
+/// Names in a row of the legend.
+const LEGEND_COLUMNS: usize = 4;
+
+/// Upper and lower end of the plot, below as many rows of the legend as it needs.
+#[derive(Clone, Copy)]
+struct Frame {
+    top: f64,
+    foot: f64,
+}
+
+impl Frame {
+    fn below_legend_of(series: usize) -> Self {
+        let rows = series.div_ceil(LEGEND_COLUMNS).max(1);
+        let top = LEGEND_ROW.mul_add(float(rows), ABOVE);
+        Self {
+            top,
+            foot: top + PLOT,
+        }
+    }
+
+    fn height(self) -> f64 {
+        self.foot + BELOW
+    }
+}
 
 /// Returns the chart; `None` without a finite point.
 pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
@@ -23,6 +51,7 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
     if all.is_empty() {
         return None;
     }
+    let frame = Frame::below_legend_of(curve.series.len());
     let axis = |scale: AxisScale, values: &dyn Fn(&(f64, f64)) -> f64, start: f64, end: f64| {
         let low = all.iter().map(values).fold(f64::INFINITY, f64::min);
         let high = all.iter().map(values).fold(f64::NEG_INFINITY, f64::max);
@@ -35,12 +64,12 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
         }
     };
     let across = axis(curve.scales.0, &|point| point.0, LEFT, RIGHT);
-    let up = axis(curve.scales.1, &|point| point.1, FOOT, TOP);
+    let up = axis(curve.scales.1, &|point| point.1, frame.foot, frame.top);
     let up = if curve.y.1 == "B" { up.in_bytes() } else { up };
     let content = html! {
-        (shades(curve, &across))
+        (shades(curve, &across, frame))
         (grid(&up, LEFT, RIGHT, |tick| label(curve.scales.1, curve.y.1, tick)))
-        (columns(&across, 6, (TOP, FOOT), |tick| label(curve.scales.0, curve.x.1, tick)))
+        (columns(&across, 6, (frame.top, frame.foot), |tick| label(curve.scales.0, curve.x.1, tick)))
         @for index in 0..curve.series.len() { (series(curve, index, &across, &up)) }
         @for mark in curve.marks.iter().filter(|mark| is_finite(&(mark.x, mark.y))) {
             g class=(mark.sign.class()) {
@@ -49,14 +78,14 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
                 }
             }
         }
-        (text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 8.0), "middle", &named(&curve.x)))
+        (text("tick", (f64::midpoint(LEFT, RIGHT), frame.height() - 8.0), "middle", &named(&curve.x)))
     };
     let (x_unit, y_unit) = (x_unit(curve), curve.y.1);
     let axes = format!("{};{};{x_unit};{y_unit}", across.facts(), up.facts());
     Some(Drawing {
         content,
         axes: Some(axes),
-        ..Drawing::new("curve", HEIGHT, [&title(curve), &description(curve)])
+        ..Drawing::new("curve", frame.height(), [&title(curve), &description(curve)])
     })
 }
 
@@ -146,13 +175,13 @@ fn label(scale: AxisScale, unit: &str, value: f64) -> String {
 }
 
 /// Returns the shaded ranges of the horizontal axis.
-fn shades(curve: &Curve, across: &Axis) -> Markup {
+fn shades(curve: &Curve, across: &Axis, frame: Frame) -> Markup {
     html! {
         @for (name, (from, to)) in &curve.shades {
             @let (from, to) = (across.place(*from), across.place(*to));
-            (rectangle("shade", (from, TOP), (to, FOOT)))
+            (rectangle("shade", (from, frame.top), (to, frame.foot)))
             @if to - from > 40.0 {
-                (text("tick", (f64::midpoint(from, to), TOP + 14.0), "middle", name))
+                (text("tick", (f64::midpoint(from, to), frame.top + 14.0), "middle", name))
             }
         }
     }
@@ -164,7 +193,8 @@ fn series(curve: &Curve, index: usize, across: &Axis, up: &Axis) -> Markup {
     let class = format!("series{}", index % STYLES);
     let line = values.iter().filter(|point| is_finite(point));
     let line = line.map(|(x, y)| (across.place(*x), up.place(*y)));
-    let x = LEFT + 170.0 * float(index % STYLES);
+    let x = LEFT + 170.0 * float(index % LEGEND_COLUMNS);
+    let y = ABOVE + LEGEND_ROW * float(index / LEGEND_COLUMNS);
     let label_max = if curve.series.len() == 1 { 90 } else { 20 };
     html! {
         g class=(class) data-name=(shortened(name, 40)) {
@@ -173,8 +203,8 @@ fn series(curve: &Curve, index: usize, across: &Axis, up: &Axis) -> Markup {
                 polygon class="area" points=(outline(band, across, up)) {}
             }
             polyline class="series" points=(points(line)) {}
-            (super::line("series", (x, TOP - 16.0), (x + 22.0, TOP - 16.0)))
-            (text("tick", (x + 28.0, TOP - 12.0), "start", &shortened(name, label_max)))
+            (super::line("series", (x, y), (x + 22.0, y)))
+            (text("tick", (x + 28.0, y + 4.0), "start", &shortened(name, label_max)))
         }
     }
 }

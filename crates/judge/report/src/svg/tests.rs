@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::curve::curve;
@@ -125,6 +127,26 @@ proptest! {
             ..Curve::default()
         });
         check(&drawn.unwrap());
+    }
+}
+
+#[test]
+fn names_of_a_legend_do_not_overlap() {
+    for count in 1..=12 {
+        let line = |index| (format!("line {index}"), vec![(0.0, 1.0), (1.0, 2.0)]);
+        let drawn = curve(&Curve {
+            scales: (AxisScale::Linear, AxisScale::FromZero),
+            x: ("time".to_owned(), "s"),
+            y: ("rate".to_owned(), ""),
+            series: (0..count).map(line).collect(),
+            ..Curve::default()
+        });
+        let drawn = drawn.unwrap();
+        check(&drawn);
+        let markup = drawn.standalone();
+        let names = markup.split("<text").filter(|text| text.contains(">line "));
+        let places: BTreeSet<&str> = names.filter_map(|text| text.split('>').next()).collect();
+        assert_eq!(places.len(), count, "{markup}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Several programs under one load as a document.
 
 use stillwell_plan::targets::{Delivery, Durability};
+use stillwell_units::count;
 use stillwell_verdict::{
     ColumnFound, DeliveryFound, Place, TargetsCell, TargetsMetric, TargetsRow, TargetsVerdict,
 };
@@ -10,7 +11,7 @@ use crate::document::{
     Block, Cell, Chart, Column, Datum, Document, Interval, IntervalChart, IntervalRow, Medium,
     Section, Sign, Table, Text,
 };
-use crate::profiles;
+use crate::{profiles, words};
 
 /// Cell text for a missing number.
 const NOTHING: &str = "-";
@@ -20,7 +21,7 @@ const REASONS_MAX: usize = 12;
 
 /// Returns the document: a table for each experiment, what to know when reading it, and the versions.
 pub(super) fn document(report: &TargetsReport) -> Document {
-    let title = Block::section(1, report.title.as_str(), []);
+    let title = Block::section(1, heading(report), []);
     // The tables are what a terminal still shows in the end.
     let mut blocks = vec![
         Block::on_page([title]),
@@ -58,6 +59,15 @@ pub(super) fn document(report: &TargetsReport) -> Document {
     let origin = format!(", Stillwell {}", report.version);
     blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));
     Document::new(blocks)
+}
+
+/// Returns the heading of a page.
+fn heading(report: &TargetsReport) -> String {
+    let programs = report.verdicts.iter().map(|verdict| verdict.columns.len());
+    let programs = count(programs.max().unwrap_or_default());
+    let programs = words::counted(programs, "program", "programs");
+    let experiments = words::counted(count(report.verdicts.len()), "experiment", "experiments");
+    format!("{}: {programs} under the same load, {experiments}", report.title)
 }
 
 /// Returns the profiles of all targets that have some.

@@ -64,7 +64,22 @@ pub(super) struct Limits {
     /// Requests in all.
     pub(super) requests: Option<u64>,
     pub(super) has_schedule: bool,
+    /// Requests per second of a schedule that never changes.
+    pub(super) constant_rate: Option<f64>,
     pub(super) rules: LoadRules,
+}
+
+impl Limits {
+    /// Returns the rate to show, in requests per second, where `counted` came due in a second.
+    ///
+    /// Workers count what is due a moment before a second ends, so a schedule of 500/s
+    /// would be shown as 499/s. After the end nothing is due.
+    pub(super) fn requested_rate(&self, counted: f64) -> Option<f64> {
+        match self.constant_rate {
+            Some(rate) if counted > 0.0 => Some(rate),
+            _ => self.has_schedule.then_some(counted),
+        }
+    }
 }
 
 /// One second.
@@ -110,6 +125,10 @@ impl View {
                 measure: measure.map(|whole| whole.saturating_sub(plan.warmup)),
                 requests: plan.until.requests,
                 has_schedule: matches!(plan.pace, LoadPace::Open { .. }),
+                constant_rate: match &plan.pace {
+                    LoadPace::Open { curve, .. } => curve.constant(),
+                    LoadPace::Closed => None,
+                },
                 rules: LoadRules::of(plan),
             },
             phase: None,
@@ -154,8 +173,7 @@ impl View {
             });
         }
         self.ended_last = second.outcomes;
-        let has_schedule = self.limits.has_schedule;
-        self.requested_rate = has_schedule.then(|| per_second(second.requested));
+        self.requested_rate = self.limits.requested_rate(per_second(second.requested));
         [self.received, self.sent] = second.bytes.map(per_second);
         if self.strip.len() == STRIP_MAX {
             self.strip.pop_front();

@@ -46,6 +46,7 @@ fn view() -> View {
             measure: Some(Nanos::from_secs(30)),
             requests: None,
             has_schedule: true,
+            constant_rate: None,
             rules: LoadRules {
                 pacing: LoadPacing::Open,
                 validity: Validity::Normal,
@@ -153,4 +154,21 @@ fn before_and_after() {
     view.warning = Some(Strain::Late);
     let drain = drawn(&view, NOW, look(100, 20));
     insta::assert_snapshot!(format!("{connecting}\n\n{warmup}\n\n{drain}"));
+}
+
+#[test]
+fn a_constant_rate_is_shown_as_requested_and_others_as_counted() {
+    let limits = |constant_rate, has_schedule| Limits {
+        has_schedule,
+        constant_rate,
+        ..view().limits
+    };
+    for (limits, counted, shown) in [
+        (limits(Some(500.0), true), 499.0, Some(500.0)),
+        (limits(Some(500.0), true), 0.0, Some(0.0)),
+        (limits(None, true), 499.0, Some(499.0)),
+        (limits(None, false), 0.0, None),
+    ] {
+        assert_eq!(limits.requested_rate(counted), shown);
+    }
 }
