@@ -22,7 +22,7 @@ use layout::Fortio;
 pub(crate) use message::{GRPC_MODE, sort_counters};
 pub use message::{nighthawk_output, nighthawk_result};
 
-/// Format of a load's result in the words of Nighthawk or fortio.
+/// Format of a load's result, as Nighthawk or fortio writes it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum NighthawkFormat {
     /// For readers, in Nighthawk's layout.

@@ -99,7 +99,7 @@ pub fn is_load_csv(text: &str) -> bool {
     native::is_csv(text)
 }
 
-/// Returns the summary in a CSV of `stillwell load` as its JSON; `null` if it is none.
+/// Returns the summary in a CSV of `stillwell load` as its JSON; `null` if `text` is something else.
 #[must_use]
 pub fn load_csv(text: &str) -> Value {
     native::of_csv(text)

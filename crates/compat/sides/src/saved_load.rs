@@ -19,7 +19,7 @@ use crate::read::{data_of, is_page, text_of};
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is none of these; the text is for the user.
+/// The file cannot be read, or has another format; the text is for the user.
 pub fn read_saved_load(path: &Path) -> anyhow::Result<BriefLoad> {
     let text = text_of(path)?;
     let load = match is_page(text.as_bytes()) {

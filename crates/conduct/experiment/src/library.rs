@@ -160,7 +160,7 @@ impl Library {
     }
 }
 
-/// Returns the result in a folder or file by itself; `None` if it is none.
+/// Returns the result in a folder or file by itself; `None` if there is no result.
 #[must_use]
 pub fn describe_result(path: &Path) -> Option<ResultEntry> {
     let place = PlaceBelow {
@@ -380,7 +380,7 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    /// Writes a folder with results of each kind and files that are none.
+    /// Writes a folder with results of each kind and other files.
     fn fill(at: &Path) {
         write(
             at,

@@ -27,7 +27,7 @@ pub struct SuiteOptions {
     pub state_root: PathBuf,
     /// True if state folders stay when their runs have ended.
     pub keep_state: bool,
-    /// Export of samples to other programs while runs go on.
+    /// Export of samples to other programs during runs.
     pub metrics: Option<RunMetrics>,
     /// Source of descriptions of gRPC calls.
     pub describer: CallDescriber,

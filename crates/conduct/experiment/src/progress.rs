@@ -110,7 +110,7 @@ pub enum SuiteProgress<'a> {
     },
     /// A run goes on.
     Run(Progress),
-    /// One of two runs that are made at once goes on.
+    /// Progress of one of two runs that are made at the same time.
     RunAtOnce {
         /// Its variant.
         variant: &'a str,

@@ -14,7 +14,7 @@ pub trait DescribeCalls: Send + Sync {
     /// Returns `plan` with the messages of a method that its server describes. Blocks.
     ///
     /// # Errors
-    /// Why the method is not described, or the messages are none of it.
+    /// The reason why the method is not described, or why the messages do not match it.
     fn described(&self, plan: &RequestsPlan) -> Result<RequestsPlan, Box<dyn Error + Send + Sync>>;
 }
 

@@ -16,7 +16,7 @@ pub struct Exports {
     pub samples: Option<Arc<dyn SampleFormat>>,
     /// A page with the newest values, for Prometheus.
     pub page: Option<PagePlan>,
-    /// Export of the samples to other programs while the run goes on.
+    /// Export of the samples to other programs during the run.
     pub metrics: Option<RunMetrics>,
     /// File of the target's standard output, in place of the capture's.
     pub stdout: Option<PathBuf>,

@@ -50,7 +50,7 @@ impl Milestone {
         }
     }
 
-    /// Returns true if tasks with `role` come to it, which others wait for.
+    /// Returns true if tasks with `role` reach it, and others wait for that.
     #[must_use]
     pub fn is_of(self, roles: RunRoles, role: TaskRole) -> bool {
         match self {
@@ -85,7 +85,7 @@ pub struct RunFleet {
 struct FleetState {
     /// Milestones of this part.
     reached: BTreeSet<Milestone>,
-    /// Milestones that all other parts have come to.
+    /// Milestones that all other parts have reached.
     reached_elsewhere: BTreeSet<Milestone>,
     start: Option<FleetStart>,
     /// Events that each stream of this part has begun.
@@ -109,7 +109,7 @@ impl RunFleet {
         }
     }
 
-    /// Returns the milestones that this part has come to.
+    /// Returns the milestones that this part has reached.
     #[must_use]
     pub fn reached(&self) -> Vec<Milestone> {
         self.state().reached.iter().copied().collect()
@@ -127,7 +127,7 @@ impl RunFleet {
         self.state().failure.clone()
     }
 
-    /// Sets that all other parts with this milestone have come to it.
+    /// Sets that all other parts with this milestone have reached it.
     pub fn others_reached(&self, milestone: Milestone) {
         self.state().reached_elsewhere.insert(milestone);
     }
@@ -173,7 +173,7 @@ impl RunFleet {
         self.state().reached.insert(milestone);
     }
 
-    /// True if all parts with this milestone have come to it, this one aside.
+    /// True if all parts with this milestone, except this one, have reached it.
     pub(crate) fn have_others_reached(&self, milestone: Milestone) -> bool {
         self.state().reached_elsewhere.contains(&milestone)
     }

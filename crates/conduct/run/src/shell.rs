@@ -73,7 +73,7 @@ pub(crate) enum ShellMessage {
     Container(Result<Container, ContainerError>),
     InspectorExited(Exit),
     InspectorStopped(Stopped),
-    /// The samples of `perf` have become a profile, or not.
+    /// The conversion of the samples of `perf` to a profile has ended or failed.
     Profiled(Result<Option<String>, String>),
 }
 

@@ -1,4 +1,4 @@
-//! Export of the samples of runs while they go on.
+//! Export of the samples of runs while they run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct RunTelemetry {
     metrics: RunMetrics,
 }
 
-/// The way from runs to the exporting thread; all clones lead there.
+/// Sender of metrics from runs to the exporting thread, which all clones share.
 #[derive(Clone, Debug)]
 pub struct RunMetrics {
     published: watch::Sender<Published>,
@@ -71,7 +71,7 @@ impl RunTelemetry {
         Ok(Some(Self { thread, metrics }))
     }
 
-    /// Returns the way for runs.
+    /// Returns the sender for runs.
     #[must_use]
     pub fn metrics(&self) -> RunMetrics {
         self.metrics.clone()

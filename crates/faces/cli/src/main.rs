@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Init(init) => command::init::run(&init, &paint, &prepare_privileges()),
         Command::Run(run) => {
-            // Namespaces of one's own are a matter for processes with one thread.
+            // Only a process with a single thread can enter new namespaces.
             let privileges = prepare_privileges();
             command::run::run(&run, &paint, &privileges)
         }

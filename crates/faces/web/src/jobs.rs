@@ -65,7 +65,7 @@ pub(crate) struct JobView {
     pub(crate) answer: Transcript,
 }
 
-/// Position of a command in its life.
+/// State of a command: waiting, running or ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum JobState {
     Queued,

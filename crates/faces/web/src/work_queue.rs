@@ -1,4 +1,4 @@
-//! One thread for work that blocks: reading captures and making reports. The server goes on meanwhile.
+//! One thread for work that blocks: reading captures and making reports. The server continues meanwhile.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};

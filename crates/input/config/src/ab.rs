@@ -202,7 +202,7 @@ impl AbSpec {
     /// is sent at least once.
     ///
     /// # Errors
-    /// A plan of requests that is none of a load.
+    /// A plan of requests that a load cannot have.
     pub fn trials(&self, plan: &SuitePlan) -> Result<Vec<LoadPlan>, LoadSpecError> {
         let mut trials = Vec::new();
         for experiment in &plan.experiments {

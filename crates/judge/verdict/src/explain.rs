@@ -1,6 +1,6 @@
 //! Explanations of the codes and words that reports and JSON have.
 //!
-//! A test holds each table against its enum.
+//! A test compares each table with its enum.
 
 /// Codes of [`RunWarning`](crate::RunWarning): a run with one of them does not count.
 pub const RUN_WARNINGS: &[(&str, &str)] = &[
@@ -212,9 +212,9 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
 pub const LOAD_WARNINGS: &[(&str, &str)] = &[
     (
         "generator_saturated",
-        "Unreliable. A worker with a rate used more than 90 % of its CPU time. Answers may have \
-         waited for the generator, so latency is too high. Use more workers (`--threads`) or a \
-         lower rate.",
+        "Unreliable, in a load with a rate. A worker ran for more than 90 % of the time. Responses \
+         may have waited for the generator, so latency may be too high. Use more workers \
+         (`--threads`) or a lower rate.",
     ),
     (
         "generator_limit",

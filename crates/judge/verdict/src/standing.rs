@@ -48,7 +48,7 @@ pub enum StopReason {
     Confirmed,
     /// Fresh pairs did not confirm the search's verdict.
     NotConfirmed,
-    /// Too many pairs were discarded: the machine is unfit, or the target.
+    /// Too many pairs were discarded: the machine was too busy, or the target failed.
     Unfit,
 }
 

@@ -23,7 +23,7 @@ use crate::write::{self, CaptureError, EVENTS, SERIES};
 const COMPONENTS: [&str; 3] = ["generator", "sink", LEDGER];
 const LEDGER: &str = "ledger";
 
-/// Series of a ledger that say nothing where it has seen a part of the arrivals only.
+/// Series of a ledger that are meaningless if it has only a part of the arrivals.
 const OF_WHOLE_LEDGERS: [Metric; 3] = [
     catalogue::STAMPED_SENT,
     catalogue::EVENTS_MISSING,

@@ -56,7 +56,7 @@ const TEXTS: [&str; 10] = [
 pub(super) fn of_csv(text: &str) -> Value {
     let mut all = Map::new();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    // What is no pair comes from no writer of ours.
+    // Stillwell writes only lines that are pairs.
     for row in reader.records().flatten() {
         let (Some(name), Some(cell)) = (row.get(0), row.get(1)) else {
             continue;

@@ -16,7 +16,7 @@ pub struct ResultRoots(Vec<PathBuf>);
 pub struct PlaceBelow {
     /// Number of the root.
     pub root: usize,
-    /// Names of folders and at last of the file; none for the root itself.
+    /// Names of the folders, then that of the file; empty for the root itself.
     pub names: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ impl PlaceBelow {
 }
 
 impl ResultRoots {
-    /// ResultRoots at these folders, which exist.
+    /// Returns the roots at these folders, which exist.
     pub const fn new(folders: Vec<PathBuf>) -> Self {
         Self(folders)
     }

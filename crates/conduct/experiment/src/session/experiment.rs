@@ -149,7 +149,7 @@ impl Session<'_> {
         }
     }
 
-    /// Reports an experiment that would have to go on, where nothing may run.
+    /// Reports an experiment that is not complete although nothing may run.
     pub(super) fn incomplete(
         &mut self,
         experiment: &ExperimentPlan,

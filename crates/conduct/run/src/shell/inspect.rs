@@ -93,7 +93,7 @@ impl Shell {
         }
     }
 
-    /// Reports samples that became no profile, or one that is not whole.
+    /// Reports samples that could not be converted to a profile, or an incomplete profile.
     pub(super) fn profiled(&mut self, stored: Result<Option<String>, String>) {
         match stored {
             Ok(warning) => warning.into_iter().for_each(|warning| self.warn(warning)),

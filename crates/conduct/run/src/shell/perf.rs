@@ -75,8 +75,8 @@ impl Shell {
 }
 
 impl PerfSamples {
-    /// Stores the samples of the measured time as a profile and removes the files of `perf`. Returns a warning about a
-    /// profile that is not whole.
+    /// Stores the samples of the measured time as a profile and removes the files of `perf`. Returns a warning about an
+    /// incomplete profile.
     ///
     /// # Errors
     /// The reason why there is no profile.
@@ -90,7 +90,7 @@ impl PerfSamples {
     }
 
     fn convert(&self) -> Result<Option<String>, String> {
-        let measured = self.measured.ok_or("the run did not measure")?;
+        let measured = self.measured.ok_or("the run has no measured phase")?;
         let path = self.folder.join(TEXT);
         let text = create_private(&path).map_err(|error| explain(&error))?;
         perf_script(&self.folder.join(DATA), text).map_err(|error| explain(&error))?;

@@ -134,7 +134,7 @@ mod tests {
         samples.last().map(|sample| &sample.value)
     }
 
-    /// A service of several threads waits for its own threads. In turns, that wait must not become a wait for the partner.
+    /// A service of several threads waits for its own threads. In turns, that wait must not count as a wait for the other run.
     #[test]
     fn the_partner_is_foreign_to_the_cpus_of_the_target_only_where_they_are_not_shared() {
         for (in_turns, expected) in [(true, 5), (false, 25)] {

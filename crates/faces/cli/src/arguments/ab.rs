@@ -25,8 +25,8 @@ Exit codes:
   0        no regression of B, or inconclusive
   1        a regression of B
   2        usage
-  3        could not run: unknown host, no connection, or one side answers with
-           errors alone
+  3        could not run: unknown host, no connection, or one side answers
+           only with errors
   4        invalid: too few valid pairs; or inconclusive with --gate strict
   130 143  interrupted by SIGINT or SIGTERM";
 

@@ -140,7 +140,7 @@ pub(crate) struct LoadArguments {
     /// Exit with code 4 if the result is unreliable
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Go on to the end, although no connection can be opened or every response is
+    /// Continue to the end even if no connection can be opened or every response is
     /// malformed; without it such a load ends at once, with code 3
     #[arg(long)]
     pub(crate) keep_going: bool,

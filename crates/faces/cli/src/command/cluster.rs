@@ -107,7 +107,7 @@ fn cancel(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
     Ok(Exit::Held)
 }
 
-/// Is a generator.
+/// Runs one generator of a load.
 fn be_generator(arguments: &GenerateArguments) -> Result<Exit, CommandError> {
     let attempt = Attempt::from_env().map_err(|error| CommandError::new(Exit::Usage, error))?;
     let store = open(&arguments.job)?;

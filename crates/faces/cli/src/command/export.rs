@@ -1,4 +1,4 @@
-//! Export of metrics while runs go on.
+//! Export of metrics during runs.
 
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;

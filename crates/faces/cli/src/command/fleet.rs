@@ -96,7 +96,7 @@ pub(crate) fn task_words(job: &JobArguments, store: &JobStore) -> Vec<String> {
 /// Returns the working folder and the command line of this process, which tasks read again.
 ///
 /// # Errors
-/// [`CommandError`] if a secret is in it: the store would have it in clear.
+/// [`CommandError`] if a secret is in it: the store would contain it in plain text.
 pub(crate) fn shared_line() -> Result<(PathBuf, Vec<String>), CommandError> {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())

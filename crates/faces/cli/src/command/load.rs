@@ -99,7 +99,7 @@ struct Job<'a> {
     labels: &'a [String],
     /// Words of advice.
     option_names: OptionNames,
-    /// The options in the words of another tool, if they were used.
+    /// The options as another tool names them, if they were used.
     original: Option<serde_json::Value>,
     /// Goes on although nothing can be reached.
     keep_going: bool,

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<Exit, CommandError> {
     }
 }
 
-/// Returns the statements by which `duckdb` reads from a store that speaks S3. The keys stay in the environment, where
+/// Returns the statements by which `duckdb` reads from an S3-compatible store. The keys stay in the environment, where
 /// `duckdb` finds them.
 fn store(variable: impl Fn(&str) -> Option<String>) -> String {
     let first = |names: &[&str]| {

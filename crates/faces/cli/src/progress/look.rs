@@ -125,7 +125,7 @@ pub(super) fn at_least(least: Nanos) -> String {
     format!("over {}", seconds(least))
 }
 
-/// Between which times: `40 s`, or `1 min to 5 min` where looks decide.
+/// Returns the range of times: `40 s`, or `1 min to 5 min` where looks decide.
 pub(super) fn span(left: TimeLeft) -> String {
     let (least, most) = (seconds(left.least), seconds(left.most));
     if least == most {

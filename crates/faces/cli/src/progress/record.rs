@@ -22,7 +22,7 @@ const VARIABLE: (&str, &str) = ("STILLWELL_PROGRESS", "json");
 #[derive(Debug)]
 pub(super) struct ProgressRecords {
     began: Moment,
-    /// Variant of the run that goes on.
+    /// Variant of the current run.
     series: String,
     /// Present runs by variant.
     courses: BTreeMap<String, RunCourse>,

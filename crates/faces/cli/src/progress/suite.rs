@@ -109,7 +109,7 @@ impl SuiteView {
         view
     }
 
-    /// Takes in what happens while nothing runs.
+    /// Updates the view with an event that happens while nothing runs.
     pub(super) fn waits_for(&mut self, status: impl Into<String>) {
         self.status = status.into();
     }
@@ -157,7 +157,7 @@ impl SuiteView {
         }
     }
 
-    /// Takes in what one of two runs reports that are made at once.
+    /// Updates the view with the progress of one of two runs that are made at the same time.
     pub(super) fn run_progress_of(&mut self, variant: &str, progress: &Progress, now: Moment) {
         let course = self.at_once.entry(variant.to_owned()).or_default();
         course.update(progress, now);

@@ -10,7 +10,7 @@ use super::live::{Look, Row, Tone};
 const CLASSES_MAX: u16 = 8;
 /// Smallest terminal with the latencies in classes.
 const SHOWN_FROM_ROWS: u16 = 22;
-/// Longer bars say no more.
+/// Longer bars show no more detail.
 const BAR_MAX: usize = 60;
 /// Bounds of classes: 1, 2 and 5 of each power of ten, from a microsecond to 500 seconds.
 const BOUNDS: usize = 27;

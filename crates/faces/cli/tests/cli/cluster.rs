@@ -1,4 +1,4 @@
-//! Loads of several generators with the engine `local`, and what is left of them after faults.
+//! Loads of several generators with the engine `local`, and their results after faults.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -219,7 +219,7 @@ fn a_cancelled_job_has_a_result_that_reports_it() {
     assert_ne!(ended.code, 0, "{}", ended.stderr);
 }
 
-/// Answers requests, and returns the heads of all until `count` have come.
+/// Answers requests until `count` have arrived, and returns their heads.
 fn heads(listener: &TcpListener, count: usize) -> Vec<String> {
     let mut heads = Vec::new();
     while heads.len() < count {
@@ -326,7 +326,7 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
         Process::start(command.args(["--results", results])).finish(LONG * 2)
     };
     let ended = run("results");
-    // Short runs beside other tests need not come to anything.
+    // Short runs next to other tests may have no verdict.
     assert!([0, 1, 4].contains(&ended.code), "{}", ended.stderr);
     for name in ["experiment", "other"] {
         let folder = suite.results().join(name);

@@ -253,7 +253,7 @@ fn a_target_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recover
                 "delivering again",
             ],
         );
-        // That other programs delayed it is no matter of the restart.
+        // A delay by other programs is not an effect of the restart.
         let warnings = run.summary["warnings"].to_string();
         let of_target = warnings.replace("target_delayed", "");
         assert!(!of_target.contains("target"), "{warnings}");

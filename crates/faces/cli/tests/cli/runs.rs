@@ -213,7 +213,7 @@ fn results_go_to_a_store_and_come_back_equal() {
             ["results/a", "back/a"].map(|at| fs::read(folder.path().join(at).join(file)).unwrap());
         assert_eq!(sent, received, "{file}");
     }
-    // Nothing that is there is written over, and no name leaves the folder.
+    // No existing file is overwritten, and no name leads out of the folder.
     let again = stillwell(
         folder.path(),
         &["runs", "pull", "s3://b/nightly/a", "back"],

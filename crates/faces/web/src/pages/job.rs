@@ -92,7 +92,7 @@ fn result_so_far(interval: &CourseInterval) -> Markup {
     });
     let estimate = line(&|point| point.value);
     let is_change = interval.unit == "share";
-    // A search knows both ends before it has a value.
+    // A search has both ends before it has a value.
     let series = match is_change {
         true => vec![("estimate", estimate)],
         false => vec![

@@ -171,7 +171,7 @@ fn undescribed_call(
 ///
 /// # Errors
 /// The server cannot be reached, offers no reflection or does not know the method; or the messages
-/// are none of the method.
+/// do not match the method.
 pub fn described_calls(
     plan: &RequestsPlan,
     reflection: &dyn Reflection,

@@ -13,8 +13,8 @@ use super::{CapacityReport, observed_code, purpose_code};
 pub const CAPACITY_SCHEMA: &str = "stillwell/capacity/v1";
 
 /// The search as indented JSON: rates in units each second, times in
-/// nanoseconds, shares from 0 to 1; a figure that never came or was not measured is `null`, and `never` names those
-/// that never came.
+/// nanoseconds, shares from 0 to 1; a figure that is infinite or was not measured is `null`, and `never` names those
+/// that are infinite.
 #[must_use]
 pub fn capacity_json(report: &CapacityReport) -> String {
     let (result, knee) = match &report.answer {

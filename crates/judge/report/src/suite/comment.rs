@@ -49,7 +49,7 @@ impl CommentOptions {
     }
 }
 
-/// Returns the comment: the finding, a row for each experiment that needs a reader, and everything else folded. If
+/// Returns the comment: the finding, a row for each experiment that needs attention, and everything else folded. If
 /// every gate held, it is one line and a fold. Never longer than [`LENGTH_MAX`] bytes.
 #[must_use]
 pub fn comment(report: &SuiteReport, options: &CommentOptions) -> String {

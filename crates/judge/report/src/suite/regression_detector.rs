@@ -1,4 +1,4 @@
-//! A suite in the layout of the Regression Detector's comment, for readers and scripts that know that one.
+//! A suite in the layout of the Regression Detector's comment, for readers and scripts that expect that layout.
 //!
 //! Headings, columns and signs are those of its comments since October 2024; verdicts, intervals and decision are those of
 //! every other report.

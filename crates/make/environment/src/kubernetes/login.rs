@@ -170,7 +170,7 @@ impl ExecLogin {
         }
     }
 
-    /// Returns the question to the program, in the form of Kubernetes' own clients.
+    /// Returns the value of `KUBERNETES_EXEC_INFO`, in the form of Kubernetes' own clients.
     fn information(&self, authority: Option<&PemSource>) -> Result<String, ClusterLoginError> {
         let mut spec = serde_json::json!({ "interactive": false });
         if let Some(cluster) = &self.cluster {

@@ -51,7 +51,7 @@ struct Http2Answer<'u> {
     status: u16,
     first_byte: Option<Moment>,
     is_whole: bool,
-    /// Reason for which it will not be whole.
+    /// Reason why it will stay incomplete.
     failure: Option<Broken>,
 }
 

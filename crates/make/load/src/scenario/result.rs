@@ -15,7 +15,7 @@ pub enum ScenarioError {
     /// A protocol that users do not speak.
     #[error("scenarios do not support HTTP/3: use HTTP/1.1 or HTTP/2")]
     Http3,
-    /// A regular expression that is none.
+    /// An invalid regular expression.
     #[error("read a regular expression of step {step}")]
     Regex {
         /// Name of the step.
@@ -94,7 +94,7 @@ pub enum StepFailure {
     TimedOut,
     /// The connection broke.
     ConnectionLost,
-    /// The response is none of the protocol, or too large.
+    /// The response is not valid in the protocol, or too large.
     Malformed,
     /// Another status than accepted.
     Status,

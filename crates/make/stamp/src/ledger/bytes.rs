@@ -92,7 +92,7 @@ impl<'a> LedgerReader<'a> {
     pub(super) fn end(self) -> Result<(), LedgerReadError> {
         match self.rest {
             [] => Ok(()),
-            _ => Err(LedgerReadError::damaged("more follows its end")),
+            _ => Err(LedgerReadError::damaged("bytes follow its end")),
         }
     }
 

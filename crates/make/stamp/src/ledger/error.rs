@@ -33,7 +33,7 @@ pub enum LedgerError {
         /// Memory that is enough.
         needed: ByteSize,
     },
-    /// Two ledgers that expect something else cannot be one.
+    /// Two ledgers that expect different things cannot be joined.
     #[error("the ledgers expect another run, other streams or other copies")]
     Unlike,
 }

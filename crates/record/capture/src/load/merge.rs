@@ -116,7 +116,7 @@ impl LoadMerge {
     /// Adds `capture`, the result of the generator with this `index`.
     ///
     /// # Errors
-    /// [`MergeError`] if it is none of this load, or was added already.
+    /// [`MergeError`] if it belongs to another load, or was added already.
     pub fn add(
         &mut self,
         index: usize,

@@ -254,8 +254,8 @@ fn announce(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     }
 }
 
-/// Logs a response header in the words of Nighthawk's plugin, and the end of an answer in those of
-/// Envoy's codec and of its client, which are a line each.
+/// Logs a response header with the text of Nighthawk's plugin, and the end of an answer with one line
+/// of Envoy's codec and one of its client.
 fn log_note(note: &AnswerNote, log: Log) {
     match note {
         AnswerNote::Header { name, value } => log.info(&format!(

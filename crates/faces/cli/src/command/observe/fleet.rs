@@ -125,13 +125,13 @@ fn merge(end: FleetRunEnd, folder: &Path) -> Result<(RunSummary, Capture), Comma
     Ok((summarise(&capture), capture))
 }
 
-/// Is a task: one part of a run.
+/// Runs one task: a part of a run.
 pub(crate) fn be_task(
     job: &RunJob,
     store: &JobStore,
     attempt: &Attempt,
 ) -> Result<Exit, CommandError> {
-    // Namespaces of one's own are a matter for processes with one thread.
+    // Only a process with a single thread can enter new namespaces.
     output::report_privileges(&prepare_privileges(), false);
     let interrupt = Interrupt::new();
     let raised = interrupt.clone();

@@ -1,4 +1,4 @@
-//! `stillwell run --on`: each experiment whole on one node.
+//! `stillwell run --on`: each experiment runs entirely on one node.
 
 use std::path::{Path, PathBuf};
 
@@ -200,7 +200,7 @@ fn judge(
     })
 }
 
-/// Is a task: one experiment of a suite.
+/// Runs one task: an experiment of a suite.
 pub(crate) fn be_task(
     job: &SuiteJob,
     store: &JobStore,
@@ -208,7 +208,7 @@ pub(crate) fn be_task(
 ) -> Result<Exit, CommandError> {
     let experiment = job.experiments.get(usize::from(attempt.task));
     let experiment = experiment.ok_or_else(|| usage("the suite has no such task"))?;
-    // Namespaces of one's own are a matter for processes with one thread.
+    // Only a process with a single thread can enter new namespaces.
     let privileges = prepare_privileges();
     let Some(task) = SuiteTask::begin(store, attempt, &Interrupt::new()).map_err(could_not)? else {
         Paint::print_message("this experiment already has a result");

@@ -146,7 +146,7 @@ const LIMITS: [Case; 9] = [
     ),
 ];
 
-/// Folders for results, and surroundings, that are not there or not ours.
+/// Folders for results and state that are missing, or belong to another user.
 const PLACES: [Case; 14] = [
     case(
         "mkfifo first; $S run suite.yaml --results r >first 2>&1 & p=$!; exec 3<first; grep -qm1 'pair 1' <&3; \
@@ -378,7 +378,7 @@ fn a_signal_ends_every_daemon_of_the_target() {
     tally("signals with daemons", tried, &[]);
 }
 
-/// Peers of a load over HTTP/3 that are none: each request ends in an outcome, and the load names the cause.
+/// Peers of a load over HTTP/3 that do not speak it: each request ends in an outcome, and the load names the cause.
 #[test]
 fn a_load_over_http3_ends_with_every_kind_of_server() {
     let _machine = share_machine();

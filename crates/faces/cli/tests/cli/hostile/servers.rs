@@ -58,7 +58,7 @@ struct Server {
     process: usize,
 }
 
-/// Sends `bytes` over a stream, ends it, and reads what is said for a while. An error is the server's answer.
+/// Sends `bytes` over a stream, ends it, and reads the response for a while. An error counts as a response.
 fn send(mut stream: impl Read + Write, bytes: &[u8], end: impl Fn(&mut dyn Write)) {
     let sent = stream.write_all(bytes);
     end(&mut stream);

@@ -48,7 +48,7 @@ const SPECIFIC_FIELDS: [Field; 6] = [
 const FIELDS: [Field; SPECIFIC_FIELDS.len() + SCENARIO_FIELDS.len()] =
     concat(&SPECIFIC_FIELDS, &SCENARIO_FIELDS);
 
-/// Answer to a protocol that users do not speak.
+/// Message about a protocol that scenarios do not support.
 const NO_HTTP3: &str = "scenarios do not support HTTP/3";
 
 /// Keys that a scenario file has, so they are not beside `file`.

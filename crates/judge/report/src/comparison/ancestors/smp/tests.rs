@@ -55,7 +55,7 @@ fn report(all: Vec<(&str, &str, SmpComparison)>) -> String {
 const QUIET: (bool, bool) = (false, false);
 
 // compat: SMP and soaks | report of 2023 (compare --method smp-2023): figures, columns, order | works
-// compat: SMP and soaks | report of 2023: head and explanation | differs | in other words: the old sentences are not copied
+// compat: SMP and soaks | report of 2023: head and explanation | differs | worded differently
 #[test]
 fn head_sentence_and_table_are_those_of_2023_the_largest_gain_first() {
     let (ingress, egress) = ("ingress throughput", "egress throughput");

@@ -152,7 +152,7 @@ fn unpadded(line: &str) -> String {
 }
 
 // compat: SMP and soaks | report of 2022 (compare --method soak-2022): figures, columns, order | works
-// compat: SMP and soaks | report of 2022: head and explanation | differs | in other words: the old sentences are not copied
+// compat: SMP and soaks | report of 2022: head and explanation | differs | worded differently
 #[test]
 fn head_sentence_and_tables_are_those_of_2022() {
     let name = "datadog_agent_remap_datadog_logs";
