@@ -168,9 +168,18 @@ fn an_improvement_is_the_heading_of_a_suite_without_a_regression() {
         text.lines().next().unwrap_or_default().to_owned()
     };
     for (experiments, expected) in [
-        (vec![improved.clone(), equivalent()], "1 improvement in 2 experiments"),
-        (vec![improved.clone(), regressed()], "1 regression in 2 experiments"),
-        (vec![improved, inconclusive()], "no conclusion in 1 of 2 experiments"),
+        (
+            vec![improved.clone(), equivalent()],
+            "1 improvement in 2 experiments",
+        ),
+        (
+            vec![improved.clone(), regressed()],
+            "1 regression in 2 experiments",
+        ),
+        (
+            vec![improved, inconclusive()],
+            "no conclusion in 1 of 2 experiments",
+        ),
     ] {
         let heading = heading(experiments);
         assert!(heading.contains(expected), "{heading}");

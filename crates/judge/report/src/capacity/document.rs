@@ -206,11 +206,7 @@ fn headline(report: &CapacityReport, result: &CapacityFound) -> (String, String)
 }
 
 /// Returns the headline of a search that ended before its bounds both held and failed.
-fn one_sided(
-    report: &CapacityReport,
-    result: &CapacityFound,
-    end: SearchEnd,
-) -> (String, String) {
+fn one_sided(report: &CapacityReport, result: &CapacityFound, end: SearchEnd) -> (String, String) {
     let target = &report.target;
     let ended = match end {
         SearchEnd::BudgetSpent => "--max-probes ended the search",

@@ -85,7 +85,11 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
     Some(Drawing {
         content,
         axes: Some(axes),
-        ..Drawing::new("curve", frame.height(), [&title(curve), &description(curve)])
+        ..Drawing::new(
+            "curve",
+            frame.height(),
+            [&title(curve), &description(curve)],
+        )
     })
 }
 

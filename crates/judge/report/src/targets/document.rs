@@ -67,7 +67,10 @@ fn heading(report: &TargetsReport) -> String {
     let programs = count(programs.max().unwrap_or_default());
     let programs = words::counted(programs, "program", "programs");
     let experiments = words::counted(count(report.verdicts.len()), "experiment", "experiments");
-    format!("{}: {programs} under the same load, {experiments}", report.title)
+    format!(
+        "{}: {programs} under the same load, {experiments}",
+        report.title
+    )
 }
 
 /// Returns the profiles of all targets that have some.

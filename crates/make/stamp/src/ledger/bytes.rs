@@ -1,9 +1,10 @@
 //! A ledger as bytes: one process writes them, another one reads them.
 //!
 //! [`MARK`] and a version, then numbers of seven bits in each byte, the lowest first, and at the end
-//! a checksum of all of it. What is read is checked before it is used, so no bytes can make a ledger
+//! the CRC-32C of all of it. What is read is checked before it is used, so no bytes can make a ledger
 //! that panics or takes more than its memory.
 
+use crc32c::crc32c;
 use stillwell_units::as_usize;
 
 use super::error::{LedgerReadError, VERSION};
@@ -56,7 +57,7 @@ impl LedgerWriter {
     }
 
     pub(super) fn end(mut self) -> Vec<u8> {
-        let sum = checksum(&self.0);
+        let sum = crc32c(&self.0);
         self.bytes(&sum.to_le_bytes());
         self.0
     }
@@ -80,7 +81,7 @@ impl<'a> LedgerReader<'a> {
             return Err(LedgerReadError::Version { version });
         }
         let (content, sum) = bytes.split_last_chunk().ok_or_else(cut)?;
-        if checksum(content) != u64::from_le_bytes(*sum) {
+        if crc32c(content) != u32::from_le_bytes(*sum) {
             return Err(LedgerReadError::damaged("its checksum is wrong"));
         }
         Ok(Self {
@@ -156,20 +157,4 @@ impl<'a> LedgerReader<'a> {
         }
         Ok(numbers)
     }
-}
-
-/// A checksum. Any change within one word of eight bytes changes it: each step is a permutation of
-/// the state so far, and a permutation of the word that it reads.
-fn checksum(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    let length = bytes.len() as u64;
-    let states = words.iter().chain([&last]);
-    states.fold(0x9e37_79b9_7f4a_7c15 ^ length, |state, word| {
-        let product = (state ^ u64::from_le_bytes(*word)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        product ^ (product >> 32)
-    })
 }
