@@ -165,7 +165,8 @@ fn an_improvement_is_the_heading_of_a_suite_without_a_regression() {
     let heading = |experiments: Vec<ExperimentVerdict>| {
         let text = FullReport::from(&report(experiments));
         let text = text.render(Format::Markdown, Style::default());
-        text.lines().next().unwrap_or_default().to_owned()
+        let heading = text.lines().find(|line| line.starts_with('#'));
+        heading.unwrap_or_default().to_owned()
     };
     for (experiments, expected) in [
         (

@@ -144,8 +144,11 @@ fn names_of_a_legend_do_not_overlap() {
         let drawn = drawn.unwrap();
         check(&drawn);
         let markup = drawn.standalone();
-        let names = markup.split("<text").filter(|text| text.contains(">line "));
-        let places: BTreeSet<&str> = names.filter_map(|text| text.split('>').next()).collect();
+        let texts = markup
+            .split("<text")
+            .filter_map(|text| text.split_once('>'));
+        let names = texts.filter(|(_, content)| content.starts_with("line "));
+        let places: BTreeSet<&str> = names.map(|(place, _)| place).collect();
         assert_eq!(places.len(), count, "{markup}");
     }
 }
