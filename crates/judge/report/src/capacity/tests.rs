@@ -153,7 +153,7 @@ fn every_other_end_is_reported_as_no_capacity() {
 }
 
 #[test]
-fn a_search_that_saw_one_side_only_says_which() {
+fn a_search_with_one_side_only_reports_which() {
     let votes = |rate, held, failed| Some(Votes { rate, held, failed });
     for (held, failed, expected) in [
         (
@@ -170,10 +170,10 @@ fn a_search_that_saw_one_side_only_says_which() {
         (None, None, "no answer: no capacity of"),
     ] {
         let mut report = report(SearchEnd::BudgetSpent);
-        let Some(CapacityAnswer::Bounds(found)) = &mut report.answer else {
+        let Some(CapacityAnswer::Bounds(result)) = &mut report.answer else {
             unreachable!("it is a search for bounds");
         };
-        (found.capacity, found.held, found.failed) = (None, held, failed);
+        (result.capacity, result.held, result.failed) = (None, held, failed);
         let text = FullReport::from(&report).render(Format::Terminal, Style::default());
         let joined = answer(&text).split_whitespace().collect::<Vec<_>>();
         assert!(joined.join(" ").contains(expected), "{text}");

@@ -25,12 +25,12 @@ const LEGEND_COLUMNS: usize = 4;
 
 /// Upper and lower end of the plot, below as many rows of the legend as it needs.
 #[derive(Clone, Copy)]
-struct Frame {
+struct PlotEdges {
     top: f64,
     foot: f64,
 }
 
-impl Frame {
+impl PlotEdges {
     fn below_legend_of(series: usize) -> Self {
         let rows = series.div_ceil(LEGEND_COLUMNS).max(1);
         let top = LEGEND_ROW.mul_add(float(rows), ABOVE);
@@ -51,7 +51,7 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
     if all.is_empty() {
         return None;
     }
-    let frame = Frame::below_legend_of(curve.series.len());
+    let edges = PlotEdges::below_legend_of(curve.series.len());
     let axis = |scale: AxisScale, values: &dyn Fn(&(f64, f64)) -> f64, start: f64, end: f64| {
         let low = all.iter().map(values).fold(f64::INFINITY, f64::min);
         let high = all.iter().map(values).fold(f64::NEG_INFINITY, f64::max);
@@ -64,12 +64,12 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
         }
     };
     let across = axis(curve.scales.0, &|point| point.0, LEFT, RIGHT);
-    let up = axis(curve.scales.1, &|point| point.1, frame.foot, frame.top);
+    let up = axis(curve.scales.1, &|point| point.1, edges.foot, edges.top);
     let up = if curve.y.1 == "B" { up.in_bytes() } else { up };
     let content = html! {
-        (shades(curve, &across, frame))
+        (shades(curve, &across, edges))
         (grid(&up, LEFT, RIGHT, |tick| label(curve.scales.1, curve.y.1, tick)))
-        (columns(&across, 6, (frame.top, frame.foot), |tick| label(curve.scales.0, curve.x.1, tick)))
+        (columns(&across, 6, (edges.top, edges.foot), |tick| label(curve.scales.0, curve.x.1, tick)))
         @for index in 0..curve.series.len() { (series(curve, index, &across, &up)) }
         @for mark in curve.marks.iter().filter(|mark| is_finite(&(mark.x, mark.y))) {
             g class=(mark.sign.class()) {
@@ -78,7 +78,7 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
                 }
             }
         }
-        (text("tick", (f64::midpoint(LEFT, RIGHT), frame.height() - 8.0), "middle", &named(&curve.x)))
+        (text("tick", (f64::midpoint(LEFT, RIGHT), edges.height() - 8.0), "middle", &named(&curve.x)))
     };
     let (x_unit, y_unit) = (x_unit(curve), curve.y.1);
     let axes = format!("{};{};{x_unit};{y_unit}", across.facts(), up.facts());
@@ -87,7 +87,7 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
         axes: Some(axes),
         ..Drawing::new(
             "curve",
-            frame.height(),
+            edges.height(),
             [&title(curve), &description(curve)],
         )
     })
@@ -179,13 +179,13 @@ fn label(scale: AxisScale, unit: &str, value: f64) -> String {
 }
 
 /// Returns the shaded ranges of the horizontal axis.
-fn shades(curve: &Curve, across: &Axis, frame: Frame) -> Markup {
+fn shades(curve: &Curve, across: &Axis, edges: PlotEdges) -> Markup {
     html! {
         @for (name, (from, to)) in &curve.shades {
             @let (from, to) = (across.place(*from), across.place(*to));
-            (rectangle("shade", (from, frame.top), (to, frame.foot)))
+            (rectangle("shade", (from, edges.top), (to, edges.foot)))
             @if to - from > 40.0 {
-                (text("tick", (f64::midpoint(from, to), frame.top + 14.0), "middle", name))
+                (text("tick", (f64::midpoint(from, to), edges.top + 14.0), "middle", name))
             }
         }
     }
