@@ -108,6 +108,7 @@ pub(crate) const fn base_unit(metric: &GoalMetric) -> &'static str {
         GoalMetric::Route(goal) => base_unit(goal.metric()),
         GoalMetric::RequestThroughput => "requests_per_second",
         GoalMetric::Memory | GoalMetric::MemoryPeak => "bytes",
+        GoalMetric::InstructionsPerEvent => "instructions_per_event",
         GoalMetric::MemorySlope => "share_per_minute",
         GoalMetric::Series(_) => "as_recorded",
     }

@@ -42,6 +42,9 @@ pub fn goal_title(metric: &GoalMetric, work: WorkUnit) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
         GoalMetric::Cpu => "CPU",
         GoalMetric::CpuPerEvent => return Cow::Owned(format!("CPU per {}", work.singular())),
+        GoalMetric::InstructionsPerEvent => {
+            return Cow::Owned(format!("instructions per {}", work.singular()));
+        }
         GoalMetric::Duplicated => "duplicated",
         GoalMetric::EgressThroughput => "egress throughput",
         GoalMetric::ErrorShare => "error share",
@@ -106,7 +109,7 @@ pub(crate) fn goal_value(metric: &GoalMetric, value: f64) -> String {
         GoalMetric::Route(goal) => goal_value(goal.metric(), value),
         GoalMetric::Memory | GoalMetric::MemoryPeak => bytes(value),
         GoalMetric::MemorySlope => format!("{}/min", signed_percent(value)),
-        GoalMetric::Series(_) => significant(value),
+        GoalMetric::InstructionsPerEvent | GoalMetric::Series(_) => significant(value),
     }
 }
 
