@@ -189,6 +189,24 @@ pub(crate) const fn symbol(verdict: Verdict) -> char {
     }
 }
 
+/// Returns a line for each goal that the machine cannot measure: why, and what decides instead.
+pub(crate) fn skipped(experiment: &ExperimentVerdict) -> Vec<String> {
+    let primary = experiment.goals.iter().find(|goal| goal.primary);
+    let lines = experiment.skipped.iter().map(|goal| {
+        let name = goal_title(&goal.metric, experiment.work);
+        let mut line = format!("{name} skipped: {}", goal.obstacle);
+        if let (true, Some(primary)) = (goal.was_primary, primary) {
+            let decides = goal_title(&primary.metric, experiment.work);
+            line.push_str(&format!("; {decides} decides instead"));
+        }
+        if let Some(remedy) = goal.obstacle.remedy() {
+            line.push_str(&format!("; {remedy}"));
+        }
+        line
+    });
+    lines.collect()
+}
+
 /// The primary goals whose verdict is the experiment's; with two variants one.
 pub(crate) fn deciding(experiment: &ExperimentVerdict) -> Option<&GoalVerdict> {
     let mut goals = experiment.goals.iter();
@@ -436,11 +454,13 @@ mod tests {
 
     #[test]
     fn costs_are_named_by_the_unit_of_work() {
-        for (work, title) in [
-            (WorkUnit::Events, "CPU per event"),
-            (WorkUnit::Requests, "CPU per request"),
-        ] {
-            assert_eq!(goal_title(&GoalMetric::CpuPerEvent, work), title);
+        for (work, unit) in [(WorkUnit::Events, "event"), (WorkUnit::Requests, "request")] {
+            for (metric, title) in [
+                (GoalMetric::CpuPerEvent, "CPU per"),
+                (GoalMetric::InstructionsPerEvent, "instructions per"),
+            ] {
+                assert_eq!(goal_title(&metric, work), format!("{title} {unit}"));
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use stillwell_verdict::{GatePolicy, exit_code};
 use crate::arguments::{Gate, LoadStatsArguments, OutputArguments, RunArguments};
 use crate::command::conduct::Conductor;
 use crate::command::report::runs;
-use crate::command::{export, output, places, problems, programs, select};
+use crate::command::{counters, export, output, places, problems, programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -62,6 +62,9 @@ fn start(
         let error = anyhow::anyhow!(missing);
         return Err(CommandError::new(Exit::CouldNotRun, error)
             .hint("install it, or correct `command` of the target"));
+    }
+    for line in counters::of_suite(&plan) {
+        Paint::print_message(&format!("warning: {line}"));
     }
     let run = SuiteRun {
         plan: &plan,
