@@ -196,10 +196,7 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     (
         "instructions_not_counted",
         "The target's instructions could not be counted; the line says why. A goal that needs them is skipped if \
-         this machine cannot count any, and the next goal is the primary one. no_counter: the CPU or the virtual \
-         machine offers no counter. not_permitted: set the sysctl kernel.perf_event_paranoid to 2 or less, or give \
-         Stillwell CAP_PERFMON. sandboxed: permit the system call perf_event_open. Everything else is measured as \
-         usual.",
+         this machine cannot count any, and the next goal is the primary one. Everything else is measured as usual.",
     ),
     (
         "user_instructions",

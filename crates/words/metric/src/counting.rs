@@ -56,6 +56,51 @@ pub enum CountingObstacle {
     },
 }
 
+/// Explanations of the words of [`CountingObstacle`].
+pub const COUNTING_OBSTACLES: &[(&str, &str)] = &[
+    (
+        "no_counter",
+        "The CPU, or the virtual machine, offers no counter of instructions. Use bare metal, or a virtual machine \
+         with a virtual PMU. `cpu_per_event` needs no counter.",
+    ),
+    (
+        "no_kernel_support",
+        "The kernel was built without performance events (CONFIG_PERF_EVENTS).",
+    ),
+    (
+        "not_permitted",
+        "The sysctl kernel.perf_event_paranoid is above 2, so only a process with CAP_PERFMON or root may count \
+         instructions. Set it to 2 to count user mode, or to 1 to count the kernel's work as well.",
+    ),
+    (
+        "sandboxed",
+        "A container, a sandbox or a security module forbids the system call perf_event_open. In Docker, permit it \
+         in the seccomp profile.",
+    ),
+    (
+        "other_user",
+        "The target runs as another user, or may not be traced. Run Stillwell as the same user or as root.",
+    ),
+    (
+        "too_many_threads",
+        "The target has more threads than counters may be open: 2,048, and a quarter of the limit on open files. \
+         Raise `ulimit -n`.",
+    ),
+    (
+        "threads_starting",
+        "Each time that counters were opened, the target started threads, so some would be counted twice or not at \
+         all. It is tried again with every sample.",
+    ),
+    (
+        "too_many_files",
+        "The limit on open files was reached when counters were opened. Raise `ulimit -n`.",
+    ),
+    (
+        "refused",
+        "The system refused the counter for another reason, which the line shows.",
+    ),
+];
+
 const MODES: &str = "modes";
 const REASON: &str = "reason";
 const DETAIL: &str = "detail";
@@ -245,6 +290,17 @@ mod tests {
         ] {
             assert_eq!(CountingState::of_labels(&labels), None, "{labels:?}");
         }
+    }
+
+    #[test]
+    fn every_obstacle_is_explained_once() {
+        let states = states().into_iter();
+        let names = states.filter_map(|state| match state {
+            CountingState::None(obstacle) => Some(obstacle.name()),
+            _ => None,
+        });
+        let explained = COUNTING_OBSTACLES.iter().map(|(name, _)| *name);
+        assert!(explained.eq(names));
     }
 
     #[test]

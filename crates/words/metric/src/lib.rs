@@ -33,7 +33,7 @@ mod shard;
 pub use account::{AccountCells, TimeState};
 pub use catalogue::{Kind, Metric, Unit};
 pub use cell::{Cell, PhasedCell};
-pub use counting::{CountingObstacle, CountingState};
+pub use counting::{COUNTING_OBSTACLES, CountingObstacle, CountingState};
 pub use files::{DiskShard, LogFsShard, LogRequests};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
