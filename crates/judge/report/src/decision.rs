@@ -289,8 +289,10 @@ mod tests {
         let skipped = &value["experiments"][0]["skipped"][0];
         assert_eq!(skipped["metric"], "instructions_per_event");
         assert_eq!((&skipped["code"], &skipped["reason"]), (&"no_counter".into(), &reason.into()));
-        for format in [crate::Format::Terminal, crate::Format::Markdown] {
-            let text = crate::FullReport::from(&report).render(format, crate::Style::default());
+        for text in [
+            crate::terminal(&report, crate::Style::default()),
+            crate::markdown(&report),
+        ] {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(text.contains(&line), "{text}");
         }

@@ -389,6 +389,12 @@ impl GoalMetric {
         )
     }
 
+    /// Returns true for what an event costs the target, its share of going to sleep and waking up included.
+    #[must_use]
+    pub const fn is_cost_per_event(&self) -> bool {
+        matches!(self, Self::CpuPerEvent | Self::InstructionsPerEvent)
+    }
+
     /// Returns true if it needs the counter of the CPU's instructions, which not every machine has.
     #[must_use]
     pub fn needs_instructions(&self) -> bool {

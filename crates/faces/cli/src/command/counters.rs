@@ -4,6 +4,8 @@ use stillwell_metric::{CountingObstacle, CountingState};
 use stillwell_observer::instruction_counting;
 use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan};
 
+use crate::paint::Paint;
+
 /// Returns a sentence for each goal of instructions that this machine cannot measure, or only in part.
 pub(crate) fn of_suite(plan: &SuitePlan) -> Vec<String> {
     let mut experiments = plan.experiments.iter();
@@ -15,6 +17,13 @@ pub(crate) fn of_suite(plan: &SuitePlan) -> Vec<String> {
     experiments
         .flat_map(|experiment| of_experiment(experiment, &state))
         .collect()
+}
+
+/// Prints a warning for each of them.
+pub(crate) fn warn(plan: &SuitePlan) {
+    for line in of_suite(plan) {
+        Paint::print_message(&format!("warning: {line}"));
+    }
 }
 
 /// Returns a sentence if this machine does not count the instructions that a run is to record, or not all.

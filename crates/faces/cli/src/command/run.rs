@@ -63,9 +63,7 @@ fn start(
         return Err(CommandError::new(Exit::CouldNotRun, error)
             .hint("install it, or correct `command` of the target"));
     }
-    for line in counters::of_suite(&plan) {
-        Paint::print_message(&format!("warning: {line}"));
-    }
+    counters::warn(&plan);
     let run = SuiteRun {
         plan: &plan,
         title: plan_title(arguments),

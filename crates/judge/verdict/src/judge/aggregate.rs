@@ -5,7 +5,6 @@ use stillwell_plan::ExperimentPlan;
 use stillwell_stats::Sample;
 use stillwell_units::count;
 
-use super::compare::is_cost_per_event;
 use super::pairs::{alone, usable};
 use super::table::RunTable;
 use crate::check::{CheckPassed, CheckResult};
@@ -169,7 +168,7 @@ fn beyond(result: &CheckResult) -> f64 {
 pub(super) fn notes(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<RunNoteCount> {
     let of = count(table.iter().count());
     let mut goals = plan.goals.iter();
-    let needs_load = goals.any(|goal| is_cost_per_event(&goal.metric));
+    let needs_load = goals.any(|goal| goal.metric.is_cost_per_event());
     let matters = |note: &RunNote| needs_load || !matches!(note, RunNote::LightLoad { .. });
     let mut seen: Vec<RunNoteCount> = Vec::new();
     for (_, _, _, row) in table.iter() {

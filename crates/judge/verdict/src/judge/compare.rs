@@ -399,14 +399,6 @@ pub(super) fn refusal(metric: &GoalMetric, error: &PairedError) -> String {
     }
 }
 
-/// True for what an event costs the target, which includes its share of going to sleep and waking up.
-pub(super) const fn is_cost_per_event(metric: &GoalMetric) -> bool {
-    matches!(
-        metric,
-        GoalMetric::CpuPerEvent | GoalMetric::InstructionsPerEvent
-    )
-}
-
 /// Reason for which a change of the cost of an event may be hidden: both variants spend most of it
 /// on going to sleep and waking up. A change that is found is one at this rate.
 pub(super) fn light_load(
@@ -414,7 +406,7 @@ pub(super) fn light_load(
     pairs: &Pairs<'_>,
     variants: [&str; 2],
 ) -> Option<String> {
-    if !is_cost_per_event(metric) {
+    if !metric.is_cost_per_event() {
         return None;
     }
     let share = |side: fn(&(&RunSummary, &RunSummary)) -> Option<f64>| {
@@ -440,7 +432,7 @@ pub(super) fn light_load(
 /// Said of costs where the schedule was not kept: they are compared only at the
 /// same schedule.
 fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
-    if *metric != GoalMetric::Cpu && !is_cost_per_event(metric) {
+    if *metric != GoalMetric::Cpu && !metric.is_cost_per_event() {
         return None;
     }
     let runs = pairs.runs.iter().flat_map(|(left, right)| [*left, *right]);
