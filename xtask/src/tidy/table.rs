@@ -110,8 +110,15 @@ pub(super) const CRATES: &[Entry] = &[
 pub(super) const PERMITTED_IN_TESTS: &[&str] = &["testkit", "payload", "pacer", "serve", "units"];
 
 /// External crates that a pure crate must not link: each one opens a door to the outside.
-pub(super) const FORBIDDEN_IN_PURE: &[&str] =
-    &["tokio", "tokio-util", "rustix", "libc", "socket2", "procfs", "perf-event2"];
+pub(super) const FORBIDDEN_IN_PURE: &[&str] = &[
+    "tokio",
+    "tokio-util",
+    "rustix",
+    "libc",
+    "socket2",
+    "procfs",
+    "perf-event2",
+];
 
 /// External crates that only the named crates may link.
 pub(super) const OWNED: &[(&str, &[&str])] = &[

@@ -280,15 +280,20 @@ mod tests {
         }];
         let report = report(vec![entry]);
         let reason = "the machine has no instruction counter";
-        let line = format!("instructions per event skipped: {reason}; CPU per event decides instead");
-        let value: Value = serde_json::from_str(&decision_json(&report, GatePolicy::Normal)).unwrap();
+        let line =
+            format!("instructions per event skipped: {reason}; CPU per event decides instead");
+        let value: Value =
+            serde_json::from_str(&decision_json(&report, GatePolicy::Normal)).unwrap();
         let skipped = value["experiments"][0]["skipped"][0].as_str().unwrap();
         assert!(skipped.starts_with(&line), "{skipped}");
         assert!(junit(&report).contains(&format!("<skipped message=\"{reason}\"/>")));
         let value: Value = serde_json::from_str(&crate::json(&report)).unwrap();
         let skipped = &value["experiments"][0]["skipped"][0];
         assert_eq!(skipped["metric"], "instructions_per_event");
-        assert_eq!((&skipped["code"], &skipped["reason"]), (&"no_counter".into(), &reason.into()));
+        assert_eq!(
+            (&skipped["code"], &skipped["reason"]),
+            (&"no_counter".into(), &reason.into())
+        );
         for text in [
             crate::terminal(&report, crate::Style::default()),
             crate::markdown(&report),

@@ -7,7 +7,8 @@ use stillwell_plan::stopping::DesignPlan;
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     Change, CheckVerdict, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Moved,
-    Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, SkippedGoal, StopReason, Verdict,
+    Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, SkippedGoal, StopReason,
+    Verdict,
 };
 
 use crate::suite::{links, profiles_data};

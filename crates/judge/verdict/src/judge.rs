@@ -79,10 +79,7 @@ fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> 
     }
     let warmup = table.warmup().unwrap_or(plan.run_plan.phases.warmup);
     Standing {
-        verdict: skipped::named_in(
-            verdict(plan, looks, &table, goals, (next, warmup)),
-            skipped,
-        ),
+        verdict: skipped::named_in(verdict(plan, looks, &table, goals, (next, warmup)), skipped),
         next,
         warmup,
     }

@@ -203,8 +203,9 @@ fn open(
             let thread = i32::try_from(thread);
             builder.observe_pid(thread.map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?);
         }
-        let builder = builder.inherit(true).enabled(true);
-        builder.exclude_kernel(modes == CountedModes::User).build()
+        let is_user = modes == CountedModes::User;
+        builder.inherit(true).enabled(true);
+        builder.exclude_kernel(is_user).exclude_hv(is_user).build()
     };
     if let Some(modes) = *modes {
         return with(modes);

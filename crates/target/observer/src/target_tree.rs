@@ -191,9 +191,7 @@ impl TargetReader {
             return;
         };
         let is_waiting = reader.is_waiting();
-        let mut threads = is_waiting
-            .then(|| self.threads(living))
-            .unwrap_or_default();
+        let mut threads = is_waiting.then(|| self.threads(living)).unwrap_or_default();
         let mut attempts = 0..ATTEMPTS_MAX;
         while reader.is_waiting() && !threads.is_empty() && attempts.next().is_some() {
             reader.open(&threads);

@@ -278,7 +278,10 @@ mod tests {
     fn states_read_back_from_their_labels() {
         for state in states() {
             let sample = state.sample();
-            assert_eq!(CountingState::of_labels(&sample.labels), Some(state.clone()));
+            assert_eq!(
+                CountingState::of_labels(&sample.labels),
+                Some(state.clone())
+            );
             let is_counted = !matches!(state, CountingState::None(_));
             assert_eq!(sample.value, Value::Int(u64::from(is_counted)));
         }

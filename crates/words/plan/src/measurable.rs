@@ -84,9 +84,9 @@ fn places(first: Metric, last: Metric) -> RangeInclusive<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GoalPlan, StoppingPlan};
     use crate::check::{Aggregation, SeriesSelector};
     use crate::estimate::tests::experiment;
+    use crate::{GoalPlan, StoppingPlan};
 
     fn reason(run_plan: &mut RunPlan, metric: &str, id: Option<&str>) -> Option<String> {
         run_plan.checks = vec![CheckPlan {

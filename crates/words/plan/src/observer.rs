@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use stillwell_metric::catalogue;
 use stillwell_units::Nanos;
 
-use crate::{GoalMetric, Validity};
 use crate::target::Places;
+use crate::{GoalMetric, Validity};
 
 /// Observed figures and their intervals.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

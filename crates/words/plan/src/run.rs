@@ -10,8 +10,8 @@ use crate::generator::{FileLayout, FileTreePlan};
 use crate::placement::IsolationPlan;
 use crate::target::{Places, ReadyProbe};
 use crate::{
-    CheckPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan, SinkPlan, SinkProtocol,
-    StepPlan, TargetKind, TargetPlan, TransportPlan,
+    CheckPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan,
+    SinkPlan, SinkProtocol, StepPlan, TargetKind, TargetPlan, TransportPlan,
 };
 
 /// Generators, sinks and observers around one target.

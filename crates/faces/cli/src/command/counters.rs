@@ -34,9 +34,10 @@ pub(crate) fn of_run(plan: &RunPlan) -> Option<String> {
     match instruction_counting() {
         CountingState::All => None,
         CountingState::User { paranoid } => Some(format!("instructions: {}", in_part(paranoid))),
-        CountingState::None(obstacle) => {
-            Some(with_remedy(format!("instructions are not counted: {obstacle}"), &obstacle))
-        }
+        CountingState::None(obstacle) => Some(with_remedy(
+            format!("instructions are not counted: {obstacle}"),
+            &obstacle,
+        )),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Result of a look at the data, in one line.
 
 use stillwell_experiment::{HostUse, TimeLeft};
-use stillwell_plan::GoalMetric;
 use stillwell_report::{change_with_interval, goal_title};
 use stillwell_units::{Nanos, floor_to_u64, human};
 use stillwell_verdict::{

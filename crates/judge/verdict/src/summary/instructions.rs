@@ -58,8 +58,7 @@ pub(super) fn notes(capture: &Capture, window: &Window<'_>) -> Vec<RunNote> {
 /// The latest state of the counter; `None` if none was requested.
 fn state(series: &SeriesTable) -> Option<CountingState> {
     let states = series.of(catalogue::TARGET_COUNTER_STATE);
-    let latest =
-        states.max_by_key(|(_, series)| series.points.last().map(|point| point.moment));
+    let latest = states.max_by_key(|(_, series)| series.points.last().map(|point| point.moment));
     CountingState::of_labels(latest?.0)
 }
 

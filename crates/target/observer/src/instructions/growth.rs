@@ -41,8 +41,7 @@ impl Reading {
         if self.running == 0 || self.running >= self.enabled {
             return self.count;
         }
-        let scaled =
-            u128::from(self.count) * u128::from(self.enabled) / u128::from(self.running);
+        let scaled = u128::from(self.count) * u128::from(self.enabled) / u128::from(self.running);
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }
@@ -89,7 +88,11 @@ mod tests {
             // A value never falls, but a total must not either.
             (reading(9, 9, 9), reading(8, 8, 8), 0),
             (reading(0, 0, 0), reading(u64::MAX, 3, 1), u64::MAX),
-            (reading(0, 0, 0), reading(1 << 60, 1 << 40, (1 << 40) - 1), (1 << 60) + (1 << 20)),
+            (
+                reading(0, 0, 0),
+                reading(1 << 60, 1 << 40, (1 << 40) - 1),
+                (1 << 60) + (1 << 20),
+            ),
         ] {
             let mut totals = CounterTotals::default();
             totals.add(before, now);

@@ -53,7 +53,10 @@ impl Steps {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields = stat.rsplit_once(") ").unwrap().1;
         let ticks = fields.split(' ').skip(11).take(4);
-        ticks.map(|field| field.parse::<f64>().unwrap()).sum::<f64>() * 1e7
+        ticks
+            .map(|field| field.parse::<f64>().unwrap())
+            .sum::<f64>()
+            * 1e7
     }
 }
 
@@ -83,7 +86,10 @@ fn children_that_start_and_end_between_readings_are_counted() {
         - value(&first, metric::TARGET_INSTRUCTIONS).unwrap();
     assert!(used > 1e8, "{used}");
     let ticks = 3e7;
-    assert!((counted - used).abs() < 0.1 * used + ticks, "{counted} instead of {used}");
+    assert!(
+        (counted - used).abs() < 0.1 * used + ticks,
+        "{counted} instead of {used}"
+    );
     // An event of the scheduler shares no counter.
     assert_eq!(
         value(&second, metric::TARGET_COUNTER_ENABLED).map(f64::to_bits),
@@ -168,7 +174,12 @@ fn errors_become_reasons() {
     for (errno, paranoid, of, expected) in [
         (libc::ENOENT, Some(2), Asked::Target, Obstacle::NoCounter),
         (libc::ENODEV, None, Asked::Target, Obstacle::NoCounter),
-        (libc::EOPNOTSUPP, Some(2), Asked::Itself, Obstacle::NoCounter),
+        (
+            libc::EOPNOTSUPP,
+            Some(2),
+            Asked::Itself,
+            Obstacle::NoCounter,
+        ),
         (libc::ENOSYS, None, Asked::Itself, Obstacle::NoKernelSupport),
         (
             libc::EACCES,

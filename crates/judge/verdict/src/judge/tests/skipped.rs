@@ -78,10 +78,16 @@ fn the_only_goal_ends_as_invalid_with_its_reason() {
     let verdict = judge(&experiment(&[INSTRUCTIONS]), &runs);
     assert_eq!(verdict.verdict, Verdict::Invalid);
     let reason = verdict.goals[0].reason.as_deref().unwrap();
-    assert!(reason.contains("the machine has no instruction counter"), "{reason}");
+    assert!(
+        reason.contains("the machine has no instruction counter"),
+        "{reason}"
+    );
     assert!(matches!(
         verdict.notes[..],
-        [crate::RunNoteCount { note: RunNote::InstructionsNotCounted { .. }, .. }]
+        [crate::RunNoteCount {
+            note: RunNote::InstructionsNotCounted { .. },
+            ..
+        }]
     ));
 }
 
@@ -91,7 +97,10 @@ fn an_obstacle_of_the_target_skips_nothing() {
     let obstacle = CountingState::None(CountingObstacle::TooManyThreads { limit: 9 });
     let runs = with_state(&around(1.0), &obstacle);
     let verdict = judge(&experiment(&[INSTRUCTIONS, CPU]), &runs);
-    assert_eq!((verdict.verdict, verdict.skipped.len()), (Verdict::Invalid, 0));
+    assert_eq!(
+        (verdict.verdict, verdict.skipped.len()),
+        (Verdict::Invalid, 0)
+    );
     // Neither does one that not every run has.
     let mut runs = with_state(&around(1.0), &without_counter());
     runs[0] = with_state(&around(1.0), &CountingState::All).swap_remove(0);

@@ -86,7 +86,12 @@ fn a_part_of_the_measured_phase_is_no_number() {
     let mut run = counted(&CountingState::All, 1.0).without(catalogue::TARGET_INSTRUCTIONS);
     for second in 5..=15 {
         let value = Value::Int(2_500_000 * second);
-        let point = (catalogue::TARGET_INSTRUCTIONS, Labels::none(), second, value);
+        let point = (
+            catalogue::TARGET_INSTRUCTIONS,
+            Labels::none(),
+            second,
+            value,
+        );
         run.points.push(point);
     }
     let reason = "instructions were counted only for a part of the measured phase";
@@ -114,11 +119,8 @@ fn the_latest_state_counts() {
 
 #[test]
 fn steal_takes_time_and_no_instructions() {
-    let run = counted(&CountingState::All, 1.0).with(
-        catalogue::HOST_CPU_STEAL,
-        Labels::none(),
-        0.22e9,
-    );
+    let run =
+        counted(&CountingState::All, 1.0).with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.22e9);
     let run = run.summary();
     assert!(run.warning_about(&GoalMetric::CpuPerEvent).is_some());
     assert!(run.warning_about(&GOAL).is_none());
