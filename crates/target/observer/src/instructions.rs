@@ -91,9 +91,10 @@ impl InstructionReader {
 
     /// Returns true if counters are to be opened. Only an obstacle that passes is tried again.
     pub(crate) const fn is_waiting(&self) -> bool {
+        // A process that has just started may not be traced before its `exec`.
         let may_pass = matches!(
             self.obstacle,
-            None | Some(CountingObstacle::ThreadsStarting)
+            None | Some(CountingObstacle::ThreadsStarting | CountingObstacle::OtherUser)
         );
         !self.is_attached && may_pass
     }
