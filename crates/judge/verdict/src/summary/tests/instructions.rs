@@ -16,7 +16,7 @@ fn counted(state: &CountingState, share: f64) -> TestRun {
         .with(catalogue::TARGET_COUNTER_RUNNING, none(), 0.5e9 * share)
 }
 
-fn missing(run: &RunSummary) -> &str {
+fn missing(run: &RunSummary) -> String {
     match run.measured(&GOAL) {
         Measured::Missing { reason } => reason,
         Measured::Value(value) => panic!("{value}"),
@@ -65,7 +65,7 @@ fn a_machine_without_a_counter_is_a_named_reason_and_no_warning() {
     }
     let run = TestRun::healthy().summary();
     let reason = "instructions were not counted: no goal requested it";
-    assert_eq!((missing(&run), run.notes.len()), (reason, 0));
+    assert_eq!((missing(&run).as_str(), run.notes.len()), (reason, 0));
 }
 
 #[test]
