@@ -190,8 +190,10 @@ impl TargetReader {
         let Some(mut reader) = self.instructions.take() else {
             return;
         };
-        let is_waiting = reader.is_waiting();
-        let mut threads = is_waiting.then(|| self.threads(living)).unwrap_or_default();
+        let mut threads = match reader.is_waiting() {
+            true => self.threads(living),
+            false => BTreeSet::new(),
+        };
         let mut attempts = 0..ATTEMPTS_MAX;
         while reader.is_waiting() && !threads.is_empty() && attempts.next().is_some() {
             reader.open(&threads);
