@@ -110,8 +110,15 @@ pub(super) const CRATES: &[Entry] = &[
 pub(super) const PERMITTED_IN_TESTS: &[&str] = &["testkit", "payload", "pacer", "serve", "units"];
 
 /// External crates that a pure crate must not link: each one opens a door to the outside.
-pub(super) const FORBIDDEN_IN_PURE: &[&str] =
-    &["tokio", "tokio-util", "rustix", "libc", "socket2", "procfs"];
+pub(super) const FORBIDDEN_IN_PURE: &[&str] = &[
+    "tokio",
+    "tokio-util",
+    "rustix",
+    "libc",
+    "socket2",
+    "procfs",
+    "perf-event2",
+];
 
 /// External crates that only the named crates may link.
 pub(super) const OWNED: &[(&str, &[&str])] = &[
@@ -122,6 +129,7 @@ pub(super) const OWNED: &[(&str, &[&str])] = &[
     ("granit-parser", &["text"]),
     // For memory that lies in large pages. No file is ever mapped.
     ("memmap2", &["payload"]),
+    ("perf-event2", &["observer"]),
 ];
 
 /// The only files that may contain `unsafe`, each with the reason why safe code cannot do it.

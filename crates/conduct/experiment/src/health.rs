@@ -46,6 +46,10 @@ pub(crate) fn health_rules() -> Vec<HealthRule> {
         seconds("clock_step_at_most", limits::CLOCK_STEP),
         number("beat_gap_periods_at_most", limits::BEAT_GAP_PERIODS),
         share("light_load_cpu_at_least", limits::LIGHT_LOAD_SHARE),
+        share(
+            "instruction_counter_running_at_least",
+            limits::COUNTER_RUNNING_SHARE,
+        ),
         number("pairs_at_least", f64::from(limits::PAIRS_MIN)),
         number(
             "planned_pairs_for_one_repeat",

@@ -8,7 +8,7 @@ use stillwell_plan::{ExperimentPlan, GoalMetric};
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{
     ArmDiscards, Change, Confirmation, ExperimentVerdict, GoalVerdict, RunNotUsed, RunStage,
-    RunSummary,
+    RunSummary, SkippedGoal,
 };
 
 use crate::audit::{Audit, LookRecord, PairRecord, pairs_of};
@@ -61,6 +61,9 @@ pub(crate) struct VerdictRecord<'a> {
     #[serde(rename = "warmup_ns")]
     warmup: Nanos,
     goals: Vec<GoalRecord<'a>>,
+    /// Goals that this machine cannot measure, and the reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<SkippedRecord<'a>>,
     /// The state at each look.
     looks: &'a [LookRecord],
     /// Unreliable runs, and the reasons.
@@ -80,6 +83,15 @@ struct DiscardsRecord<'a> {
     variant: &'a str,
     runs: u32,
     target_failures: u32,
+}
+
+/// A goal that this machine cannot measure.
+#[derive(Debug, Serialize)]
+struct SkippedRecord<'a> {
+    metric: &'a GoalMetric,
+    code: &'static str,
+    reason: String,
+    was_primary: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -152,6 +164,7 @@ impl<'a> VerdictRecord<'a> {
             discards_unbalanced: verdict.discards_unbalanced,
             warmup: verdict.warmup,
             goals: verdict.goals.iter().map(GoalRecord::new).collect(),
+            skipped: verdict.skipped.iter().map(SkippedRecord::new).collect(),
             looks: &conduct.audit.looks,
             not_used: verdict.not_used.iter().map(NotUsedRecord::new).collect(),
             design: conduct.design,
@@ -183,6 +196,17 @@ impl<'a> NotUsedRecord<'a> {
             pair: run.pair,
             variant: &run.variant,
             warnings: run.warnings.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl<'a> SkippedRecord<'a> {
+    fn new(skipped: &'a SkippedGoal) -> Self {
+        Self {
+            metric: &skipped.metric,
+            code: skipped.obstacle.name(),
+            reason: skipped.obstacle.to_string(),
+            was_primary: skipped.was_primary,
         }
     }
 }

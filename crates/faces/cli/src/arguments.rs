@@ -316,7 +316,7 @@ pub(crate) struct ChangeArguments {
     #[arg(long)]
     pub(crate) seed: Option<Seed>,
     /// Primary goal, as METRIC or METRIC:TOLERANCE: ingress_throughput,
-    /// egress_throughput, cpu_per_event, cpu, memory, memory_peak,
+    /// egress_throughput, cpu_per_event, instructions_per_event, cpu, memory, memory_peak,
     /// memory_slope, latency_p50, latency_p90, latency_p99, latency_p999,
     /// service_time_p50, service_time_p90, service_time_p99, service_time_p999,
     /// first_byte_p50, first_byte_p90, first_byte_p99, first_byte_p999, status_429,

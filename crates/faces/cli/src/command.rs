@@ -10,6 +10,7 @@ pub(crate) mod cluster;
 pub(crate) mod comment;
 pub(crate) mod compare;
 mod conduct;
+mod counters;
 pub(crate) mod explain;
 mod export;
 pub(crate) mod find_capacity;

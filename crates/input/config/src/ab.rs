@@ -104,7 +104,7 @@ impl AbSpec {
             name: "ab".to_owned(),
             summary: Some(format!("{baseline} against {comparison}")),
             folder: PathBuf::new(),
-            run_plan,
+            run_plan: run_plan.recording(&goals),
             variants,
             goals,
             stopping: StoppingPlan::Sequential {

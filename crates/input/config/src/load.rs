@@ -98,7 +98,7 @@ impl<'l> Loader<'l> {
             return Loaded::checked(None, NATIVE, diagnostics);
         };
         apply::to_run(&mut run_plan, overrides, target, &mut diagnostics);
-        let run_plan = run_plan.recording_checks();
+        let run_plan = run_plan.recording(&[]);
         suite::warn_of_checks(&run_plan, "", &mut diagnostics);
         Loaded::checked(Some(run_plan), format, diagnostics)
     }
@@ -313,7 +313,7 @@ fn plan_of(
         name,
         summary: spec.description,
         folder,
-        run_plan: spec.run_plan,
+        run_plan: spec.run_plan.recording(&spec.goals),
         variants,
         goals: spec.goals,
         stopping: spec.stopping,

@@ -108,6 +108,7 @@ fn experiment(entry: &ExperimentVerdict) -> Value {
         "tolerance_share": goal.map(|goal| goal.tolerance.share()),
         "pairs": entry.pairs_used,
         "failed_checks": checks,
+        "skipped": words::skipped(entry),
         "text": sentence(entry),
     })
 }
@@ -169,7 +170,12 @@ fn cases(entry: &ExperimentVerdict) -> Vec<(String, CaseOutcome)> {
     );
     let checks = entry.checks.iter();
     let checks = checks.map(|check| (check.name.clone(), of_check(entry, check)));
-    [(goal, outcome)].into_iter().chain(checks).collect()
+    let skipped = entry.skipped.iter().map(|skipped| {
+        let goal = words::goal_title(&skipped.metric, entry.work).into_owned();
+        (goal, CaseOutcome::Skipped(skipped.obstacle.to_string()))
+    });
+    let cases = [(goal, outcome)].into_iter().chain(skipped);
+    cases.chain(checks).collect()
 }
 
 fn of_check(entry: &ExperimentVerdict, check: &CheckVerdict) -> CaseOutcome {
@@ -235,6 +241,9 @@ fn xml(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stillwell_metric::CountingObstacle;
+    use stillwell_verdict::SkippedGoal;
+
     use super::*;
     use crate::fixture::{
         equivalent, erratic, failed_check, inconclusive, invalid, regressed, report,
@@ -259,6 +268,39 @@ mod tests {
     #[test]
     fn decision_of_many() {
         insta::assert_snapshot!(decision_json(&many(), GatePolicy::Normal));
+    }
+
+    #[test]
+    fn a_skipped_goal_is_named_in_every_form() {
+        let mut entry = equivalent();
+        entry.skipped = vec![SkippedGoal {
+            metric: stillwell_plan::GoalMetric::InstructionsPerEvent,
+            obstacle: CountingObstacle::NoCounter,
+            was_primary: true,
+        }];
+        let report = report(vec![entry]);
+        let reason = "the machine has no instruction counter";
+        let line =
+            format!("instructions per event skipped: {reason}; CPU per event decides instead");
+        let value: Value =
+            serde_json::from_str(&decision_json(&report, GatePolicy::Normal)).unwrap();
+        let skipped = value["experiments"][0]["skipped"][0].as_str().unwrap();
+        assert!(skipped.starts_with(&line), "{skipped}");
+        assert!(junit(&report).contains(&format!("<skipped message=\"{reason}\"/>")));
+        let value: Value = serde_json::from_str(&crate::json(&report)).unwrap();
+        let skipped = &value["experiments"][0]["skipped"][0];
+        assert_eq!(skipped["metric"], "instructions_per_event");
+        assert_eq!(
+            (&skipped["code"], &skipped["reason"]),
+            (&"no_counter".into(), &reason.into())
+        );
+        for text in [
+            crate::terminal(&report, crate::Style::default()),
+            crate::markdown(&report),
+        ] {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains(&line), "{text}");
+        }
     }
 
     #[test]

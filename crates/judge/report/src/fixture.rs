@@ -92,6 +92,7 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
             ),
         ],
         checks: Vec::new(),
+        skipped: Vec::new(),
         moved: Vec::new(),
         moved_of: 0,
         notes: Vec::new(),

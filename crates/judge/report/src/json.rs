@@ -7,7 +7,8 @@ use stillwell_plan::stopping::DesignPlan;
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     Change, CheckVerdict, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Moved,
-    Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, StopReason, Verdict,
+    Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, SkippedGoal, StopReason,
+    Verdict,
 };
 
 use crate::suite::{links, profiles_data};
@@ -77,6 +78,7 @@ fn experiment(verdict: &ExperimentVerdict, report: &SuiteReport) -> Value {
         "conduct": conduct(verdict),
         "family": family,
         "goals": verdict.goals.iter().map(goal).collect::<Vec<_>>(),
+        "skipped": verdict.skipped.iter().map(skipped).collect::<Vec<_>>(),
         "moved": verdict.moved.iter().map(moved).collect::<Vec<_>>(),
         "moved_of": verdict.moved_of,
         "checks": verdict.checks.iter().map(check).collect::<Vec<_>>(),
@@ -108,6 +110,7 @@ pub(crate) const fn base_unit(metric: &GoalMetric) -> &'static str {
         GoalMetric::Route(goal) => base_unit(goal.metric()),
         GoalMetric::RequestThroughput => "requests_per_second",
         GoalMetric::Memory | GoalMetric::MemoryPeak => "bytes",
+        GoalMetric::InstructionsPerEvent => "instructions_per_event",
         GoalMetric::MemorySlope => "share_per_minute",
         GoalMetric::Series(_) => "as_recorded",
     }
@@ -307,6 +310,16 @@ fn warnings(run: &RunNotUsed) -> Value {
         "texts": texts.collect::<Vec<_>>(),
         "warnings": run.warnings,
         "values": values.collect::<Map<_, _>>(),
+    })
+}
+
+/// A goal that the machine cannot measure.
+fn skipped(goal: &SkippedGoal) -> Value {
+    object!({
+        "metric": goal.metric,
+        "code": goal.obstacle.name(),
+        "reason": goal.obstacle.to_string(),
+        "was_primary": goal.was_primary,
     })
 }
 

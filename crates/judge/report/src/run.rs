@@ -6,7 +6,7 @@ pub(crate) mod stamps;
 use std::collections::BTreeMap;
 
 use stillwell_capture::{Capture, RunMachines};
-use stillwell_plan::WorkUnit;
+use stillwell_plan::{GoalMetric, WorkUnit};
 use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::{
@@ -448,13 +448,15 @@ fn cpu(run: &RunSummary) -> Option<String> {
         let cpus = words::cpus(run.figures.target_cpus.as_deref());
         text.push_str(&format!(", {} of its CPUs ({cpus})", words::percent(core)));
     }
-    let metric = stillwell_plan::GoalMetric::CpuPerEvent;
-    if let Some(value) = run.value(&metric) {
-        text.push_str(&format!(
-            ", {} per {}",
-            words::goal_value(&metric, value),
-            run.figures.work.singular()
-        ));
+    let work = run.figures.work.singular();
+    for (metric, unit) in [
+        (GoalMetric::CpuPerEvent, ""),
+        (GoalMetric::InstructionsPerEvent, " instructions"),
+    ] {
+        if let Some(value) = run.value(&metric) {
+            let value = words::goal_value(&metric, value);
+            text.push_str(&format!(", {value}{unit} per {work}"));
+        }
     }
     Some(text)
 }

@@ -520,7 +520,10 @@ fn remarks(experiment: &ExperimentVerdict) -> Vec<String> {
         [name] => format!("{name} is {text}"),
         [names @ .., last] => format!("{} and {last} are {text}", names.join(", ")),
     });
-    lines.collect()
+    words::skipped(experiment)
+        .into_iter()
+        .chain(lines)
+        .collect()
 }
 
 /// Returns the reason for the verdict of a goal, unless the answer of the experiment has it.

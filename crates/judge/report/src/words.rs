@@ -42,6 +42,9 @@ pub fn goal_title(metric: &GoalMetric, work: WorkUnit) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
         GoalMetric::Cpu => "CPU",
         GoalMetric::CpuPerEvent => return Cow::Owned(format!("CPU per {}", work.singular())),
+        GoalMetric::InstructionsPerEvent => {
+            return Cow::Owned(format!("instructions per {}", work.singular()));
+        }
         GoalMetric::Duplicated => "duplicated",
         GoalMetric::EgressThroughput => "egress throughput",
         GoalMetric::ErrorShare => "error share",
@@ -106,7 +109,7 @@ pub(crate) fn goal_value(metric: &GoalMetric, value: f64) -> String {
         GoalMetric::Route(goal) => goal_value(goal.metric(), value),
         GoalMetric::Memory | GoalMetric::MemoryPeak => bytes(value),
         GoalMetric::MemorySlope => format!("{}/min", signed_percent(value)),
-        GoalMetric::Series(_) => significant(value),
+        GoalMetric::InstructionsPerEvent | GoalMetric::Series(_) => significant(value),
     }
 }
 
@@ -184,6 +187,24 @@ pub(crate) const fn symbol(verdict: Verdict) -> char {
         Verdict::Inconclusive => '?',
         Verdict::Invalid => '!',
     }
+}
+
+/// Returns a line for each goal that the machine cannot measure: why, and what decides instead.
+pub(crate) fn skipped(experiment: &ExperimentVerdict) -> Vec<String> {
+    let primary = experiment.goals.iter().find(|goal| goal.primary);
+    let lines = experiment.skipped.iter().map(|goal| {
+        let name = goal_title(&goal.metric, experiment.work);
+        let mut line = format!("{name} skipped: {}", goal.obstacle);
+        if let (true, Some(primary)) = (goal.was_primary, primary) {
+            let decides = goal_title(&primary.metric, experiment.work);
+            line.push_str(&format!("; {decides} decides instead"));
+        }
+        if let Some(remedy) = goal.obstacle.remedy() {
+            line.push_str(&format!("; {remedy}"));
+        }
+        line
+    });
+    lines.collect()
 }
 
 /// The primary goals whose verdict is the experiment's; with two variants one.
@@ -433,11 +454,13 @@ mod tests {
 
     #[test]
     fn costs_are_named_by_the_unit_of_work() {
-        for (work, title) in [
-            (WorkUnit::Events, "CPU per event"),
-            (WorkUnit::Requests, "CPU per request"),
-        ] {
-            assert_eq!(goal_title(&GoalMetric::CpuPerEvent, work), title);
+        for (work, unit) in [(WorkUnit::Events, "event"), (WorkUnit::Requests, "request")] {
+            for (metric, title) in [
+                (GoalMetric::CpuPerEvent, "CPU per"),
+                (GoalMetric::InstructionsPerEvent, "instructions per"),
+            ] {
+                assert_eq!(goal_title(&metric, work), format!("{title} {unit}"));
+            }
         }
     }
 

@@ -115,6 +115,7 @@ fn goal_unit(goal: &GoalMetric) -> &'static str {
         | GoalMetric::CpuPerEvent => Unit::Nanoseconds,
         GoalMetric::Memory | GoalMetric::MemoryPeak => Unit::Bytes,
         GoalMetric::Duplicated | GoalMetric::ErrorShare | GoalMetric::Loss => Unit::Ratio,
+        GoalMetric::InstructionsPerEvent => Unit::Count,
         _ => Unit::Unknown,
     };
     unit.symbol()

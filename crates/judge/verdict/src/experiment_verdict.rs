@@ -1,5 +1,6 @@
 //! Verdict on an experiment.
 
+use stillwell_metric::CountingObstacle;
 use stillwell_plan::experiment::{FamilyPlan, ReportLink};
 use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{GoalMetric, StoppingPlan, WorkUnit};
@@ -66,6 +67,8 @@ pub struct ExperimentVerdict {
     /// The goals of the plan in its order, the primary one first; with more than
     /// two variants all goals of the first comparison, then all of the second.
     pub goals: Vec<GoalVerdict>,
+    /// Goals of the plan that this machine cannot measure.
+    pub skipped: Vec<SkippedGoal>,
     /// The checks of the plan in its order.
     pub checks: Vec<CheckVerdict>,
     /// If the primary verdict is not `equivalent` or `invalid`: other metrics that
@@ -92,6 +95,17 @@ pub struct ExperimentVerdict {
     pub verdict: Verdict,
     /// Exit state for a script.
     pub gate: Gate,
+}
+
+/// A goal of the plan that no run on this machine can measure.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SkippedGoal {
+    /// Its metric.
+    pub metric: GoalMetric,
+    /// The reason.
+    pub obstacle: CountingObstacle,
+    /// True if it was the primary goal; the first goal that is measured is that now.
+    pub was_primary: bool,
 }
 
 /// Number of times that one variant caused a discarded pair.

@@ -194,6 +194,22 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
          auto`.",
     ),
     (
+        "instructions_not_counted",
+        "The target's instructions could not be counted; the line says why. A goal that needs them is skipped if \
+         this machine cannot count any, and the next goal is the primary one. Everything else is measured as usual.",
+    ),
+    (
+        "user_instructions",
+        "Instructions of the target in user mode were counted, and those in the kernel were not. Set the sysctl \
+         kernel.perf_event_paranoid to 1 or less, or give Stillwell CAP_PERFMON, to count both.",
+    ),
+    (
+        "counter_shared",
+        "The CPU's counter of instructions ran for less than 99 % of the target's CPU time, because other profilers \
+         used it or the target also ran on CPUs of another kind. `instructions_per_event` has no number for this \
+         run. End those profilers, or give the target CPUs of one kind.",
+    ),
+    (
         "points_skipped",
         "A sink did not record some metric points: too many series, no type, or no finite number.",
     ),

@@ -7,6 +7,7 @@ mod confirm;
 pub(crate) mod looks;
 mod pairs;
 mod ranking;
+mod skipped;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
@@ -59,7 +60,8 @@ pub fn standing(plan: &ExperimentPlan, runs: &[RunSummary]) -> Standing {
 /// The same with the looks of the plan, which take milliseconds to find.
 fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> Standing {
     let table = RunTable::of(plan, runs);
-    let plan = &*tolerances::as_shares(plan, &table);
+    let (measurable, skipped) = skipped::without(plan, &table);
+    let plan = &*tolerances::as_shares(&measurable, &table);
     let is_time_over = time_of_runs(plan, runs) >= plan.max_time;
     let looks = (looks, is_time_over);
     let mut goals = search_all(plan, looks, &table);
@@ -77,7 +79,7 @@ fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> 
     }
     let warmup = table.warmup().unwrap_or(plan.run_plan.phases.warmup);
     Standing {
-        verdict: verdict(plan, looks, &table, goals, (next, warmup)),
+        verdict: skipped::named_in(verdict(plan, looks, &table, goals, (next, warmup)), skipped),
         next,
         warmup,
     }
@@ -273,6 +275,7 @@ fn verdict(
         likely_left: advice::likely_left(plan, next, table),
         gate: gate(gating(plan.confirm, verdict, pairs_used), &checks),
         checks,
+        skipped: Vec::new(),
         moved,
         moved_of,
         notes: aggregate::notes(plan, table),

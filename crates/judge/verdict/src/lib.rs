@@ -54,6 +54,7 @@ pub use check::{CheckPassed, CheckResult};
 pub use erratic::ErraticSign;
 pub use experiment_verdict::{
     ArmDiscards, CheckVerdict, ExperimentVerdict, PlacedCpus, RateFigure, RunNotUsed, RunNoteCount,
+    SkippedGoal,
 };
 pub use gate::{Gate, GatePolicy, exit_code};
 pub use goal_verdict::{

@@ -142,6 +142,10 @@ pub const TARGET_SATURATED_SHARE: f64 = 0.95;
 /// work, make up its CPU per event.
 pub const LIGHT_LOAD_SHARE: f64 = 0.25;
 
+/// Share of the target's CPU time in which the counter of its instructions has to run. The rest is scaled: if its
+/// rate differs by a tenth, the number is off by a thousandth.
+pub const COUNTER_RUNNING_SHARE: f64 = 0.99;
+
 /// Largest share of the host's CPU time that the hypervisor may have taken: what
 /// it takes also empties caches, so CPU time itself grows.
 pub const STEAL_SHARE: f64 = 0.05;

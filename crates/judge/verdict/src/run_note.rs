@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use stillwell_capture::BusyProgram;
+use stillwell_metric::CountingObstacle;
 use stillwell_plan::WorkUnit;
 use stillwell_units::human::{bytes, counted, grouped, nanos, percent};
 use stillwell_units::{Nanos, float_from_u64};
@@ -147,6 +148,21 @@ pub enum RunNote {
         /// Difference of the rate before that from the rate after it, as a share.
         apart: f64,
     },
+    /// Instructions of the target were to be counted and were not.
+    InstructionsNotCounted {
+        /// The reason.
+        obstacle: CountingObstacle,
+    },
+    /// Instructions of the target were counted in user mode alone.
+    UserInstructions {
+        /// Level of `perf_event_paranoid`, if it could be read.
+        paranoid: Option<i64>,
+    },
+    /// The CPU's counter of instructions did not run all the time, because others used it.
+    CounterShared {
+        /// Share of the target's CPU time in which it ran.
+        share: f64,
+    },
     /// A sink did not record some points of series.
     PointsSkipped {
         /// Name of the sink.
@@ -207,6 +223,7 @@ impl RunNote {
             | (Self::NotSteady { .. }, Self::NotSteady { .. })
             | (Self::LatencyGrew { .. }, Self::LatencyGrew { .. })
             | (Self::WarmupTooShort { .. }, Self::WarmupTooShort { .. })
+            | (Self::CounterShared { .. }, Self::CounterShared { .. })
             | (Self::ForeignCpu { .. }, Self::ForeignCpu { .. })
             | (Self::SeriesLeftOut { .. }, Self::SeriesLeftOut { .. }) => true,
             (Self::Relaxed { warning }, Self::Relaxed { warning: right }) => {
@@ -356,6 +373,36 @@ impl RunNote {
                 f.write_str("host's CPU count unknown: CPU steal and foreign CPU were not checked")
             }
             Self::NotIsolated { what, why } => write!(f, "not isolated: {what}: {why}"),
+            _ => self.write_counters(f),
+        }
+    }
+
+    /// Writes a note about the CPU's counters.
+    fn write_counters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InstructionsNotCounted { obstacle } => {
+                write!(f, "instructions not counted: {obstacle}")?;
+                match obstacle.remedy() {
+                    Some(remedy) => write!(f, "; {remedy}"),
+                    None => Ok(()),
+                }
+            }
+            Self::UserInstructions { paranoid } => {
+                f.write_str("instructions in user mode alone were counted")?;
+                match paranoid {
+                    Some(level) => write!(
+                        f,
+                        ": perf_event_paranoid is {level}; 1 permits those in the kernel too"
+                    ),
+                    None => Ok(()),
+                }
+            }
+            Self::CounterShared { share } => write!(
+                f,
+                "counter shared: the CPU's counter of instructions ran for {} of the target's CPU time; end \
+                 other profilers, and use CPUs of one kind for the target",
+                percent(*share)
+            ),
             _ => self.write_series(f),
         }
     }

@@ -199,14 +199,17 @@ impl RunWarning {
             | Self::GeneratorLate { .. }
             | Self::TargetDelayed { .. }
             | Self::WorkerDelayed { .. } => by_wall_clock,
-            // The hypervisor takes time, and no memory.
+            // The hypervisor takes time, no memory and no instructions.
             Self::CpuSteal { share, limit } => {
-                let is_of_memory = matches!(
+                let is_untouched = matches!(
                     metric,
-                    GoalMetric::Memory | GoalMetric::MemoryPeak | GoalMetric::MemorySlope
+                    GoalMetric::InstructionsPerEvent
+                        | GoalMetric::Memory
+                        | GoalMetric::MemoryPeak
+                        | GoalMetric::MemorySlope
                 );
                 let limit_counted = limit * (limits::STEAL_SHARE_COUNTED / limits::STEAL_SHARE);
-                by_wall_clock || (*share > limit_counted && !is_of_memory)
+                by_wall_clock || (*share > limit_counted && !is_untouched)
             }
             Self::BodiesUnread { .. } => metric.is_of_arrivals(),
             Self::ClocksUncertain { .. } => matches!(metric, GoalMetric::EventLatency(_)),

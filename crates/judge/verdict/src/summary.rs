@@ -2,6 +2,7 @@
 
 mod environment;
 mod figures;
+mod instructions;
 mod machines;
 mod notes;
 mod series;

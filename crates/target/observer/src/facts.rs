@@ -78,6 +78,9 @@ pub struct HostFacts {
     pub clock_source: Option<String>,
     /// Address space randomisation: 0, 1 or 2.
     pub address_randomisation: Option<u64>,
+    /// Limit on performance counters: 2 permits user mode alone, more permits none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub perf_event_paranoid: Option<i64>,
     /// CPU priority of the run, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,

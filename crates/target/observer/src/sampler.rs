@@ -99,7 +99,7 @@ pub fn start(
         let period = Nanos::new(plan.period.as_u64().max(1_000_000));
         let scraper = Scraper::new(&plan.scrapes, period.min(SCRAPE_MAX));
         let profiler = Profiler::new(&plan.profiles, &watched.profiles);
-        let sampler = Sampler::new(watched, requests, deliver, plan.kernel);
+        let sampler = Sampler::new(watched, requests, deliver, &plan);
         sampler.run((period, plan.detail_period), scraper, profiler, token)
     })?;
     Ok(handle)
@@ -142,6 +142,8 @@ struct Sampler {
     /// Wall-clock time of the last beat.
     last_millis: u64,
     kernel: KernelSeries,
+    /// Instructions of the target are counted.
+    instructions: bool,
 }
 
 impl Sampler {
@@ -149,7 +151,7 @@ impl Sampler {
         watched: Watched,
         requests: Arc<SamplerRequests>,
         deliver: SyncSender<SampleBatch>,
-        kernel: KernelSeries,
+        plan: &ObserverPlan,
     ) -> Self {
         Self {
             watched,
@@ -163,7 +165,8 @@ impl Sampler {
             buffer: Vec::new(),
             beats: 0,
             last_millis: 0,
-            kernel,
+            kernel: plan.kernel,
+            instructions: plan.instructions,
         }
     }
 
@@ -263,7 +266,8 @@ impl Sampler {
                 _ => {
                     self.target_before = (!probe.ran_before).then_some(0);
                     let reader = TargetReader::new(Path::new("/proc"), probe);
-                    self.target = Some(reader.with_kernel(self.kernel));
+                    let reader = reader.with_kernel(self.kernel);
+                    self.target = Some(reader.with_instructions(self.instructions));
                 }
             }
         }

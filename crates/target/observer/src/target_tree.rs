@@ -23,6 +23,7 @@ use stillwell_plan::observer::KernelSeries;
 use crate::carry::{Carry, sums};
 use crate::cgroup::{CgroupFiles, CpuTimes};
 use crate::cpu_clock;
+use crate::instructions::InstructionReader;
 use crate::kernel::{KernelReader, ProcessTicks};
 use crate::text;
 use process::{Process, ProcessStat, numbered, parse_stat};
@@ -30,6 +31,8 @@ use run_delay::RunDelay;
 
 /// Of how many processes files are kept open; two each.
 const KEPT_OPEN_MAX: usize = 64;
+/// Number of attempts in a beat to open counters of all threads.
+const ATTEMPTS_MAX: usize = 5;
 
 /// The processes to watch.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -64,6 +67,8 @@ pub struct TargetReader {
     was_stopped: bool,
     /// Reader of additional kernel counters, if requested.
     kernel: Option<KernelReader>,
+    /// Reader of the CPU's counters, if requested.
+    instructions: Option<InstructionReader>,
 }
 
 /// Number of counters of a process: CPU nanoseconds, ticks of user and system time, page faults (minor, major),
@@ -101,12 +106,23 @@ impl TargetReader {
             buffer: Vec::new(),
             was_stopped: false,
             kernel: None,
+            instructions: None,
         }
     }
 
     /// Follows a restarted target, whose first process is `pid`. Its earlier usage stays in the totals.
     pub fn follow(&mut self, pid: u32) {
         self.probe.pid = pid;
+        if let Some(instructions) = &mut self.instructions {
+            instructions.detach();
+        }
+    }
+
+    /// Counts the target's instructions, if `is_requested`.
+    #[must_use]
+    pub fn with_instructions(mut self, is_requested: bool) -> Self {
+        self.instructions = is_requested.then(InstructionReader::new);
+        self
     }
 
     /// Adds the kernel's counters that are `requested`.
@@ -142,6 +158,7 @@ impl TargetReader {
         if let Some(delay) = self.run_delay.read(&self.proc, running, &mut self.buffer) {
             add(metric::TARGET_RUN_DELAY, delay);
         }
+        self.sample_instructions(&living, samples);
         self.sample_stopped(&living, samples);
         if is_detailed {
             self.sample_details(&living, samples);
@@ -162,6 +179,38 @@ impl TargetReader {
             kernel.sample(&processes, (group, cpu), how, &mut self.buffer, samples);
         }
         cpu.total
+    }
+
+    /// Samples the instructions of the tree, and opens their counters once there is a tree.
+    fn sample_instructions(
+        &mut self,
+        living: &BTreeMap<u32, ProcessStat>,
+        samples: &mut Vec<Sample>,
+    ) {
+        let Some(mut reader) = self.instructions.take() else {
+            return;
+        };
+        let mut threads = match reader.is_waiting() {
+            true => self.threads(living),
+            false => BTreeSet::new(),
+        };
+        let mut attempts = 0..ATTEMPTS_MAX;
+        while reader.is_waiting() && !threads.is_empty() && attempts.next().is_some() {
+            reader.open(&threads);
+            let again = self.look();
+            let now = self.threads(&again);
+            reader.settle(&threads, &now);
+            threads = now;
+        }
+        reader.sample(samples);
+        self.instructions = Some(reader);
+    }
+
+    /// Threads of `living`.
+    fn threads(&self, living: &BTreeMap<u32, ProcessStat>) -> BTreeSet<u32> {
+        let running = living.iter().filter(|(_, stat)| !stat.is_zombie);
+        let folders = running.map(|(pid, _)| self.proc.join(pid.to_string()).join("task"));
+        folders.flat_map(|folder| numbered(&folder)).collect()
     }
 
     /// Samples that the target is stopped, and that it no longer is.

@@ -19,6 +19,7 @@
 mod account;
 pub mod catalogue;
 mod cell;
+mod counting;
 mod files;
 pub mod kernel;
 mod load;
@@ -32,6 +33,7 @@ mod shard;
 pub use account::{AccountCells, TimeState};
 pub use catalogue::{Kind, Metric, Unit};
 pub use cell::{Cell, PhasedCell};
+pub use counting::{COUNTING_OBSTACLES, CountingObstacle, CountingState};
 pub use files::{DiskShard, LogFsShard, LogRequests};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;

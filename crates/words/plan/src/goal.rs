@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use stillwell_metric::catalogue;
 use stillwell_units::{Nanos, ParseError, Tolerance};
 
 /// A metric with a direction and a tolerance.
@@ -101,6 +102,8 @@ pub enum GoalMetric {
     FirstByte(LatencyQuantile),
     /// Bytes that generators sent, for each second of time.
     IngressThroughput,
+    /// CPU instructions of the target's process tree for each event sent to it, where the machine counts them.
+    InstructionsPerEvent,
     /// A quantile of the run's response times, from the intended time on.
     Latency(LatencyQuantile),
     /// Share of the events sent that no sink received: by their stamps, where they
@@ -238,10 +241,11 @@ pub enum Scale {
 impl GoalMetric {
     /// All that need no name of a series or route and no status code, in the order in which they are listed
     /// to users.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::IngressThroughput,
         Self::EgressThroughput,
         Self::CpuPerEvent,
+        Self::InstructionsPerEvent,
         Self::Cpu,
         Self::Memory,
         Self::MemoryPeak,
@@ -288,6 +292,7 @@ impl GoalMetric {
             Self::FirstByte(LatencyQuantile::P99) => "first_byte_p99",
             Self::FirstByte(LatencyQuantile::P999) => "first_byte_p999",
             Self::IngressThroughput => "ingress_throughput",
+            Self::InstructionsPerEvent => "instructions_per_event",
             Self::Latency(LatencyQuantile::P50) => "latency_p50",
             Self::Latency(LatencyQuantile::P90) => "latency_p90",
             Self::Latency(LatencyQuantile::P99) => "latency_p99",
@@ -318,6 +323,7 @@ impl GoalMetric {
             | Self::ErrorShare
             | Self::EventLatency(_)
             | Self::FirstByte(_)
+            | Self::InstructionsPerEvent
             | Self::Latency(_)
             | Self::Loss
             | Self::Memory
@@ -383,6 +389,22 @@ impl GoalMetric {
         )
     }
 
+    /// Returns true for what an event costs the target, its share of going to sleep and waking up included.
+    #[must_use]
+    pub const fn is_cost_per_event(&self) -> bool {
+        matches!(self, Self::CpuPerEvent | Self::InstructionsPerEvent)
+    }
+
+    /// Returns true if it needs the counter of the CPU's instructions, which not every machine has.
+    #[must_use]
+    pub fn needs_instructions(&self) -> bool {
+        match self {
+            Self::InstructionsPerEvent => true,
+            Self::Series(series) => series.metric == catalogue::TARGET_INSTRUCTIONS.name,
+            _ => false,
+        }
+    }
+
     /// Returns true if it is derived from the responses to requests.
     #[must_use]
     pub const fn is_of_answers(&self) -> bool {
@@ -415,8 +437,8 @@ impl GoalMetric {
     #[must_use]
     pub fn default_tolerance(&self) -> Tolerance {
         let share = match self {
-            // The kernel counts it, and it repeats best of all.
-            Self::CpuPerEvent => 0.005,
+            // The kernel or the CPU counts them, and they repeat best of all.
+            Self::CpuPerEvent | Self::InstructionsPerEvent => 0.005,
             // Other load on the host changes them.
             Self::Cpu
             | Self::EgressThroughput

@@ -84,9 +84,9 @@ fn places(first: Metric, last: Metric) -> RangeInclusive<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StoppingPlan;
     use crate::check::{Aggregation, SeriesSelector};
     use crate::estimate::tests::experiment;
+    use crate::{GoalPlan, StoppingPlan};
 
     fn reason(run_plan: &mut RunPlan, metric: &str, id: Option<&str>) -> Option<String> {
         run_plan.checks = vec![CheckPlan {
@@ -121,13 +121,39 @@ mod tests {
     }
 
     #[test]
+    fn instructions_are_counted_where_a_check_or_a_goal_needs_them() {
+        let mut run_plan = experiment(StoppingPlan::DEFAULT).run_plan;
+        let is_counted = |run_plan: &RunPlan, goals: &[GoalPlan]| {
+            run_plan.clone().recording(goals).observer.instructions
+        };
+        assert!(!is_counted(&run_plan, &[]));
+        for (goal, expected) in [
+            ("instructions_per_event", true),
+            ("series:target_instructions:rate", true),
+            ("cpu_per_event", false),
+            ("series:target_cpu:rate", false),
+        ] {
+            let goal = GoalPlan::new(goal.parse().unwrap());
+            assert_eq!(is_counted(&run_plan, std::slice::from_ref(&goal)), expected);
+        }
+        for (check, expected) in [
+            ("instructions_per_event", true),
+            ("target_instructions", true),
+            ("total_rss_bytes", false),
+        ] {
+            assert_eq!(reason(&mut run_plan, check, None), None, "{check}");
+            assert_eq!(is_counted(&run_plan, &[]), expected, "{check}");
+        }
+    }
+
+    #[test]
     fn checks_request_the_series_of_the_kernel_that_they_bound() {
         let mut run_plan = experiment(StoppingPlan::DEFAULT).run_plan;
         let cgroup = "cgroup.v2.cpu.stat.usage_usec";
         assert!(reason(&mut run_plan, cgroup, None).is_some());
-        let kernel = run_plan.clone().recording_checks().observer.kernel;
+        let kernel = run_plan.clone().recording(&[]).observer.kernel;
         assert!(kernel.cgroup && !kernel.processes);
         assert!(reason(&mut run_plan, "total_cpu_usage_millicores", None).is_some());
-        assert!(run_plan.recording_checks().observer.kernel.processes);
+        assert!(run_plan.recording(&[]).observer.kernel.processes);
     }
 }

@@ -5,10 +5,11 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use stillwell_metric::catalogue;
 use stillwell_units::Nanos;
 
-use crate::Validity;
 use crate::target::Places;
+use crate::{GoalMetric, Validity};
 
 /// Observed figures and their intervals.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -22,6 +23,9 @@ pub struct ObserverPlan {
     /// Series of the kernel's figures.
     #[serde(default, skip_serializing_if = "KernelSeries::is_none")]
     pub kernel: KernelSeries,
+    /// Instructions of the target are counted, where the machine permits it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub instructions: bool,
     /// Profiles that the target serves; they are stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfilePlan>,
@@ -34,6 +38,18 @@ pub struct ObserverPlan {
     /// Strictness of the limits above which the run is unreliable.
     #[serde(default, skip_serializing_if = "Validity::is_normal")]
     pub validity: Validity,
+}
+
+impl ObserverPlan {
+    /// Requests the series or goal called `name` as well, if it is recorded only on request.
+    pub fn request(&mut self, name: &str) {
+        let counted = [
+            GoalMetric::InstructionsPerEvent.name(),
+            catalogue::TARGET_INSTRUCTIONS.name.into(),
+        ];
+        self.instructions |= counted.iter().any(|item| item == name);
+        self.kernel.request(name);
+    }
 }
 
 /// A CPU profile by the program `perf`.
@@ -161,6 +177,7 @@ impl Default for ObserverPlan {
             detail_period: Nanos::from_secs(10),
             scrapes: Vec::new(),
             kernel: KernelSeries::default(),
+            instructions: false,
             profiles: Vec::new(),
             inspector: None,
             perf: None,

@@ -10,8 +10,8 @@ use crate::generator::{FileLayout, FileTreePlan};
 use crate::placement::IsolationPlan;
 use crate::target::{Places, ReadyProbe};
 use crate::{
-    CheckPlan, GeneratorPlan, ObserverPlan, PhasesPlan, PlacementPlan, SinkPlan, SinkProtocol,
-    StepPlan, TargetKind, TargetPlan, TransportPlan,
+    CheckPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan,
+    SinkPlan, SinkProtocol, StepPlan, TargetKind, TargetPlan, TransportPlan,
 };
 
 /// Generators, sinks and observers around one target.
@@ -71,12 +71,14 @@ impl RunPlan {
         run_plan
     }
 
-    /// The same plan, which records the kernel's series that its checks bound.
+    /// The same plan, which records the series that its checks bound and that `goals` need.
     #[must_use]
-    pub fn recording_checks(mut self) -> Self {
+    pub fn recording(mut self, goals: &[GoalPlan]) -> Self {
         for check in &self.checks {
-            self.observer.kernel.request(&check.series.metric);
+            self.observer.request(&check.series.metric);
         }
+        let mut metrics = goals.iter().map(|goal| &goal.metric);
+        self.observer.instructions |= metrics.any(GoalMetric::needs_instructions);
         self
     }
 

@@ -14,7 +14,7 @@ use stillwell_run::{AddressFamily, Interrupt, LoadCapture, conduct_load};
 
 use crate::arguments::AbArguments;
 use crate::command::run::{SuiteRun, new_folder};
-use crate::command::{load, output, problems};
+use crate::command::{counters, load, output, problems};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::secrets;
@@ -27,6 +27,7 @@ fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let (spec, plan) = plan(arguments)?;
     output::check_writable(&arguments.output.output)?;
     check_responses(arguments, &spec, &plan)?;
+    counters::warn(&plan);
     let run = SuiteRun {
         plan: &plan,
         title: "ab".to_owned(),

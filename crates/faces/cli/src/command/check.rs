@@ -6,7 +6,7 @@ use stillwell_config::{Diagnostics, Loaded, RunOverrides, SuiteOverrides, Target
 use stillwell_plan::{RunPlan, SuitePlan, TargetsPlan};
 
 use crate::arguments::CheckArguments;
-use crate::command::{programs, select};
+use crate::command::{counters, programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -20,10 +20,8 @@ pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, Com
     let loaded = LoadedPlans::read(&arguments.paths, &overrides);
     let loaded = loaded.map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(loaded.warnings(), paint);
-    if let LoadedPlans::Suite(suite) = &loaded {
-        for line in programs::missing(&suite.plan) {
-            Paint::print_message(&format!("warning: {line}"));
-        }
+    for line in loaded.missing() {
+        Paint::print_message(&format!("warning: {line}"));
     }
     let text = match arguments.plan {
         true => loaded.json()?,
@@ -70,6 +68,19 @@ impl LoadedPlans {
             Self::Run(_, loaded) => &loaded.warnings,
             Self::Targets(loaded) => &loaded.warnings,
             Self::Suite(loaded) => &loaded.warnings,
+        }
+    }
+
+    /// Sentences about what this machine lacks.
+    fn missing(&self) -> Vec<String> {
+        match self {
+            Self::Run(_, loaded) => counters::of_run(&loaded.plan).into_iter().collect(),
+            Self::Targets(_) => Vec::new(),
+            Self::Suite(loaded) => {
+                let mut lines = programs::missing(&loaded.plan);
+                lines.extend(counters::of_suite(&loaded.plan));
+                lines
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! `stillwell explain`.
 
 use stillwell_config::{DIAGNOSTIC_CODES, nearest};
-use stillwell_metric::Outcome;
+use stillwell_metric::{COUNTING_OBSTACLES, Outcome};
 use stillwell_verdict::explain::{
     GATES, LOAD_WARNINGS, RUN_NOTES, RUN_WARNINGS, STOP_REASONS, VERDICTS,
 };
@@ -33,6 +33,7 @@ fn all() -> Vec<ExplainedCode> {
         ("gate of an experiment", GATES),
         ("reason why a run does not count", RUN_WARNINGS),
         ("note of a run, which counts", RUN_NOTES),
+        ("reason why no instructions are counted", COUNTING_OBSTACLES),
         ("warning of a load", LOAD_WARNINGS),
         ("reason why no more pairs are run", STOP_REASONS),
         ("exit code", EXIT_CODES),

@@ -18,7 +18,7 @@ use stillwell_verdict::{GatePolicy, exit_code};
 use crate::arguments::{Gate, LoadStatsArguments, OutputArguments, RunArguments};
 use crate::command::conduct::Conductor;
 use crate::command::report::runs;
-use crate::command::{export, output, places, problems, programs, select};
+use crate::command::{counters, export, output, places, problems, programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -63,6 +63,7 @@ fn start(
         return Err(CommandError::new(Exit::CouldNotRun, error)
             .hint("install it, or correct `command` of the target"));
     }
+    counters::warn(&plan);
     let run = SuiteRun {
         plan: &plan,
         title: plan_title(arguments),

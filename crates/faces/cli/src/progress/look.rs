@@ -1,7 +1,6 @@
 //! Result of a look at the data, in one line.
 
 use stillwell_experiment::{HostUse, TimeLeft};
-use stillwell_plan::GoalMetric;
 use stillwell_report::{change_with_interval, goal_title};
 use stillwell_units::{Nanos, floor_to_u64, human};
 use stillwell_verdict::{
@@ -76,10 +75,10 @@ pub(super) fn so_far(verdict: &ExperimentVerdict, left: TimeLeft) -> Option<Stri
     Some(format!("so far, after {pairs}{changes}; {}", outlook(left)))
 }
 
-/// Returns the note about a load under which CPU per event can hide a change.
+/// Returns the note about a load under which the cost of an event can hide a change.
 pub(super) fn light_load(verdict: &ExperimentVerdict) -> Option<&RunNote> {
-    let is_cpu = |goal: &GoalVerdict| goal.primary && goal.metric == GoalMetric::CpuPerEvent;
-    let is_judged = verdict.goals.iter().any(is_cpu);
+    let is_cost = |goal: &GoalVerdict| goal.primary && goal.metric.is_cost_per_event();
+    let is_judged = verdict.goals.iter().any(is_cost);
     let notes = verdict.notes.iter().map(|seen| &seen.note);
     let mut light = notes.filter(|note| matches!(note, RunNote::LightLoad { .. }));
     light.next().filter(|_| is_judged)

@@ -145,3 +145,47 @@ fn progress_mentions_a_light_load_once() {
     assert_eq!(count("light load"), 1, "{}", ended.stderr);
     suite.assert_nothing_left();
 }
+
+/// A machine with a counter judges by it. One without judges by the next goal, and both say what decides.
+#[test]
+fn instructions_are_judged_or_skipped_by_name() {
+    let suite = Suite::new()
+        .with("rate", "2k/s")
+        .with("goals", "[instructions_per_event, cpu_per_event]")
+        .with("validity", "off")
+        .with("pairs", "6")
+        .with("phases", SHORT);
+    let checked = suite.call(&["check", "experiment"]);
+    assert_code(&checked, 0);
+    let ended = suite
+        .run(&["--exit-zero", "-o", "report.json"])
+        .finish(LONG);
+    assert_code(&ended, 0);
+    let report: serde_json::Value = serde_json::from_str(&read(&suite, "report.json")).unwrap();
+    let experiment = &report["experiments"][0];
+    let primary = &experiment["goals"][0];
+    assert_eq!(primary["primary"], true);
+    if are_instructions_counted(&checked.stderr) {
+        assert_eq!(primary["metric"], "instructions_per_event");
+        assert_eq!(experiment["skipped"], serde_json::json!([]));
+    } else {
+        assert_eq!(primary["metric"], "cpu_per_event");
+        let skipped = &experiment["skipped"][0];
+        assert_eq!(skipped["metric"], "instructions_per_event");
+        let reason = skipped["reason"].as_str().unwrap();
+        for text in [&checked.stderr, &ended.stderr] {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = format!("instructions_per_event is skipped: {reason}");
+            assert_holds(&text, &[&line, "cpu_per_event decides instead"]);
+        }
+        assert_holds(&ended.stdout, &["instructions per event skipped"]);
+    }
+    let goals = experiment["goals"].as_array().unwrap();
+    assert!(goals.iter().all(|goal| goal["verdict"] != "invalid"));
+    suite.assert_nothing_left();
+}
+
+/// True if `check` has no reason why instructions are not counted.
+fn are_instructions_counted(messages: &str) -> bool {
+    !messages.contains("is skipped")
+}

@@ -122,7 +122,7 @@ impl<'l> Opened<'l> {
                 let is_right = !has_errors && !diagnostics_of_case.has_errors();
                 apply::to_experiment(&mut plan, overrides, &given, is_right, &mut applied);
                 diagnostics_of_case.append(applied);
-                plan.run_plan = plan.run_plan.recording_checks();
+                plan.run_plan = plan.run_plan.recording(&plan.goals);
                 let of = format!(" of {}", plan.name);
                 warn_of_checks(&plan.run_plan, &of, &mut diagnostics_of_case);
                 experiments.push(plan);

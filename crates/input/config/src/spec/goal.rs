@@ -11,6 +11,7 @@ const PLAIN: Shape = Shape::Words(&[
     "ingress_throughput",
     "egress_throughput",
     "cpu_per_event",
+    "instructions_per_event",
     "cpu",
     "memory",
     "memory_peak",
@@ -49,7 +50,8 @@ const GOAL: Element = Element {
         required(
             "metric",
             METRICS,
-            "One number per run. `status_429` is the share of the requests that were answered with \
+            "One number per run. `instructions_per_event` is skipped where the machine has no counter of \
+             instructions. `status_429` is the share of the requests that were answered with \
              that status code.",
         ),
         optional(
@@ -62,7 +64,7 @@ const GOAL: Element = Element {
             "tolerance",
             Shape::Like("3%"),
             "Smallest change that matters: a share such as `3%`, or for a goal measured in time also a time such as \
-             `50us`. By default 0.5% for cpu_per_event; 2% for \
+             `50us`. By default 0.5% for cpu_per_event and instructions_per_event; 2% for \
              ingress_throughput, egress_throughput, request_throughput, cpu, latency_p50, \
              service_time_p50, first_byte_p50 and event_latency_p50; 3% for latency_p90, \
              service_time_p90, first_byte_p90 and event_latency_p90; 5% for memory, memory_peak, \
@@ -354,6 +356,7 @@ fn missing(metric: &GoalMetric, workload: &Workload) -> Option<&'static str> {
     match metric {
         GoalMetric::Cpu
         | GoalMetric::CpuPerEvent
+        | GoalMetric::InstructionsPerEvent
         | GoalMetric::Memory
         | GoalMetric::MemoryPeak
         | GoalMetric::MemorySlope
@@ -365,6 +368,7 @@ fn missing(metric: &GoalMetric, workload: &Workload) -> Option<&'static str> {
             None
         }
         GoalMetric::CpuPerEvent
+        | GoalMetric::InstructionsPerEvent
         | GoalMetric::IngressThroughput
         | GoalMetric::Duplicated
         | GoalMetric::EventLatency(_)

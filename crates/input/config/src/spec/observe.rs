@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use stillwell_plan::ObserverPlan;
 use stillwell_plan::observer::{
-    CallGraph, InspectorPlan, KernelSeries, PerfPlan, ProfilePlan, ScrapeFormat, ScrapePlan,
+    CallGraph, InspectorPlan, PerfPlan, ProfilePlan, ScrapeFormat, ScrapePlan,
 };
 use stillwell_text::{Node, code};
 use stillwell_units::Nanos;
@@ -144,7 +144,8 @@ pub(super) const OBSERVE: Element = Element {
         optional(
             "kernel",
             TEXTS,
-            "Series of the kernel's figures: processes, smaps, working_set, cgroup, vmstat.",
+            "Series of the kernel's figures: processes, smaps, working_set, cgroup, vmstat, and instructions (CPU \
+             instructions of the target, which goals and checks of them request, too).",
         ),
         optional(
             "inspector",
@@ -193,7 +194,7 @@ pub(super) fn read_observe(context: &ReadContext<'_>, node: &Node) -> Option<Obs
         observer.profiles = profiles.collect();
     }
     if let Some(node) = map.take("kernel") {
-        read_kernel(context, node, &mut observer.kernel);
+        read_kernel(context, node, &mut observer);
     }
     if let Some(node) = map.take("inspector") {
         observer.inspector = read_inspector(context, node);
@@ -253,15 +254,24 @@ fn read_inspector(context: &ReadContext<'_>, node: &Node) -> Option<InspectorPla
     })
 }
 
-fn read_kernel(context: &ReadContext<'_>, node: &Node, kernel: &mut KernelSeries) {
-    const WORDS: [&str; 5] = ["processes", "smaps", "working_set", "cgroup", "vmstat"];
+fn read_kernel(context: &ReadContext<'_>, node: &Node, observer: &mut ObserverPlan) {
+    const WORDS: [&str; 6] = [
+        "processes",
+        "smaps",
+        "working_set",
+        "cgroup",
+        "vmstat",
+        "instructions",
+    ];
     let words = WORDS.map(|word| (word, word));
+    let kernel = &mut observer.kernel;
     for item in context.reader.list(node).unwrap_or_default() {
         match context.reader.word(item, "kind of series", &words) {
             Some("processes") => kernel.processes = true,
             Some("smaps") => kernel.smaps = true,
             Some("working_set") => kernel.working_set = true,
             Some("cgroup") => kernel.cgroup = true,
+            Some("instructions") => observer.instructions = true,
             Some(_) => kernel.vmstat = true,
             None => {}
         }

@@ -98,6 +98,9 @@ const fn unit(metric: &GoalMetric) -> &'static str {
         | GoalMetric::MemorySlope
         | GoalMetric::Status(_) => "share",
         GoalMetric::Route(goal) => unit(goal.metric()),
-        GoalMetric::Cpu | GoalMetric::RequestThroughput | GoalMetric::Series(_) => "",
+        GoalMetric::Cpu
+        | GoalMetric::InstructionsPerEvent
+        | GoalMetric::RequestThroughput
+        | GoalMetric::Series(_) => "",
     }
 }

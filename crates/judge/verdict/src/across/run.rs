@@ -170,6 +170,7 @@ fn recorded_series(summary: &RunSummary, name: &str) -> Option<GoalMetric> {
 pub const fn unit_of(goal: &GoalMetric) -> (Unit, bool) {
     match goal {
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => (Unit::Bytes, true),
+        GoalMetric::InstructionsPerEvent => (Unit::Count, false),
         GoalMetric::RequestThroughput => (Unit::Count, true),
         GoalMetric::Route(goal) => unit_of(goal.metric()),
         GoalMetric::CpuPerEvent

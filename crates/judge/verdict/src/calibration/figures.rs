@@ -67,14 +67,14 @@ pub fn calibrated(
     let of = |trial| compared.iter().filter(move |item| item.trial == trial);
     let self_comparisons: Vec<&Compared> = of(Trial::SelfComparison).collect();
     let pair_time = pair_time(compared);
-    let goals = experiment.goals.iter().enumerate();
+    let goals = experiment.goals.iter();
     CalibratedExperiment {
         name: experiment.name.clone(),
         work: WorkUnit::of(&experiment.run_plan.generators),
         self_comparison: self_comparison_figures(&self_comparisons),
         worse: applied.and_then(|item| worse_found(of(Trial::Worse), item)),
         goals: goals
-            .map(|(at, goal)| calibrated_goal(at, goal, &self_comparisons, (pair_time, minutes)))
+            .map(|goal| calibrated_goal(goal, &self_comparisons, (pair_time, minutes)))
             .collect(),
         pair_time,
         max_pairs: experiment.stopping.max_pairs(),
@@ -148,14 +148,15 @@ fn pair_time(compared: &[Compared]) -> Nanos {
 }
 
 fn calibrated_goal(
-    at: usize,
     goal: &GoalPlan,
     self_comparisons: &[&Compared],
     (pair_time, minutes): (Nanos, u32),
 ) -> CalibratedGoal {
-    let verdicts = self_comparisons
-        .iter()
-        .filter_map(|item| item.verdict.goals.get(at));
+    // A goal that the machine cannot measure has no verdict.
+    let verdicts = self_comparisons.iter().filter_map(|item| {
+        let mut goals = item.verdict.goals.iter();
+        goals.find(|verdict| verdict.metric == goal.metric)
+    });
     let verdicts: Vec<&GoalVerdict> = verdicts.filter(|item| item.pairs_valid > 0).collect();
     let scale = goal.metric.scale();
     let deltas: Vec<Vec<f64>> = verdicts.iter().map(|item| deltas(scale, item)).collect();

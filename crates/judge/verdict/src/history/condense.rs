@@ -29,18 +29,22 @@ pub fn condense(plan: &ExperimentPlan, runs: &[RunSummary], comparison: &str) ->
         .into_iter()
         .filter(|metric| plan.goals.iter().all(|goal| goal.metric != *metric))
         .map(|metric| (GoalPlan::new(metric), Role::Recorded));
-    let goals = plan.goals.iter().enumerate().map(|(place, goal)| {
-        let role = if place == 0 {
-            Role::Primary
-        } else {
-            Role::Secondary
+    let of = |goal: &GoalPlan| pairs_of(plan, &goal.metric, runs, [&baseline.name, comparison]);
+    // As in a verdict: what the machine cannot measure is skipped.
+    let is_skipped = |goal: &&GoalPlan| goal.metric.needs_instructions() && of(goal).is_empty();
+    let primary = plan.goals.iter().find(|goal| !is_skipped(goal));
+    let goals = plan.goals.iter().map(|goal| {
+        let is_primary = primary.is_some_and(|primary| primary.metric == goal.metric);
+        let role = match is_primary {
+            true => Role::Primary,
+            false => Role::Secondary,
         };
         (goal.clone(), role)
     });
     goals
         .chain(remaining)
         .filter_map(|(goal, role)| {
-            let pairs = pairs_of(plan, &goal.metric, runs, [&baseline.name, comparison]);
+            let pairs = of(&goal);
             measure(goal, role, &pairs)
         })
         .collect()

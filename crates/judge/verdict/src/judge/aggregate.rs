@@ -1,7 +1,7 @@
 //! Common facts of the runs of an experiment.
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{ExperimentPlan, GoalMetric};
+use stillwell_plan::ExperimentPlan;
 use stillwell_stats::Sample;
 use stillwell_units::count;
 
@@ -164,11 +164,11 @@ fn beyond(result: &CheckResult) -> f64 {
     both.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Returns the notes about runs. A light load matters only to the CPU time of an event.
+/// Returns the notes about runs. A light load matters only to the cost of an event.
 pub(super) fn notes(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<RunNoteCount> {
     let of = count(table.iter().count());
     let mut goals = plan.goals.iter();
-    let needs_load = goals.any(|goal| goal.metric == GoalMetric::CpuPerEvent);
+    let needs_load = goals.any(|goal| goal.metric.is_cost_per_event());
     let matters = |note: &RunNote| needs_load || !matches!(note, RunNote::LightLoad { .. });
     let mut seen: Vec<RunNoteCount> = Vec::new();
     for (_, _, _, row) in table.iter() {

@@ -399,14 +399,14 @@ pub(super) fn refusal(metric: &GoalMetric, error: &PairedError) -> String {
     }
 }
 
-/// Reason for which a change of the CPU time per event may be hidden: both variants spend most of it
+/// Reason for which a change of the cost of an event may be hidden: both variants spend most of it
 /// on going to sleep and waking up. A change that is found is one at this rate.
 pub(super) fn light_load(
     metric: &GoalMetric,
     pairs: &Pairs<'_>,
     variants: [&str; 2],
 ) -> Option<String> {
-    if *metric != GoalMetric::CpuPerEvent {
+    if !metric.is_cost_per_event() {
         return None;
     }
     let share = |side: fn(&(&RunSummary, &RunSummary)) -> Option<f64>| {
@@ -432,7 +432,7 @@ pub(super) fn light_load(
 /// Said of costs where the schedule was not kept: they are compared only at the
 /// same schedule.
 fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
-    if !matches!(metric, GoalMetric::Cpu | GoalMetric::CpuPerEvent) {
+    if *metric != GoalMetric::Cpu && !metric.is_cost_per_event() {
         return None;
     }
     let runs = pairs.runs.iter().flat_map(|(left, right)| [*left, *right]);

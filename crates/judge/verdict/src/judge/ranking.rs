@@ -176,6 +176,9 @@ fn is_of_sampler(metric: &str) -> bool {
         catalogue::ACTIVE_TIME,
         catalogue::PARTNER_CPU,
         catalogue::SAMPLER_DELAY,
+        catalogue::TARGET_COUNTER_ENABLED,
+        catalogue::TARGET_COUNTER_RUNNING,
+        catalogue::TARGET_COUNTER_STATE,
         catalogue::SCRAPE_OK,
         catalogue::SCRAPE_FAILED,
     ];
@@ -187,6 +190,7 @@ fn metrics_of_goal(goal: &GoalMetric) -> Vec<&str> {
     let metrics: &[stillwell_metric::Metric] = match goal {
         GoalMetric::Cpu | GoalMetric::CpuPerEvent => &[catalogue::TARGET_CPU],
         GoalMetric::IngressThroughput => &[catalogue::BYTES_WRITTEN],
+        GoalMetric::InstructionsPerEvent => &[catalogue::TARGET_INSTRUCTIONS],
         GoalMetric::EgressThroughput => {
             &[catalogue::BYTES_RECEIVED, catalogue::TOTAL_BYTES_RECEIVED]
         }

@@ -3,6 +3,7 @@ mod health;
 mod ranking;
 mod sequential;
 mod simulated;
+mod skipped;
 
 use proptest::prelude::*;
 use stillwell_capture::RunOutcome;

@@ -7,7 +7,7 @@ use stillwell_capture::Manifest;
 
 /// Facts about the host that stay the same until they are reconfigured. What varies
 /// by itself, such as frequencies, load and free memory, is not among them.
-const FACTS: [&str; 18] = [
+const FACTS: [&str; 19] = [
     "address_randomisation",
     "allowed_cpus",
     "architecture",
@@ -22,6 +22,7 @@ const FACTS: [&str; 18] = [
     "memory_bytes",
     "microcode",
     "open_files_max",
+    "perf_event_paranoid",
     "priority",
     "smt",
     "swappiness",

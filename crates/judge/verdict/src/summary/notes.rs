@@ -7,7 +7,7 @@ use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::figures::{host_cpus, is_of};
 use super::warnings::{falls_short, largest, workers_of};
-use super::{Component, RunFigures, steady};
+use super::{Component, RunFigures, instructions, steady};
 use crate::limits;
 use crate::run_note::RunNote;
 use crate::window::Window;
@@ -22,6 +22,7 @@ pub(super) fn notes(
     let mut notes = Vec::new();
     if let Some(window) = window {
         notes.extend(of_target(window, figures));
+        notes.extend(instructions::notes(capture, window));
         notes.extend(of_warmup(figures, warmup));
         notes.extend(
             steady::latency_growth(window).map(|drift| RunNote::LatencyGrew {

@@ -1,3 +1,4 @@
+mod instructions;
 mod series;
 mod steady;
 

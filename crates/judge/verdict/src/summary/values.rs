@@ -8,7 +8,7 @@ use stillwell_plan::goal::LatencyQuantile;
 use stillwell_plan::{GoalMetric, TargetKind};
 use stillwell_units::{Nanos, float_from_u64};
 
-use super::{Measured, OutcomeCount, RouteFigures, RunFigures, slope};
+use super::{Measured, OutcomeCount, RouteFigures, RunFigures, instructions, slope};
 use crate::window::{TimeQuantiles, Window};
 
 pub(super) fn values(
@@ -16,13 +16,17 @@ pub(super) fn values(
     window: &Result<Window<'_>, &'static str>,
     figures: &RunFigures,
 ) -> BTreeMap<GoalMetric, Measured> {
-    let value = |metric: &GoalMetric| match window {
-        Ok(window) => measured(metric, capture, window, figures),
-        Err(reason) => Err(*reason),
+    let value = |metric: &GoalMetric| match (window, metric) {
+        (Ok(window), GoalMetric::InstructionsPerEvent) => {
+            has_target(capture)?;
+            instructions::per_event(capture, window, figures)
+        }
+        (Ok(window), _) => Ok(measured(metric, capture, window, figures)?),
+        (Err(reason), _) => Err((*reason).to_owned()),
     };
     let measured = |metric: &GoalMetric| match value(metric) {
         Ok(value) if value.is_finite() => Measured::Value(value),
-        Ok(_) => missing("the recorded value is not a finite number"),
+        Ok(_) => missing("the recorded value is not a finite number".to_owned()),
         Err(reason) => missing(reason),
     };
     let all = GoalMetric::ALL.into_iter();
@@ -30,10 +34,8 @@ pub(super) fn values(
         .collect()
 }
 
-fn missing(reason: &str) -> Measured {
-    Measured::Missing {
-        reason: reason.to_owned(),
-    }
+const fn missing(reason: String) -> Measured {
+    Measured::Missing { reason }
 }
 
 fn measured(
@@ -91,6 +93,7 @@ fn measured(
                     .ok_or("the target's memory was recorded too rarely to show its growth"),
             }
         }
+        GoalMetric::InstructionsPerEvent => Err("it has reasons of its own"),
         GoalMetric::Series(_) => Err("it is among the series"),
     }
 }

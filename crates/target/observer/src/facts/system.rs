@@ -44,6 +44,8 @@ pub(super) fn describe(root: &Path, facts: &mut HostFacts) {
     let clock = "devices/system/clocksource/clocksource0/current_clocksource";
     facts.clock_source = read::text(&sys(clock));
     facts.address_randomisation = read::number(&proc("sys/kernel/randomize_va_space"));
+    let paranoid = read::text(&proc("sys/kernel/perf_event_paranoid"));
+    facts.perf_event_paranoid = paranoid.and_then(|level| level.parse().ok());
     facts.machine = read::text(&sys("class/dmi/id/product_name"));
     facts.virtualisation = virtualisation(root);
     facts.cgroup_limits = cgroup_limits(root);
