@@ -20,7 +20,7 @@ use stillwell_metric::{CountingObstacle, CountingState, Labels, Sample, catalogu
 
 use growth::{CounterTotals, Reading};
 
-/// Largest number of counters, whatever number of files may be open.
+/// Largest number of counters, for any limit on open files.
 const COUNTERS_MAX: u64 = 2048;
 /// Share of the files that may be open which counters take at most; sockets need the others.
 const FILES_SHARE: u64 = 4;
@@ -66,7 +66,7 @@ pub fn instruction_counting() -> CountingState {
     let mut modes = None;
     match open(CountedEvent::Instructions, None, &mut modes) {
         Ok(_) => state_of(modes.unwrap_or(CountedModes::User)),
-        Err(error) => CountingState::None(obstacle(&error, paranoid(), Asked::Itself)),
+        Err(error) => CountingState::None(obstacle(&error, paranoid(), CountedProcess::Itself)),
     }
 }
 
@@ -106,7 +106,7 @@ impl InstructionReader {
         self.is_attached = false;
     }
 
-    /// Opens counters of `threads`, and closes all others. [`settle`](Self::settle) has to follow.
+    /// Opens counters of `threads`, and closes all others. [`accept`](Self::accept) has to follow.
     pub(crate) fn open(&mut self, threads: &BTreeSet<u32>) {
         self.counters.clear();
         self.obstacle = None;
@@ -123,7 +123,7 @@ impl InstructionReader {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => {
                     self.counters.clear();
-                    self.obstacle = Some(obstacle(&error, paranoid(), Asked::Target));
+                    self.obstacle = Some(obstacle(&error, paranoid(), CountedProcess::Target));
                     return;
                 }
             }
@@ -132,7 +132,7 @@ impl InstructionReader {
 
     /// Accepts the opened counters if `now` has no thread that `before` lacks. Returns false if they have to be
     /// opened again.
-    pub(crate) fn settle(&mut self, before: &BTreeSet<u32>, now: &BTreeSet<u32>) -> bool {
+    pub(crate) fn accept(&mut self, before: &BTreeSet<u32>, now: &BTreeSet<u32>) -> bool {
         if self.obstacle.is_some() {
             return true;
         }
@@ -237,13 +237,13 @@ fn paranoid() -> Option<i64> {
 
 /// Process whose counter was to be opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Asked {
+enum CountedProcess {
     Itself,
     Target,
 }
 
 /// The reason behind an error of `perf_event_open`.
-fn obstacle(error: &io::Error, paranoid: Option<i64>, of: Asked) -> CountingObstacle {
+fn obstacle(error: &io::Error, paranoid: Option<i64>, of: CountedProcess) -> CountingObstacle {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => CountingObstacle::NoCounter,
         Some(libc::ENOSYS) => CountingObstacle::NoKernelSupport,
@@ -251,7 +251,7 @@ fn obstacle(error: &io::Error, paranoid: Option<i64>, of: Asked) -> CountingObst
             Some(paranoid) if paranoid > PARANOID_USER_MAX => {
                 CountingObstacle::NotPermitted { paranoid }
             }
-            _ if of == Asked::Target => CountingObstacle::OtherUser,
+            _ if of == CountedProcess::Target => CountingObstacle::OtherUser,
             _ => CountingObstacle::Sandboxed,
         },
         Some(libc::EPERM) => CountingObstacle::Sandboxed,

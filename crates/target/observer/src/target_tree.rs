@@ -199,7 +199,7 @@ impl TargetReader {
             reader.open(&threads);
             let again = self.look();
             let now = self.threads(&again);
-            reader.settle(&threads, &now);
+            reader.accept(&threads, &now);
             threads = now;
         }
         reader.sample(samples);

@@ -214,9 +214,9 @@ catalogue! {
     TARGET_CPU_USER = "target_cpu_user", Nanoseconds, Counter, "CPU time of the target's process tree in user mode.";
     TARGET_CPU_SYSTEM = "target_cpu_system", Nanoseconds, Counter, "CPU time of the target's process tree in the kernel.";
     TARGET_INSTRUCTIONS = "target_instructions", Count, Counter, "CPU instructions of the target, scaled where its counter was shared.";
-    TARGET_COUNTER_ENABLED = "target_counter_enabled", Nanoseconds, Counter, "CPU time of the target in which its instructions were to be counted.";
-    TARGET_COUNTER_RUNNING = "target_counter_running", Nanoseconds, Counter, "The part of that time in which the counter of the CPU was free to count them.";
-    TARGET_COUNTER_STATE = "target_counter_state", Count, Gauge, "1 if instructions are counted, labelled modes; 0 if not, labelled reason.";
+    TARGET_COUNTER_ENABLED = "target_counter_enabled", Nanoseconds, Counter, "CPU time of the target, as its counters saw it.";
+    TARGET_COUNTER_RUNNING = "target_counter_running", Nanoseconds, Counter, "The part of it in which instructions were counted.";
+    TARGET_COUNTER_STATE = "target_counter_state", Count, Gauge, "1, labelled modes, if instructions are counted; else 0, labelled reason.";
     TARGET_RSS = "total_rss_bytes", Bytes, Gauge, "Resident memory, summed over the target's process tree.";
     TARGET_PSS = "total_pss_bytes", Bytes, Gauge, "Proportional share of memory, summed over the target's process tree.";
     TARGET_RSS_PEAK = "target_rss_peak", Bytes, Gauge, "Largest resident memory that the kernel noted, summed over the tree.";

@@ -42,9 +42,8 @@ pub(crate) fn of_run(plan: &RunPlan) -> Option<String> {
 }
 
 fn of_experiment(plan: &ExperimentPlan, state: &CountingState) -> Vec<String> {
-    let others = plan.goals.iter();
-    let mut others = others.filter(|goal| !goal.metric.needs_instructions());
-    let decides = others.next();
+    let mut counterless = plan.goals.iter();
+    let decides = counterless.find(|goal| !goal.metric.needs_instructions());
     let goals = plan.goals.iter().enumerate();
     let goals = goals.filter(|(_, goal)| goal.metric.needs_instructions());
     goals

@@ -77,7 +77,7 @@ fn children_that_start_and_end_between_readings_are_counted() {
     let before = threads(steps.child.id());
     reader.open(&before);
     assert_eq!(reader.obstacle, None);
-    assert!(reader.settle(&before, &threads(steps.child.id())));
+    assert!(reader.accept(&before, &threads(steps.child.id())));
     assert!(!reader.is_waiting());
     let (first, cpu) = (sampled(&mut reader), steps.cpu_nanos());
     steps.step();
@@ -105,7 +105,7 @@ fn a_thread_that_starts_while_counters_are_opened_has_them_opened_again() {
     reader.open(&before);
     let mut now = before.clone();
     now.insert(u32::MAX);
-    assert!(!reader.settle(&before, &now));
+    assert!(!reader.accept(&before, &now));
     assert!(reader.is_waiting() && reader.counters.is_empty());
     let samples = sampled(&mut reader);
     let state = CountingState::of_labels(&samples[0].labels);
@@ -114,7 +114,7 @@ fn a_thread_that_starts_while_counters_are_opened_has_them_opened_again() {
     reader.open(&before);
     // A thread that ended is no reason.
     now.clear();
-    assert!(reader.settle(&before, &now));
+    assert!(reader.accept(&before, &now));
     assert_eq!(sampled(&mut reader).len(), 4);
 }
 
@@ -124,7 +124,7 @@ fn totals_stay_where_the_target_starts_again() {
     let mut reader = InstructionReader::of_event(CountedEvent::TaskClock);
     let before = threads(steps.child.id());
     reader.open(&before);
-    assert!(reader.settle(&before, &before));
+    assert!(reader.accept(&before, &before));
     steps.step();
     reader.detach();
     assert!(reader.is_waiting());
@@ -133,7 +133,7 @@ fn totals_stay_where_the_target_starts_again() {
     let again = Steps::run(":");
     let before = threads(again.child.id());
     reader.open(&before);
-    assert!(reader.settle(&before, &before));
+    assert!(reader.accept(&before, &before));
     let samples = sampled(&mut reader);
     let total = value(&samples, metric::TARGET_INSTRUCTIONS).unwrap();
     assert!(total >= stillwell_units::float_from_u64(counted.count));
@@ -145,7 +145,7 @@ fn too_many_threads_are_an_obstacle_that_does_not_pass() {
     reader.limit = 1;
     let before = BTreeSet::from([1, 2]);
     reader.open(&before);
-    assert!(reader.settle(&before, &before));
+    assert!(reader.accept(&before, &before));
     assert_eq!(
         reader.obstacle,
         Some(CountingObstacle::TooManyThreads { limit: 1 })
@@ -160,7 +160,7 @@ fn this_machine_counts_instructions_or_has_a_reason() {
     let mut reader = InstructionReader::new();
     let before = threads(steps.child.id());
     reader.open(&before);
-    reader.settle(&before, &before);
+    reader.accept(&before, &before);
     let samples = sampled(&mut reader);
     let state = CountingState::of_labels(&samples[0].labels).unwrap();
     assert_eq!(state, instruction_counting());
@@ -172,31 +172,66 @@ fn this_machine_counts_instructions_or_has_a_reason() {
 fn errors_become_reasons() {
     use CountingObstacle as Obstacle;
     for (errno, paranoid, of, expected) in [
-        (libc::ENOENT, Some(2), Asked::Target, Obstacle::NoCounter),
-        (libc::ENODEV, None, Asked::Target, Obstacle::NoCounter),
+        (
+            libc::ENOENT,
+            Some(2),
+            CountedProcess::Target,
+            Obstacle::NoCounter,
+        ),
+        (
+            libc::ENODEV,
+            None,
+            CountedProcess::Target,
+            Obstacle::NoCounter,
+        ),
         (
             libc::EOPNOTSUPP,
             Some(2),
-            Asked::Itself,
+            CountedProcess::Itself,
             Obstacle::NoCounter,
         ),
-        (libc::ENOSYS, None, Asked::Itself, Obstacle::NoKernelSupport),
+        (
+            libc::ENOSYS,
+            None,
+            CountedProcess::Itself,
+            Obstacle::NoKernelSupport,
+        ),
         (
             libc::EACCES,
             Some(3),
-            Asked::Target,
+            CountedProcess::Target,
             Obstacle::NotPermitted { paranoid: 3 },
         ),
         (
             libc::EACCES,
             Some(4),
-            Asked::Itself,
+            CountedProcess::Itself,
             Obstacle::NotPermitted { paranoid: 4 },
         ),
-        (libc::EACCES, Some(2), Asked::Target, Obstacle::OtherUser),
-        (libc::EACCES, None, Asked::Itself, Obstacle::Sandboxed),
-        (libc::EPERM, Some(1), Asked::Target, Obstacle::Sandboxed),
-        (libc::EMFILE, Some(2), Asked::Target, Obstacle::TooManyFiles),
+        (
+            libc::EACCES,
+            Some(2),
+            CountedProcess::Target,
+            Obstacle::OtherUser,
+        ),
+        (
+            libc::EACCES,
+            None,
+            CountedProcess::Itself,
+            Obstacle::Sandboxed,
+        ),
+        (
+            libc::EPERM,
+            Some(1),
+            CountedProcess::Target,
+            Obstacle::Sandboxed,
+        ),
+        (
+            libc::EMFILE,
+            Some(2),
+            CountedProcess::Target,
+            Obstacle::TooManyFiles,
+        ),
     ] {
         let error = io::Error::from_raw_os_error(errno);
         assert_eq!(obstacle(&error, paranoid, of), expected, "{error}");
@@ -204,7 +239,7 @@ fn errors_become_reasons() {
     let unknown = obstacle(
         &io::Error::from_raw_os_error(libc::EINVAL),
         None,
-        Asked::Target,
+        CountedProcess::Target,
     );
     assert!(matches!(unknown, Obstacle::Refused { .. }));
 }

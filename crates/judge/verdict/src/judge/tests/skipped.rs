@@ -91,7 +91,7 @@ fn the_only_goal_ends_as_invalid_with_its_reason() {
     ));
 }
 
-/// Whether a variant has too many threads is a property of the variant, and no reason to judge by another goal.
+/// Too many threads are a property of a variant, and no reason to judge by another goal.
 #[test]
 fn an_obstacle_of_the_target_skips_nothing() {
     let obstacle = CountingState::None(CountingObstacle::TooManyThreads { limit: 9 });

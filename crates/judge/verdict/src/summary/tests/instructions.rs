@@ -116,12 +116,3 @@ fn the_latest_state_counts() {
     run.points.push((early.0, early.1, early.2, Value::Int(0)));
     assert!(close(run.summary().value(&GOAL), 2500.0));
 }
-
-#[test]
-fn steal_takes_time_and_no_instructions() {
-    let run =
-        counted(&CountingState::All, 1.0).with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.22e9);
-    let run = run.summary();
-    assert!(run.warning_about(&GoalMetric::CpuPerEvent).is_some());
-    assert!(run.warning_about(&GOAL).is_none());
-}
