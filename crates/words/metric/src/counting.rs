@@ -176,9 +176,7 @@ impl CountingObstacle {
     #[must_use]
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::NoCounter => {
-                Some("use bare metal, or a virtual machine with a virtual PMU, or cpu_per_event")
-            }
+            Self::NoCounter => Some("use bare metal, or a virtual machine with a virtual PMU"),
             Self::NoKernelSupport => Some("use a kernel with CONFIG_PERF_EVENTS"),
             Self::NotPermitted { .. } => Some("set it to 2 or less, or give CAP_PERFMON"),
             Self::Sandboxed => Some("permit the system call perf_event_open"),

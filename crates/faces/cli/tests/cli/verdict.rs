@@ -155,6 +155,7 @@ fn instructions_are_judged_or_skipped_by_name() {
         .with("validity", "off")
         .with("pairs", "6")
         .with("phases", SHORT);
+    suite.write();
     let checked = suite.call(&["check", "experiment"]);
     assert_code(&checked, 0);
     let ended = suite
