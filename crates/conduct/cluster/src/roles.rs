@@ -3,6 +3,7 @@
 //! Payload goes from machine to machine as the experiment says. Everything else goes through the
 //! store, so nothing else listens.
 
+mod allocation;
 mod clock_bounds;
 mod controller;
 mod exchange;
@@ -12,10 +13,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{RunHosts, RunRoles};
+use stillwell_capture::RunIdentity;
+use stillwell_plan::{RunHosts, RunPlan, RunRoles};
 use stillwell_run::Interrupt;
 use stillwell_units::{Nanos, RunId};
 
+pub use allocation::{Allocation, AllocationJob, AllocationTask, end_left};
 pub use controller::{FleetRun, FleetRunEnd};
 pub use task::{RunTaskContext, RunTaskEnd};
 
@@ -23,7 +26,7 @@ use crate::job::{Job, RUN_SCHEMA, read_job};
 use crate::store::{JobStore, StoreError};
 
 /// A run on several machines, as its tasks read it.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RunJob {
     /// Names the shape.
     pub schema: String,
@@ -39,6 +42,24 @@ pub struct RunJob {
     pub run: RunId,
     /// Roles of the tasks.
     pub roles: RunRoles,
+    /// The run of a suite; of others the tasks read the file again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Box<PlannedRun>>,
+}
+
+/// A run of a suite.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PlannedRun {
+    /// Its plan on one machine. Secrets in it are masked, unless they are kept in results, too.
+    pub plan: RunPlan,
+    /// True if secrets are masked: each task reads them from the files of the suite.
+    pub is_masked: bool,
+    /// The folder that replaces `{files}`.
+    pub files: Option<PathBuf>,
+    /// The folder that replaces `{experiment}`.
+    pub experiment: PathBuf,
+    /// Its place in the suite.
+    pub identity: RunIdentity,
 }
 
 impl RunJob {
@@ -59,6 +80,16 @@ impl RunJob {
             seed,
             run,
             roles,
+            planned: None,
+        }
+    }
+
+    /// The same job for a run of a suite.
+    #[must_use]
+    pub fn planned(self, run: PlannedRun) -> Self {
+        Self {
+            planned: Some(Box::new(run)),
+            ..self
         }
     }
 
@@ -75,7 +106,10 @@ impl Job for RunJob {
     const SCHEMA: &'static str = RUN_SCHEMA;
 
     fn is_equivalent(&self, other: &Self) -> bool {
-        self.roles == other.roles && self.folder == other.folder && self.version == other.version
+        self.roles == other.roles
+            && self.folder == other.folder
+            && self.version == other.version
+            && self.planned == other.planned
     }
 }
 
