@@ -58,7 +58,7 @@ pub use generator::{GenerateError, GeneratorEnd, generate};
 pub use job::{ClusterJob, JOB_SCHEMA};
 pub use roles::{
     Allocation, AllocationJob, AllocationTask, FleetRun, FleetRunEnd, PlannedRun, RunJob,
-    RunTaskContext, RunTaskEnd, end_left,
+    RunTaskContext, RunTaskEnd, end_left, failed_target,
 };
 pub use status::{GeneratorProgress, JobStatus, job_status};
 pub use store::{Created, JobStore, RetryBounds, Store, StoreError};

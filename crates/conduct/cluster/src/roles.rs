@@ -19,7 +19,7 @@ use stillwell_run::Interrupt;
 use stillwell_units::{Nanos, RunId};
 
 pub use allocation::{Allocation, AllocationJob, AllocationTask, end_left};
-pub use controller::{FleetRun, FleetRunEnd};
+pub use controller::{FleetRun, FleetRunEnd, failed_target};
 pub use task::{RunTaskContext, RunTaskEnd};
 
 use crate::job::{Job, RUN_SCHEMA, read_job};

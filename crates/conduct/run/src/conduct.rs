@@ -74,10 +74,7 @@ pub fn conduct(
 ///
 /// # Errors
 /// [`ConductError`] where no capture could be made.
-pub fn record_failed(
-    request: &RunRequest,
-    outcome: RunOutcome,
-) -> Result<Manifest, ConductError> {
+pub fn record_failed(request: &RunRequest, outcome: RunOutcome) -> Result<Manifest, ConductError> {
     let folder = |source| ConductError::Folder {
         path: request.folder.clone(),
         source,

@@ -230,7 +230,10 @@ impl<'a> AllocationTask<'a> {
         let until = clock::now() + IDLE_MAX;
         loop {
             let is_over = self.interrupt.signal().is_some()
-                || self.store.get_json::<Abort>(self.interrupt, ABORT)?.is_some();
+                || self
+                    .store
+                    .get_json::<Abort>(self.interrupt, ABORT)?
+                    .is_some();
             if is_over || clock::now() >= until {
                 return Ok(None);
             }

@@ -569,6 +569,34 @@ impl FleetRun<'_> {
     }
 }
 
+/// Returns the capture of the target of a run that did not start, if the target is the cause and has
+/// left one. It has the target's last lines. `plan` is that of the run.
+#[must_use]
+pub fn failed_target(store: &JobStore, plan: &RunPlan, folder: &Path) -> Option<FleetRunEnd> {
+    let bytes = store.get(&Interrupt::new(), &result_name(0)).ok()??;
+    let folder = folder.join("0");
+    let result: RunTaskResult = bundle::unpack(&bytes, &folder).ok()?;
+    let manifest = Manifest::open(&folder).ok()?;
+    let is_cause = matches!(
+        manifest.outcome,
+        RunOutcome::CouldNotStart { .. }
+            | RunOutcome::NeverReady { .. }
+            | RunOutcome::TargetDied { .. }
+    );
+    let name = format!("{} on {}", TaskRole::Target.name(), result.node);
+    is_cause.then(|| FleetRunEnd {
+        manifest: Manifest {
+            plan: plan.clone(),
+            ..manifest
+        },
+        parts: vec![RunPart {
+            role: TaskRole::Target,
+            name,
+            folder,
+        }],
+    })
+}
+
 /// Returns the error of a run of which no task has a result.
 fn no_result(failure: Option<(String, String)>) -> FleetError {
     let (part, why) = failure.unzip();

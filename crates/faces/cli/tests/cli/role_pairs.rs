@@ -47,7 +47,10 @@ fn a_regression_is_found_with_two_generators() {
         .with("rate", "8k/s")
         .with("goals", "[cpu_per_event]")
         .with("pairs", "6")
-        .with("phases", "{ready: 10s, warmup: 200ms, measure: 1300ms, quiet: 50ms}")
+        .with(
+            "phases",
+            "{ready: 10s, warmup: 200ms, measure: 1300ms, quiet: 50ms}",
+        )
         .with(
             "variants",
             "{baseline: {arguments: [--work-per-event, 40us]}, \
@@ -66,12 +69,17 @@ fn a_regression_is_found_with_two_generators() {
         let tasks = manifest["machines"]["tasks"].as_array().unwrap();
         assert_eq!(tasks.len(), 3, "{tasks:?}");
         // The same tasks have done both runs.
-        let attempts = tasks.iter().map(|task| task["result"]["Ok"]["attempt"].clone());
+        let attempts = tasks
+            .iter()
+            .map(|task| task["result"]["Ok"]["attempt"].clone());
         nodes.push(attempts.collect::<Vec<_>>());
     }
     assert_eq!(nodes[0], nodes[1]);
     let status = suite.call(&["cluster", "status", "--store=store", "--job=s"]);
-    assert_holds(&status.stdout, &["generator 1: running on ", "ended early: no more runs"]);
+    assert_holds(
+        &status.stdout,
+        &["generator 1: running on ", "ended early: no more runs"],
+    );
     assert!(!suite.path("store/s.2").exists());
     assert!(!suite.results().join(".tasks").exists());
     suite.assert_no_process(STOP_MAX);
@@ -81,8 +89,13 @@ fn a_regression_is_found_with_two_generators() {
 
 #[test]
 fn a_killed_generator_costs_its_pair_and_tasks_read_secrets_from_the_files() {
-    let variants = format!("{{one: {{environment: {{API_KEY: {SECRET}}}}}, two: {{environment: {{API_KEY: {SECRET}}}}}}}");
-    let script = format!("test \"$API_KEY\" = {} && exec \"$@\"", SECRET.replace("78", "\"$((77 + 1))\""));
+    let variants = format!(
+        "{{one: {{environment: {{API_KEY: {SECRET}}}}}, two: {{environment: {{API_KEY: {SECRET}}}}}}}"
+    );
+    let script = format!(
+        "test \"$API_KEY\" = {} && exec \"$@\"",
+        SECRET.replace("78", "\"$((77 + 1))\"")
+    );
     let suite = Suite::new()
         .with("phases", SHORT)
         .with("pairs", "2")
@@ -99,7 +112,8 @@ fn a_killed_generator_costs_its_pair_and_tasks_read_secrets_from_the_files() {
         &ended.stderr,
         &["generator 0 on ", "its process ended without a result"],
     );
-    let outcomes = |pair| ["one", "two"].map(|variant| manifest(&suite, pair, variant)["outcome"].clone());
+    let outcomes =
+        |pair| ["one", "two"].map(|variant| manifest(&suite, pair, variant)["outcome"].clone());
     let first = outcomes(1);
     assert!(first.contains(&"completed".into()), "{first:?}");
     let failed = first.iter().find_map(|outcome| outcome.get("part_failed"));
@@ -133,7 +147,10 @@ fn a_killed_controller_is_resumed_and_ends_the_tasks_that_are_left() {
     assert_code(&run.finish(LONG), 137);
     let again = start(&suite, 1, &[]).finish(LONG);
     assert_code(&again, 2);
-    assert_holds(&again.stderr, &["the store has a job s already", "--resume"]);
+    assert_holds(
+        &again.stderr,
+        &["the store has a job s already", "--resume"],
+    );
     let ended = start(&suite, 1, &["--resume"]).finish(LONG * 2);
     assert!([0, 1, 4].contains(&ended.code), "{}", ended.stderr);
     assert!(!Path::new(&format!("/proc/{left}")).exists(), "task {left}");
@@ -184,7 +201,9 @@ fn pairs_that_cannot_be_on_several_machines_are_refused() {
         assert_code(&ended, 2);
         assert_holds(&ended.stderr, &[why]);
     }
-    let ended = suite.run(&[&WORDS[..], &["--sinks=1"]].concat()).finish(LONG);
+    let ended = suite
+        .run(&[&WORDS[..], &["--sinks=1"]].concat())
+        .finish(LONG);
     assert_code(&ended, 2);
     assert_holds(&ended.stderr, &["--generators"]);
     let url = "target: {url: \"http://127.0.0.1:1/\"}\nvariants: {one: {}, two: {}}\n\
@@ -193,6 +212,9 @@ fn pairs_that_cannot_be_on_several_machines_are_refused() {
     let words = [&["run", "url", "--generators=2"], &WORDS[..]].concat();
     let ended = suite.call(&words);
     assert_code(&ended, 2);
-    assert_holds(&ended.stderr, &["a run on several machines must start its target"]);
+    assert_holds(
+        &ended.stderr,
+        &["a run on several machines must start its target"],
+    );
     assert!(!suite.path("store").exists(), "it starts nothing");
 }

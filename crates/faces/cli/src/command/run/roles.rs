@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use stillwell_capture::{RunOutcome, RunTask, make_private, write_private};
 use stillwell_cluster::{
     Allocation, AllocationJob, Engine, FleetError, FleetRun, FleetRunEnd, JobStore, RunJob,
-    StoreError, Submission, end_left, job_status,
+    StoreError, Submission, end_left, failed_target, job_status,
 };
 use stillwell_config::files::read_text;
 use stillwell_experiment::{Executor, ExecutorError, Local};
@@ -23,9 +23,7 @@ use stillwell_units::{Nanos, RunId, Seed};
 use stillwell_verdict::RunSummary;
 
 pub(crate) use self::task::be_task;
-use super::{
-    SuiteRun, labels, load, name_of, new_folder, plan_title, results_folder, store_of,
-};
+use super::{SuiteRun, labels, load, name_of, new_folder, plan_title, results_folder, store_of};
 use crate::arguments::{EngineName, JobArguments, RunArguments};
 use crate::command::fleet::{
     could_not, engine_named, logs, open_store, place, shared_line, task_words, usage,
@@ -77,6 +75,7 @@ pub(super) fn run(
         program: std::env::current_exe().map_err(could_not)?,
         folder: results.join(".tasks"),
         held: None,
+        run: None,
         begun: 0,
     };
     let run = SuiteRun {
@@ -109,12 +108,10 @@ fn job_store(arguments: &RunArguments) -> Result<JobStore, CommandError> {
     let status = job_status(&store, &Interrupt::new());
     if !arguments.resume && !matches!(status, Ok(None)) {
         status.map_err(could_not)?;
-        return Err(
-            usage(format!("the store has a job {job} already")).hint(
-                "continue its suite with --resume and its --results, or choose another name for \
+        return Err(usage(format!("the store has a job {job} already")).hint(
+            "continue its suite with --resume and its --results, or choose another name for \
                  --job",
-            ),
-        );
+        ));
     }
     Ok(store)
 }
@@ -154,6 +151,8 @@ struct RolesExecutor<'a> {
     /// Folder of files that the results do not need.
     folder: PathBuf,
     held: Option<HeldMachines>,
+    /// Objects of the last run.
+    run: Option<JobStore>,
     /// Allocations that were begun.
     begun: u32,
 }
@@ -178,7 +177,7 @@ impl Executor for RolesExecutor<'_> {
     ) -> Result<RunSummary, ExecutorError> {
         let progress = RefCell::new(progress);
         let print = |text: &str| (*progress.borrow_mut())(Progress::Note(text.to_owned()));
-        let ended = self.conduct(&request, interrupt, &print);
+        let mut ended = self.conduct(&request, interrupt, &print);
         let is_whole = matches!(&ended, Ok(end) if end.manifest.outcome.is_completed());
         if !is_whole {
             // Its tasks have ended, or are in an unknown state.
@@ -187,6 +186,9 @@ impl Executor for RolesExecutor<'_> {
                 interrupt.raise(SIGTERM);
             }
             self.release(&print);
+            let run = self.run.take().filter(|_| ended.is_err());
+            let target = run.and_then(|run| failed_target(&run, &request.plan, &self.unpacked()));
+            ended = target.map_or(ended, Ok);
         }
         match ended {
             Ok(mut end) => {
@@ -236,6 +238,7 @@ impl RolesExecutor<'_> {
         interrupt: &Interrupt,
         print: &dyn Fn(&str),
     ) -> Result<FleetRunEnd, FleetError> {
+        self.run = None;
         let is_first = request.identity.as_ref();
         let is_first = is_first.is_none_or(|identity| identity.position == 0);
         // Tasks end by themselves if they wait for long, or by a limit of their engine.
@@ -256,7 +259,7 @@ impl RolesExecutor<'_> {
     }
 
     fn conduct_on(
-        &self,
+        &mut self,
         held: &mut HeldMachines,
         request: &RunRequest,
         interrupt: &Interrupt,
@@ -264,6 +267,7 @@ impl RolesExecutor<'_> {
     ) -> Result<FleetRunEnd, FleetError> {
         let planned = plans::shared(self.suite, request).map_err(no_run)?;
         let store = held.allocation.next_run(interrupt)?;
+        self.run = Some(store.clone());
         let is_first = held.allocation.runs() == 1;
         let controller = FleetRun {
             plan: &request.plan,
@@ -323,11 +327,7 @@ impl RolesExecutor<'_> {
         }
     }
 
-    fn allocate(
-        &self,
-        store: JobStore,
-        interrupt: &Interrupt,
-    ) -> Result<Allocation, FleetError> {
+    fn allocate(&self, store: JobStore, interrupt: &Interrupt) -> Result<Allocation, FleetError> {
         let id = RunId::from_bytes(random().map_err(no_run)?);
         let seed = self.suite.seed.to_string();
         let version = env!("CARGO_PKG_VERSION");

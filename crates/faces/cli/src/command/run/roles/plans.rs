@@ -62,7 +62,11 @@ fn of_files(suite: &SuitePlan, identity: &RunIdentity) -> Result<Value, String> 
                 identity.experiment, identity.variant
             )
         })?;
-    value(&experiment.run_plan.around(experiment.target_of(variant, None)))
+    value(
+        &experiment
+            .run_plan
+            .around(experiment.target_of(variant, None)),
+    )
 }
 
 /// Returns `masked` with the secrets of `typed`.
