@@ -18,6 +18,7 @@ use stillwell_plan::{RunHosts, RunPlan, RunRoles};
 use stillwell_run::Interrupt;
 use stillwell_units::{Nanos, RunId};
 
+pub(crate) use allocation::NO_MORE_RUNS;
 pub use allocation::{Allocation, AllocationJob, AllocationTask, end_left};
 pub use controller::{FleetRun, FleetRunEnd, failed_target};
 pub use task::{RunTaskContext, RunTaskEnd};

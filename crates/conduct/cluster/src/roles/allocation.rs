@@ -30,6 +30,9 @@ const POLL_EVERY: Nanos = Nanos::from_millis(200);
 /// The longest wait for the end of all tasks.
 const END_MAX: Nanos = Nanos::from_secs(60);
 
+/// Reason of an end that is not early.
+pub(crate) const NO_MORE_RUNS: &str = "no more runs";
+
 /// Machines for several runs, as their tasks read it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AllocationJob {
@@ -173,7 +176,7 @@ pub fn end_left(store: &JobStore) -> Result<(), FleetError> {
 }
 
 fn end(store: &JobStore, engine: &dyn Engine, handle: &JobHandle) -> Result<(), FleetError> {
-    let cancelled = cancel_job(store, engine, Some(handle), "no more runs");
+    let cancelled = cancel_job(store, engine, Some(handle), NO_MORE_RUNS);
     let until = clock::now() + END_MAX;
     let quiet = Interrupt::new();
     loop {

@@ -76,10 +76,8 @@ fn a_regression_is_found_with_two_generators() {
     }
     assert_eq!(nodes[0], nodes[1]);
     let status = suite.call(&["cluster", "status", "--store=store", "--job=s"]);
-    assert_holds(
-        &status.stdout,
-        &["generator 1: running on ", "ended early: no more runs"],
-    );
+    assert_holds(&status.stdout, &["target: complete", "generator 1: complete"]);
+    assert!(!status.stdout.contains("ended early"), "{}", status.stdout);
     assert!(!suite.path("store/s.2").exists());
     assert!(!suite.results().join(".tasks").exists());
     suite.assert_no_process(STOP_MAX);
@@ -177,6 +175,17 @@ fn a_suite_whose_job_is_cancelled_ends_and_can_be_resumed() {
     let ended = run.finish(LONG);
     assert_code(&ended, 143);
     assert_holds(&ended.stdout, &["--resume"]);
+    suite.assert_no_process(STOP_MAX);
+}
+
+#[test]
+fn a_target_that_does_not_start_is_reported_with_its_last_lines() {
+    let suite = Suite::new()
+        .with("phases", SHORT)
+        .script("echo no licence >&2; exit 7");
+    let ended = start(&suite, 1, &[]).finish(LONG);
+    assert_code(&ended, 3);
+    assert_holds(&ended.stderr, &["target: no licence"]);
     suite.assert_no_process(STOP_MAX);
 }
 
