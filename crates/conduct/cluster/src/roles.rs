@@ -18,12 +18,11 @@ use stillwell_plan::{RunHosts, RunPlan, RunRoles};
 use stillwell_run::Interrupt;
 use stillwell_units::{Nanos, RunId};
 
-pub(crate) use allocation::NO_MORE_RUNS;
-pub use allocation::{Allocation, AllocationJob, AllocationTask, end_left};
+pub use allocation::{Allocation, AllocationTask, end_left};
 pub use controller::{FleetRun, FleetRunEnd, failed_target};
 pub use task::{RunTaskContext, RunTaskEnd};
 
-use crate::job::{Job, RUN_SCHEMA, read_job};
+use crate::job::{ALLOCATION_SCHEMA, Job, RUN_SCHEMA, read_job};
 use crate::store::{JobStore, StoreError};
 
 /// A run on several machines, as its tasks read it.
@@ -111,6 +110,58 @@ impl Job for RunJob {
             && self.folder == other.folder
             && self.version == other.version
             && self.planned == other.planned
+    }
+}
+
+/// Reason of an end that is not early.
+pub(crate) const NO_MORE_RUNS: &str = "no more runs";
+
+/// Machines for several runs, as their tasks read it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AllocationJob {
+    /// Names the shape.
+    pub schema: String,
+    /// Version of the controller; tasks of another one refuse.
+    pub version: String,
+    /// Working folder of the command.
+    pub folder: PathBuf,
+    /// The command line as typed. No secrets are in it.
+    pub words: Vec<String>,
+    /// Seed of the suite.
+    pub seed: String,
+    /// Roles of the tasks.
+    pub roles: RunRoles,
+    /// A name that no other allocation has.
+    pub id: RunId,
+}
+
+impl AllocationJob {
+    /// Returns the machines for the suite that the command line `words` in `folder` names.
+    #[must_use]
+    pub fn new(
+        version: &str,
+        (folder, words): (PathBuf, Vec<String>),
+        seed: String,
+        id: RunId,
+        roles: RunRoles,
+    ) -> Self {
+        Self {
+            schema: ALLOCATION_SCHEMA.to_owned(),
+            version: version.to_owned(),
+            folder,
+            words,
+            seed,
+            roles,
+            id,
+        }
+    }
+
+    /// Returns the allocation of the job of `store`; `None` if the job is another one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not answer.
+    pub fn read(store: &JobStore, interrupt: &Interrupt) -> Result<Option<Self>, StoreError> {
+        read_job(store, interrupt, ALLOCATION_SCHEMA)
     }
 }
 

@@ -78,7 +78,7 @@ pub enum ExecutorError {
         /// The reason why not.
         source: ConductError,
     },
-    /// What other machines have recorded cannot be put together.
+    /// The captures of several machines cannot be put together.
     #[error("merge the captures of the tasks: {0}")]
     Merge(String),
     /// Its capture cannot be read.

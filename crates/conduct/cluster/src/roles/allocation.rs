@@ -4,20 +4,16 @@
 //! on the same machine. Each run has objects as one that is a job, below the name of the
 //! allocation.
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-use stillwell_plan::RunRoles;
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
-use stillwell_units::{Nanos, RunId};
+use stillwell_units::Nanos;
 
-use super::RunJob;
 use super::task::register;
+use super::{AllocationJob, NO_MORE_RUNS, RunJob};
 use crate::attempt::Attempt;
 use crate::controller::{FleetError, cancel_job};
 use crate::engine::{Engine, JobHandle, Submission, TaskState, engine_of};
-use crate::job::{ABORT, ALLOCATION_SCHEMA, Abort, ENGINE, JOB, Ready, read_job};
+use crate::job::{ABORT, Abort, ENGINE, JOB, Ready};
 use crate::pause::pause;
 use crate::store::{Created, JobStore, StoreError};
 
@@ -29,58 +25,6 @@ const IDLE_MAX: Nanos = Nanos::from_secs(5 * 60);
 const POLL_EVERY: Nanos = Nanos::from_millis(200);
 /// The longest wait for the end of all tasks.
 const END_MAX: Nanos = Nanos::from_secs(60);
-
-/// Reason of an end that is not early.
-pub(crate) const NO_MORE_RUNS: &str = "no more runs";
-
-/// Machines for several runs, as their tasks read it.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct AllocationJob {
-    /// Names the shape.
-    pub schema: String,
-    /// Version of the controller; tasks of another one refuse.
-    pub version: String,
-    /// Working folder of the command.
-    pub folder: PathBuf,
-    /// The command line as typed. No secrets are in it.
-    pub words: Vec<String>,
-    /// Seed of the suite.
-    pub seed: String,
-    /// Roles of the tasks.
-    pub roles: RunRoles,
-    /// A name that no other allocation has.
-    pub id: RunId,
-}
-
-impl AllocationJob {
-    /// Returns the machines for the suite that the command line `words` in `folder` names.
-    #[must_use]
-    pub fn new(
-        version: &str,
-        (folder, words): (PathBuf, Vec<String>),
-        seed: String,
-        id: RunId,
-        roles: RunRoles,
-    ) -> Self {
-        Self {
-            schema: ALLOCATION_SCHEMA.to_owned(),
-            version: version.to_owned(),
-            folder,
-            words,
-            seed,
-            roles,
-            id,
-        }
-    }
-
-    /// Returns the allocation of the job of `store`; `None` if the job is another one.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the store does not answer.
-    pub fn read(store: &JobStore, interrupt: &Interrupt) -> Result<Option<Self>, StoreError> {
-        read_job(store, interrupt, ALLOCATION_SCHEMA)
-    }
-}
 
 /// Returns the objects of a run of the allocation of `store`.
 fn store_of_run(store: &JobStore, number: u32) -> JobStore {
@@ -250,6 +194,11 @@ impl<'a> AllocationTask<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use stillwell_plan::RunRoles;
+    use stillwell_units::RunId;
+
     use super::*;
     use crate::engine::LocalEngine;
     use crate::store::{RetryBounds, Store};

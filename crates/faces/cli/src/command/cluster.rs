@@ -5,8 +5,8 @@ mod state;
 use std::path::Path;
 
 use stillwell_cluster::{
-    AllocationJob, Attempt, Engine, GeneratorEnd, JobStatus, JobStore, LocalEngine, RetryBounds, RunJob, Store,
-    SuiteJob, cancel_job, engine_of, generate, job_status,
+    AllocationJob, Attempt, Engine, GeneratorEnd, JobStatus, JobStore, LocalEngine, RetryBounds,
+    RunJob, Store, SuiteJob, cancel_job, engine_of, generate, job_status,
 };
 use stillwell_config::files::read_text;
 use stillwell_run::Interrupt;

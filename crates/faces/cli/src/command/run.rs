@@ -146,15 +146,9 @@ impl SuiteRun<'_> {
         }
         let interrupt = conductor.interrupt();
         display.begin();
-        let ran = run_suite(
-            self.plan,
-            &options,
-            executor,
-            interrupt,
-            &mut |progress| {
-                display.suite(progress);
-            },
-        );
+        let ran = run_suite(self.plan, &options, executor, interrupt, &mut |progress| {
+            display.suite(progress);
+        });
         display.clear();
         export::finish(telemetry, interrupt, quiet);
         conductor.end();

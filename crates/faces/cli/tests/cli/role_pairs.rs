@@ -76,7 +76,10 @@ fn a_regression_is_found_with_two_generators() {
     }
     assert_eq!(nodes[0], nodes[1]);
     let status = suite.call(&["cluster", "status", "--store=store", "--job=s"]);
-    assert_holds(&status.stdout, &["target: complete", "generator 1: complete"]);
+    assert_holds(
+        &status.stdout,
+        &["target: complete", "generator 1: complete"],
+    );
     assert!(!status.stdout.contains("ended early"), "{}", status.stdout);
     assert!(!suite.path("store/s.2").exists());
     assert!(!suite.results().join(".tasks").exists());
