@@ -11,7 +11,7 @@ use stillwell_units::Nanos;
 use super::task::register;
 use super::{AllocationJob, NO_MORE_RUNS, RunJob};
 use crate::attempt::Attempt;
-use crate::controller::{FleetError, cancel_job};
+use crate::controller::FleetError;
 use crate::engine::{Engine, JobHandle, Submission, TaskState, engine_of};
 use crate::job::{ABORT, Abort, ENGINE, JOB, Ready};
 use crate::pause::pause;
@@ -23,7 +23,9 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 const IDLE_MAX: Nanos = Nanos::from_secs(5 * 60);
 /// Time between two questions to the engine at the end.
 const POLL_EVERY: Nanos = Nanos::from_millis(200);
-/// The longest wait for the end of all tasks.
+/// The longest wait for tasks that end by themselves.
+const LEAVE_MAX: Nanos = Nanos::from_secs(5);
+/// The longest wait for the end of all tasks that were cancelled.
 const END_MAX: Nanos = Nanos::from_secs(60);
 
 /// Returns the objects of a run of the allocation of `store`.
@@ -120,17 +122,34 @@ pub fn end_left(store: &JobStore) -> Result<(), FleetError> {
 }
 
 fn end(store: &JobStore, engine: &dyn Engine, handle: &JobHandle) -> Result<(), FleetError> {
-    let cancelled = cancel_job(store, engine, Some(handle), NO_MORE_RUNS);
-    let until = clock::now() + END_MAX;
+    let abort = Abort {
+        why: NO_MORE_RUNS.to_owned(),
+        part: None,
+    };
+    // Without a store the engine ends them.
+    drop(store.create_json(&Interrupt::new(), ABORT, &abort));
+    if have_ended(engine, handle, LEAVE_MAX) {
+        return Ok(());
+    }
+    engine.cancel(handle)?;
+    match have_ended(engine, handle, END_MAX) {
+        true => Ok(()),
+        false => Err(FleetError::StillRunning(store.job().to_owned())),
+    }
+}
+
+/// Waits until all tasks have ended, for `at_most`.
+fn have_ended(engine: &dyn Engine, handle: &JobHandle, at_most: Nanos) -> bool {
+    let until = clock::now() + at_most;
     let quiet = Interrupt::new();
     loop {
         let states = engine.poll(handle);
         let has_ended = |state: &TaskState| matches!(state, TaskState::Ended | TaskState::NodeLost);
         if states.is_ok_and(|states| states.iter().all(has_ended)) {
-            return cancelled;
+            return true;
         }
         if clock::now() >= until {
-            return cancelled.and(Err(FleetError::StillRunning(store.job().to_owned())));
+            return false;
         }
         pause(&quiet, POLL_EVERY);
     }
