@@ -56,7 +56,7 @@ pub(crate) struct SuiteFleetArguments {
     #[arg(long, value_enum, value_name = "ENGINE", requires = "store")]
     pub(crate) on: Option<EngineName>,
     /// Number of machines with generators, beside that of the target; rates and
-    /// connections are totals over all of them
+    /// connections are totals over all of them. --resume continues such a suite
     #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) generators: Option<u16>,
     /// Number of machines among which the sinks are divided; 0 runs them beside the target
