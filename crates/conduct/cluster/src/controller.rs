@@ -101,6 +101,22 @@ pub enum FleetError {
     /// The load did not start.
     #[error("the load did not start: {0}")]
     NoStart(String),
+    /// A run on several machines did not start, or no task has a result.
+    #[error("the run did not start: {}{why}", part_before(.part.as_deref()))]
+    NoRun {
+        /// The part that is the cause, if it is known.
+        part: Option<String>,
+        /// The reason.
+        why: String,
+    },
+    /// Tasks that did not end in time.
+    #[error("tasks of job {0} still run; end them with `stillwell cluster cancel`")]
+    StillRunning(String),
+}
+
+/// Returns the name of a part as the beginning of a sentence.
+fn part_before(part: Option<&str>) -> String {
+    part.map_or_else(String::new, |part| format!("{part}: "))
 }
 
 impl std::fmt::Debug for FleetLoad<'_> {

@@ -18,6 +18,9 @@ pub(crate) const SUITE_SCHEMA: &str = "stillwell/cluster-suite/v1";
 /// Names the shape of a job that is one run.
 pub(crate) const RUN_SCHEMA: &str = "stillwell/cluster-run/v2";
 
+/// Names the shape of a job whose tasks do several runs.
+pub(crate) const ALLOCATION_SCHEMA: &str = "stillwell/cluster-allocation/v1";
+
 pub(crate) const JOB: &str = "job.json";
 pub(crate) const ENGINE: &str = "engine.json";
 pub(crate) const START: &str = "start.json";

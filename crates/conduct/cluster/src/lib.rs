@@ -26,6 +26,10 @@
 //! | `tasks/0000/prepared`, `bound`, `quiet`, `stopped` | task | a point of the run that others wait for |
 //! | `tasks/0000/sent` | generator | the same, with the events that each stream has begun |
 //!
+//! The tasks of an [allocation](Allocation) do several such runs, one after the other. Its job has
+//! `job.json`, `engine.json`, `tasks/0000/ready-0.json` and, when it ends, `abort.json`. The objects
+//! of its first run are below `runs/0001`.
+//!
 //! Only `result` says that a task is complete, also if the engine disagrees.
 
 mod attempt;
@@ -52,7 +56,10 @@ pub use engine::{
 };
 pub use generator::{GenerateError, GeneratorEnd, generate};
 pub use job::{ClusterJob, JOB_SCHEMA};
-pub use roles::{FleetRun, FleetRunEnd, RunJob, RunTaskContext, RunTaskEnd};
+pub use roles::{
+    Allocation, AllocationJob, AllocationTask, FleetRun, FleetRunEnd, PlannedRun, RunJob,
+    RunTaskContext, RunTaskEnd, end_left, failed_target,
+};
 pub use status::{GeneratorProgress, JobStatus, job_status};
 pub use store::{Created, JobStore, RetryBounds, Store, StoreError};
 pub use suite::{ExperimentNode, FleetSuite, SuiteJob, SuiteTask};

@@ -3,6 +3,7 @@
 //! Payload goes from machine to machine as the experiment says. Everything else goes through the
 //! store, so nothing else listens.
 
+mod allocation;
 mod clock_bounds;
 mod controller;
 mod exchange;
@@ -12,18 +13,20 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{RunHosts, RunRoles};
+use stillwell_capture::RunIdentity;
+use stillwell_plan::{RunHosts, RunPlan, RunRoles};
 use stillwell_run::Interrupt;
 use stillwell_units::{Nanos, RunId};
 
-pub use controller::{FleetRun, FleetRunEnd};
+pub use allocation::{Allocation, AllocationTask, end_left};
+pub use controller::{FleetRun, FleetRunEnd, failed_target};
 pub use task::{RunTaskContext, RunTaskEnd};
 
-use crate::job::{Job, RUN_SCHEMA, read_job};
+use crate::job::{ALLOCATION_SCHEMA, Job, RUN_SCHEMA, read_job};
 use crate::store::{JobStore, StoreError};
 
 /// A run on several machines, as its tasks read it.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RunJob {
     /// Names the shape.
     pub schema: String,
@@ -39,6 +42,24 @@ pub struct RunJob {
     pub run: RunId,
     /// Roles of the tasks.
     pub roles: RunRoles,
+    /// The run of a suite; of others the tasks read the file again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Box<PlannedRun>>,
+}
+
+/// A run of a suite.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PlannedRun {
+    /// Its plan on one machine. Secrets in it are masked, unless they are kept in results, too.
+    pub plan: RunPlan,
+    /// True if secrets are masked: each task reads them from the files of the suite.
+    pub is_masked: bool,
+    /// The folder that replaces `{files}`.
+    pub files: Option<PathBuf>,
+    /// The folder that replaces `{experiment}`.
+    pub experiment: PathBuf,
+    /// Its place in the suite.
+    pub identity: RunIdentity,
 }
 
 impl RunJob {
@@ -59,6 +80,16 @@ impl RunJob {
             seed,
             run,
             roles,
+            planned: None,
+        }
+    }
+
+    /// The same job for a run of a suite.
+    #[must_use]
+    pub fn planned(self, run: PlannedRun) -> Self {
+        Self {
+            planned: Some(Box::new(run)),
+            ..self
         }
     }
 
@@ -75,7 +106,62 @@ impl Job for RunJob {
     const SCHEMA: &'static str = RUN_SCHEMA;
 
     fn is_equivalent(&self, other: &Self) -> bool {
-        self.roles == other.roles && self.folder == other.folder && self.version == other.version
+        self.roles == other.roles
+            && self.folder == other.folder
+            && self.version == other.version
+            && self.planned == other.planned
+    }
+}
+
+/// Reason of an end that is not early.
+pub(crate) const NO_MORE_RUNS: &str = "no more runs";
+
+/// Machines for several runs, as their tasks read it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AllocationJob {
+    /// Names the shape.
+    pub schema: String,
+    /// Version of the controller; tasks of another one refuse.
+    pub version: String,
+    /// Working folder of the command.
+    pub folder: PathBuf,
+    /// The command line as typed. No secrets are in it.
+    pub words: Vec<String>,
+    /// Seed of the suite.
+    pub seed: String,
+    /// Roles of the tasks.
+    pub roles: RunRoles,
+    /// A name that no other allocation has.
+    pub id: RunId,
+}
+
+impl AllocationJob {
+    /// Returns the machines for the suite that the command line `words` in `folder` names.
+    #[must_use]
+    pub fn new(
+        version: &str,
+        (folder, words): (PathBuf, Vec<String>),
+        seed: String,
+        id: RunId,
+        roles: RunRoles,
+    ) -> Self {
+        Self {
+            schema: ALLOCATION_SCHEMA.to_owned(),
+            version: version.to_owned(),
+            folder,
+            words,
+            seed,
+            roles,
+            id,
+        }
+    }
+
+    /// Returns the allocation of the job of `store`; `None` if the job is another one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store does not answer.
+    pub fn read(store: &JobStore, interrupt: &Interrupt) -> Result<Option<Self>, StoreError> {
+        read_job(store, interrupt, ALLOCATION_SCHEMA)
     }
 }
 

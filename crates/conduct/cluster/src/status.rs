@@ -9,7 +9,7 @@ use crate::job::{
     ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, Ready, START, Start, failed_name, ready_name,
     result_name,
 };
-use crate::roles::RunJob;
+use crate::roles::{AllocationJob, NO_MORE_RUNS, RunJob};
 use crate::store::{JobStore, StoreError};
 use crate::suite::SuiteJob;
 
@@ -51,7 +51,9 @@ pub fn job_status(
     store: &JobStore,
     interrupt: &Interrupt,
 ) -> Result<Option<JobStatus>, StoreError> {
-    let roles = RunJob::read(store, interrupt)?.map(|job| job.roles);
+    let allocation = AllocationJob::read(store, interrupt)?.map(|job| job.roles);
+    let run = RunJob::read(store, interrupt)?.map(|job| job.roles);
+    let roles = run.or(allocation);
     let experiments = SuiteJob::read(store, interrupt)?.map(|suite| suite.experiments);
     let tasks = match (&experiments, roles) {
         (Some(experiments), _) => experiments.len(),
@@ -61,15 +63,24 @@ pub fn job_status(
             None => return Ok(None),
         },
     };
-    let generators = (0..tasks).map(|task| progress(store, interrupt, task));
+    let abort = store.get_json::<Abort>(interrupt, ABORT)?;
+    let abort = abort.map(|abort| abort.why);
+    let generators = (0..tasks).map(|task| match progress(store, interrupt, task)? {
+        // The tasks of an allocation have a result in each run.
+        GeneratorProgress::Ready(_) if allocation.is_some() && abort.is_some() => {
+            Ok(GeneratorProgress::Complete)
+        }
+        progress => Ok(progress),
+    });
+    let generators = generators.collect::<Result<_, StoreError>>()?;
     Ok(Some(JobStatus {
         handle: store.get_json(interrupt, ENGINE)?,
-        // Experiments of a suite do not wait for each other.
-        is_started: experiments.is_some() || store.get_json::<Start>(interrupt, START)?.is_some(),
-        abort: store
-            .get_json::<Abort>(interrupt, ABORT)?
-            .map(|abort| abort.why),
-        generators: generators.collect::<Result<_, _>>()?,
+        // Experiments of a suite do not wait for each other, and each run of an allocation has a start.
+        is_started: experiments.is_some()
+            || allocation.is_some()
+            || store.get_json::<Start>(interrupt, START)?.is_some(),
+        abort: abort.filter(|why| why != NO_MORE_RUNS),
+        generators,
         roles,
         experiments,
     }))

@@ -78,6 +78,9 @@ pub enum ExecutorError {
         /// The reason why not.
         source: ConductError,
     },
+    /// The captures of several machines cannot be put together.
+    #[error("merge the captures of the tasks: {0}")]
+    Merge(String),
     /// Its capture cannot be read.
     #[error("read the capture")]
     Capture {

@@ -5,14 +5,15 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
-use stillwell_capture::{CaptureError, Manifest, Note, make_private};
+use stillwell_capture::{CaptureError, Manifest, Note, RunOutcome, make_private};
 use stillwell_plan::placement::{IsolationPlan, Wanted};
-use stillwell_plan::{PhasesPlan, RunHosts};
-use stillwell_scope::{NetworkNamespace, PartFailure, Place, Scope, Token, explain};
+use stillwell_plan::{Phase, PhasesPlan, RunHosts};
+use stillwell_scope::{NetworkNamespace, PartFailure, Place, Scope, Token, clock, explain};
 use stillwell_target::Links;
 use stillwell_units::{Nanos, Seed};
 
 use crate::interrupt::Interrupt;
+use crate::record::Record;
 use crate::request::{Progress, RunRequest};
 use crate::shell::{ProgressSender, Shell};
 use crate::together::{Link, Together, no_namespace};
@@ -67,6 +68,22 @@ pub fn conduct(
     let answer = conductors.start(request, interrupt, environment, None);
     let failures = conductors.receiver(&mut |_, event| progress(event));
     result_of(answer, &failures)
+}
+
+/// Leaves the capture of a run of `request` that ended with `outcome` before it began.
+///
+/// # Errors
+/// [`ConductError`] where no capture could be made.
+pub fn record_failed(request: &RunRequest, outcome: RunOutcome) -> Result<Manifest, ConductError> {
+    let folder = |source| ConductError::Folder {
+        path: request.folder.clone(),
+        source,
+    };
+    make_private(&request.folder).map_err(folder)?;
+    let record = Record::begin(request).map_err(|source| ConductError::Capture { source });
+    let mut record = record?;
+    record.enter(Phase::Prepare, clock::now());
+    Ok(record.close(outcome))
 }
 
 /// Carries two runs out at once, and reports to `progress` with the run's place in `requests`. All

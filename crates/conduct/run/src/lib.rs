@@ -34,7 +34,7 @@ mod steps;
 mod target;
 mod together;
 
-pub use conduct::{ConductError, conduct, conduct_together};
+pub use conduct::{ConductError, conduct, conduct_together, record_failed};
 pub use describe::{CallDescriber, DescribeCalls};
 pub use export::Exports;
 pub use fleet::{FleetStart, Milestone, RunFleet};

@@ -77,6 +77,8 @@ mod pull_requests;
 mod relay_disk;
 #[path = "cli/resume.rs"]
 mod resume;
+#[path = "cli/role_pairs.rs"]
+mod role_pairs;
 #[path = "cli/roles.rs"]
 mod roles;
 #[path = "cli/runs.rs"]

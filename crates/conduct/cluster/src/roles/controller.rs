@@ -107,9 +107,9 @@ impl FleetRun<'_> {
         let (members, start) = match self.begin(job, &handle)? {
             Ok(begun) => begun,
             Err((part, why)) => {
-                self.abort(part, &why)?;
+                self.abort(part.clone(), &why)?;
                 self.end_tasks(job, &handle);
-                return Err(FleetError::NoStart(why));
+                return Err(FleetError::NoRun { part, why });
             }
         };
         let collected = self.collect(job, &handle, &members, &start, folder)?;
@@ -185,10 +185,7 @@ impl FleetRun<'_> {
                     .map_err(|why| (None, why)));
             }
             if let Some(task) = engine.ended_before(RESULT_DELAY_MAX)?.into_iter().next() {
-                let log = handle.log(task);
-                let why = format!("its process ended early; see {}", log.display());
-                let why = self.failed(task)?.unwrap_or(why);
-                return Ok(Err((Some(name_of(job, task)), why)));
+                return Ok(Err(self.end_of(job, handle, task)?));
             }
             if clock::now() >= until {
                 let why = format!("only {ready} of {tasks} tasks were ready within {READY_MAX}");
@@ -199,6 +196,24 @@ impl FleetRun<'_> {
             }
             pause(self.interrupt, LOOK_EVERY);
         }
+    }
+
+    /// Returns the part whose task ended before the start, and the reason.
+    fn end_of(
+        &self,
+        job: &RunJob,
+        handle: &JobHandle,
+        task: usize,
+    ) -> Result<(Option<String>, String), StoreError> {
+        let name = name_of(job, task);
+        Ok(match self.failed(task)? {
+            Some(why) => (Some(name), why),
+            None => {
+                let log = handle.log(task);
+                let why = format!("its process ended early; see {}", log.display());
+                (Some(format!("task of {name}")), why)
+            }
+        })
     }
 
     /// Chooses the attempts that count, and their addresses.
@@ -513,10 +528,10 @@ impl FleetRun<'_> {
                 .and_then(|task| job.roles.role(task));
             (role, self.name(job, members, task), why)
         });
+        let Some((_, mut manifest)) = manifests.first().cloned() else {
+            return Err(no_result(failure.map(|(_, part, why)| (part, why))));
+        };
         let outcome = self.outcome(failure, &manifests);
-        let first = manifests.into_iter().next();
-        let (_, mut manifest) =
-            first.ok_or_else(|| FleetError::NoStart("no task has a result".to_owned()))?;
         manifest.plan = plan;
         if job.roles.sinks > 1 {
             manifest.ledger = ledger;
@@ -551,6 +566,43 @@ impl FleetRun<'_> {
                 manifest.outcome.clone()
             }),
         }
+    }
+}
+
+/// Returns the capture of the target of a run that did not start, if the target is the cause and has
+/// left one. It has the target's last lines. `plan` is that of the run.
+#[must_use]
+pub fn failed_target(store: &JobStore, plan: &RunPlan, folder: &Path) -> Option<FleetRunEnd> {
+    let bytes = store.get(&Interrupt::new(), &result_name(0)).ok()??;
+    let folder = folder.join("0");
+    let result: RunTaskResult = bundle::unpack(&bytes, &folder).ok()?;
+    let manifest = Manifest::open(&folder).ok()?;
+    let is_cause = matches!(
+        manifest.outcome,
+        RunOutcome::CouldNotStart { .. }
+            | RunOutcome::NeverReady { .. }
+            | RunOutcome::TargetDied { .. }
+    );
+    let name = format!("{} on {}", TaskRole::Target.name(), result.node);
+    is_cause.then(|| FleetRunEnd {
+        manifest: Manifest {
+            plan: plan.clone(),
+            ..manifest
+        },
+        parts: vec![RunPart {
+            role: TaskRole::Target,
+            name,
+            folder,
+        }],
+    })
+}
+
+/// Returns the error of a run of which no task has a result.
+fn no_result(failure: Option<(String, String)>) -> FleetError {
+    let (part, why) = failure.unzip();
+    FleetError::NoRun {
+        part,
+        why: why.unwrap_or_else(|| "no task has a result".to_owned()),
     }
 }
 

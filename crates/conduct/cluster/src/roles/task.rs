@@ -3,6 +3,7 @@
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::Path;
 
+use serde::Serialize;
 use stillwell_capture::RunTaskResult;
 use stillwell_plan::RunPlan;
 use stillwell_run::{Interrupt, RunFleet, RunRequest, conduct};
@@ -100,7 +101,7 @@ impl RunTaskContext<'_> {
             address: address(self.attempt)?,
             began: clock::wall(),
         };
-        self.register(&this_member)?;
+        register(self.store, self.interrupt, self.attempt, &this_member)?;
         let Some(members) = self.members()? else {
             return Ok(RunTaskEnd::GivenUp);
         };
@@ -133,20 +134,6 @@ impl RunTaskContext<'_> {
         // What counts is in the store.
         drop(std::fs::remove_dir_all(&folder));
         end
-    }
-
-    /// Makes this attempt known; several of one task have numbers in turn.
-    fn register(&self, this_member: &Member) -> Result<(), FleetError> {
-        let task = usize::from(self.attempt.task);
-        for number in 0..ATTEMPTS_MAX {
-            let name = ready_name(task, number);
-            if self.store.create_json(self.interrupt, &name, this_member)? == Created::Now {
-                return Ok(());
-            }
-        }
-        Err(FleetError::NoStart(format!(
-            "task {task} was started more than {ATTEMPTS_MAX} times"
-        )))
     }
 
     /// Waits until all tasks are there; `None` if the run was given up.
@@ -206,6 +193,25 @@ impl RunTaskContext<'_> {
         }
         Ok(())
     }
+}
+
+/// Makes an attempt known; several of one task have numbers in turn.
+pub(super) fn register(
+    store: &JobStore,
+    interrupt: &Interrupt,
+    attempt: &Attempt,
+    member: &impl Serialize,
+) -> Result<(), FleetError> {
+    let task = usize::from(attempt.task);
+    for number in 0..ATTEMPTS_MAX {
+        let name = ready_name(task, number);
+        if store.create_json(interrupt, &name, member)? == Created::Now {
+            return Ok(());
+        }
+    }
+    Err(FleetError::NoStart(format!(
+        "task {task} was started more than {ATTEMPTS_MAX} times"
+    )))
 }
 
 /// Returns the address of this host on the network of the run.

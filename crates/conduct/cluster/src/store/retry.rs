@@ -54,6 +54,22 @@ impl JobStore {
         })
     }
 
+    /// The objects of another job in the same store.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn beside(&self, job: &str) -> Result<Self, StoreError> {
+        Self::new(self.store.clone(), job, self.bounds)
+    }
+
+    /// The objects of this job whose names begin with `folder`.
+    pub(crate) fn within(&self, folder: &str) -> Self {
+        Self {
+            job: self.key(folder),
+            ..self.clone()
+        }
+    }
+
     /// Returns the name of the job.
     #[must_use]
     pub fn job(&self) -> &str {

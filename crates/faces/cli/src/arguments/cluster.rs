@@ -51,9 +51,17 @@ pub(crate) struct LoadFleetArguments {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Several machines, see docs/cluster.md")]
 pub(crate) struct SuiteFleetArguments {
-    /// Run each experiment on one node, which this engine allocates
+    /// Run each experiment on one node, which this engine allocates; with --generators,
+    /// run the target, sinks and generators of each run on separate nodes
     #[arg(long, value_enum, value_name = "ENGINE", requires = "store")]
     pub(crate) on: Option<EngineName>,
+    /// Number of machines with generators, beside that of the target; rates and
+    /// connections are totals over all of them. --resume continues such a suite
+    #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) generators: Option<u16>,
+    /// Number of machines among which the sinks are divided; 0 runs them beside the target
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "generators", value_parser = clap::value_parser!(u16).range(0..=4096))]
+    pub(crate) sinks: u16,
     #[command(flatten)]
     pub(crate) job: JobArguments,
 }

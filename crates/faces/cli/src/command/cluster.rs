@@ -5,8 +5,8 @@ mod state;
 use std::path::Path;
 
 use stillwell_cluster::{
-    Attempt, Engine, GeneratorEnd, JobStatus, JobStore, LocalEngine, RetryBounds, RunJob, Store,
-    SuiteJob, cancel_job, engine_of, generate, job_status,
+    AllocationJob, Attempt, Engine, GeneratorEnd, JobStatus, JobStore, LocalEngine, RetryBounds,
+    RunJob, Store, SuiteJob, cancel_job, engine_of, generate, job_status,
 };
 use stillwell_config::files::read_text;
 use stillwell_run::Interrupt;
@@ -114,6 +114,9 @@ fn be_generator(arguments: &GenerateArguments) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::new();
     if let Some(suite) = SuiteJob::read(&store, &interrupt).map_err(could_not)? {
         return super::run::fleet::be_task(&suite, &store, &attempt);
+    }
+    if let Some(allocation) = AllocationJob::read(&store, &interrupt).map_err(could_not)? {
+        return super::run::roles::be_task(&allocation, &store, &attempt);
     }
     if let Some(run) = RunJob::read(&store, &interrupt).map_err(could_not)? {
         return super::observe::fleet::be_task(&run, &store, &attempt);

@@ -1,13 +1,15 @@
 //! `stillwell run`.
 
 pub(super) mod fleet;
+pub(super) mod roles;
 pub(super) mod targets;
 
 use std::path::{Path, PathBuf};
 
 use stillwell_config::{SuiteOverrides, VariantArgument};
 use stillwell_experiment::{
-    Local, ObjectStore, Results, SuiteError, SuiteOptions, SuiteOutcome, latest, run_suite,
+    Executor, Local, ObjectStore, Results, SuiteError, SuiteOptions, SuiteOutcome, latest,
+    run_suite,
 };
 use stillwell_plan::SuitePlan;
 use stillwell_report::FullReport;
@@ -49,7 +51,10 @@ fn start(
             return Err(CommandError::new(Exit::Usage, error)
                 .hint("leave out --on, or --stats-sink and --stats-listen"));
         }
-        return fleet::run(arguments, engine, paint);
+        return match arguments.fleet.generators {
+            Some(generators) => roles::run(arguments, (engine, generators), paint),
+            None => fleet::run(arguments, engine, paint),
+        };
     }
     if has_targets {
         return targets::run(arguments, paint, privileges);
@@ -118,6 +123,16 @@ impl SuiteRun<'_> {
         paint: &Paint,
         privileges: Option<&Privileges>,
     ) -> Result<Exit, CommandError> {
+        self.carry_out_by(&mut Local, paint, privileges)
+    }
+
+    /// The same with runs by `executor`.
+    fn carry_out_by(
+        self,
+        executor: &mut dyn Executor,
+        paint: &Paint,
+        privileges: Option<&Privileges>,
+    ) -> Result<Exit, CommandError> {
         let (results, quiet) = (&self.results, self.output.quiet);
         let conductor = Conductor::begin(self.cache, paint, quiet)?;
         let telemetry = self.stats.map(export::start).transpose()?.flatten();
@@ -132,15 +147,9 @@ impl SuiteRun<'_> {
         }
         let interrupt = conductor.interrupt();
         display.begin();
-        let ran = run_suite(
-            self.plan,
-            &options,
-            &mut Local,
-            interrupt,
-            &mut |progress| {
-                display.suite(progress);
-            },
-        );
+        let ran = run_suite(self.plan, &options, executor, interrupt, &mut |progress| {
+            display.suite(progress);
+        });
         display.clear();
         export::finish(telemetry, interrupt, quiet);
         conductor.end();

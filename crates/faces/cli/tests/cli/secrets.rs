@@ -27,7 +27,7 @@ const FORMATS: [&str; 13] = [
 ];
 
 /// All files below `folder`.
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         match entry.file_type().unwrap().is_dir() {

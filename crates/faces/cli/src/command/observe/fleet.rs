@@ -10,7 +10,7 @@ use stillwell_plan::{RunPlan, RunRoles};
 use stillwell_run::Interrupt;
 use stillwell_target::prepare_privileges;
 use stillwell_units::{Nanos, RunId};
-use stillwell_verdict::{RunSummary, RunWarning, summarise};
+use stillwell_verdict::{RunWarning, summarise};
 
 use super::{deliver, exit_of, keep, overrides, request};
 use crate::arguments::{Command, EngineName, ObserveArguments};
@@ -71,10 +71,12 @@ pub(super) fn run(
     let tasks = folder.join(".tasks");
     let end = controller.conduct(&job, &tasks).map_err(refused);
     signals.close(Nanos::SECOND);
-    let summary = merge(end?, &folder);
+    let merged = merge(end?, &folder);
     // Nothing is left in it that the capture does not have.
     drop(std::fs::remove_dir_all(&tasks));
-    let (summary, capture) = summary?;
+    merged.map_err(could_not)?;
+    let capture = Capture::open(&folder).map_err(could_not)?;
+    let summary = summarise(&capture);
     let exit = exit_of(&summary);
     keep(&summary, &folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
     deliver(arguments, summary, &capture, (&folder, paint))?;
@@ -104,13 +106,13 @@ fn job_of(plan: &RunPlan, roles: RunRoles) -> Result<RunJob, CommandError> {
 }
 
 /// Merges the captures of all tasks into `folder`. Each is judged alone, too, as on one machine.
-fn merge(end: FleetRunEnd, folder: &Path) -> Result<(RunSummary, Capture), CommandError> {
+pub(crate) fn merge(end: FleetRunEnd, folder: &Path) -> anyhow::Result<()> {
     let FleetRunEnd {
         mut manifest,
         parts,
     } = end;
     for part in &parts {
-        let capture = Capture::open(&part.folder).map_err(could_not)?;
+        let capture = Capture::open(&part.folder)?;
         let limits = summarise(&capture).warnings.into_iter();
         let limits = limits.filter(RunWarning::is_of_limit);
         let limits = limits.filter_map(|warning| serde_json::to_value(warning).ok());
@@ -120,9 +122,8 @@ fn merge(end: FleetRunEnd, folder: &Path) -> Result<(RunSummary, Capture), Comma
         }
     }
     manifest.command = secrets::command_words();
-    merge_runs(folder, manifest, &parts, secrets::handling()).map_err(could_not)?;
-    let capture = Capture::open(folder).map_err(could_not)?;
-    Ok((summarise(&capture), capture))
+    merge_runs(folder, manifest, &parts, secrets::handling())?;
+    Ok(())
 }
 
 /// Runs one task: a part of a run.

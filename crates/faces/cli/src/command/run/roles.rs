@@ -1,0 +1,451 @@
+//! `stillwell run --on ENGINE --generators N`: pairs of runs, of which each run is on several
+//! machines.
+
+mod plans;
+mod task;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use stillwell_capture::{RunOutcome, RunTask, make_private, write_private};
+use stillwell_cluster::{
+    Allocation, AllocationJob, Engine, FleetError, FleetRun, FleetRunEnd, JobStore, RunJob,
+    StoreError, Submission, end_left, failed_target, job_status,
+};
+use stillwell_config::files::read_text;
+use stillwell_experiment::{Executor, ExecutorError, Local};
+use stillwell_plan::experiment::BinarySource;
+use stillwell_plan::stopping::DesignPlan;
+use stillwell_plan::{ExperimentPlan, RunRoles, SuitePlan, TaskRole};
+use stillwell_run::{Interrupt, Progress, RunRequest, record_failed};
+use stillwell_scope::explain;
+use stillwell_units::{Nanos, RunId, Seed};
+use stillwell_verdict::RunSummary;
+
+pub(crate) use self::task::be_task;
+use super::{SuiteRun, labels, load, name_of, new_folder, plan_title, results_folder, store_of};
+use crate::arguments::{EngineName, JobArguments, RunArguments};
+use crate::command::fleet::{
+    could_not, engine_named, logs, open_store, place, shared_line, task_words, usage,
+};
+use crate::command::observe::fleet::merge;
+use crate::command::random::random;
+use crate::command::{output, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// Ends a suite whose job was cancelled.
+const SIGTERM: i32 = 15;
+/// File with the name of the job whose tasks may still run.
+const HELD: &str = "job";
+/// The end of the longest name of an allocation.
+const LONGEST: &str = ".999";
+
+/// Has each run done by tasks with roles, one run after the other, and judges all of them here.
+pub(super) fn run(
+    arguments: &RunArguments,
+    (name, generators): (EngineName, u16),
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    let roles = RunRoles {
+        generators,
+        sinks: arguments.fleet.sinks,
+    };
+    let upload = store_of(arguments)?;
+    let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
+    for experiment in &plan.experiments {
+        check(experiment, roles, name)
+            .map_err(|why| usage(format!("experiment `{}`: {why}", experiment.name)))?;
+    }
+    output::check_writable(&arguments.output.output)?;
+    let line = shared_line()?;
+    let engine = engine_named(name, &arguments.fleet.job)?;
+    let store = job_store(arguments)?;
+    let results = match &upload {
+        Some(_) => new_folder(&name_of(arguments))?,
+        None => results_folder(arguments)?,
+    };
+    let mut executor = RolesExecutor {
+        suite: &plan,
+        roles,
+        engine,
+        store,
+        job: &arguments.fleet.job,
+        line,
+        program: std::env::current_exe().map_err(could_not)?,
+        folder: results.join(".tasks"),
+        held: None,
+        run: None,
+        begun: 0,
+    };
+    let run = SuiteRun {
+        plan: &plan,
+        title: plan_title(arguments),
+        labels: labels(arguments, &plan),
+        results,
+        store: upload.as_ref(),
+        can_resume: true,
+        resume: arguments.resume,
+        judge_only: false,
+        cache: arguments.cache.as_ref(),
+        gate: arguments.gate,
+        exit_zero: arguments.exit_zero,
+        output: &arguments.output,
+        stats: None,
+    };
+    let exit = run.carry_out_by(&mut executor, paint, None);
+    executor.close();
+    exit
+}
+
+/// Returns the objects of the job, which must be a new one unless the suite is resumed.
+fn job_store(arguments: &RunArguments) -> Result<JobStore, CommandError> {
+    let store = open_store(&arguments.fleet.job, "suite", true)?;
+    let job = store.job();
+    if store.beside(&format!("{job}{LONGEST}")).is_err() {
+        return Err(usage(format!("the job name `{job}` is too long")));
+    }
+    let status = job_status(&store, &Interrupt::new());
+    if !arguments.resume && !matches!(status, Ok(None)) {
+        status.map_err(could_not)?;
+        return Err(usage(format!("the store has a job {job} already")).hint(
+            "continue its suite with --resume and its --results, or choose another name for \
+                 --job",
+        ));
+    }
+    Ok(store)
+}
+
+/// Refuses an experiment whose runs cannot be on several machines.
+fn check(experiment: &ExperimentPlan, roles: RunRoles, engine: EngineName) -> Result<(), String> {
+    if experiment.design != DesignPlan::Paired {
+        return Err(format!(
+            "`design: {}` runs both variants at once on one machine: use `design: paired`",
+            experiment.design.name()
+        ));
+    }
+    experiment.run_plan.over(roles)?;
+    let mut variants = experiment.variants.iter();
+    let is_built = variants.find(|variant| matches!(variant.binary, BinarySource::Git(_)));
+    match (is_built, engine) {
+        (Some(variant), EngineName::Kubernetes) => Err(format!(
+            "variant `{}` is built here, and the image of Kubernetes does not have it: give the \
+             path of a program in the image",
+            variant.name
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Carries runs out by the tasks of an allocation.
+struct RolesExecutor<'a> {
+    suite: &'a SuitePlan,
+    roles: RunRoles,
+    engine: Box<dyn Engine>,
+    /// Objects of the first allocation; the names of others begin with its name.
+    store: JobStore,
+    job: &'a JobArguments,
+    /// The command line, with its folder.
+    line: (PathBuf, Vec<String>),
+    program: PathBuf,
+    /// Folder of files that the results do not need.
+    folder: PathBuf,
+    held: Option<HeldMachines>,
+    /// Objects of the last run.
+    run: Option<JobStore>,
+    /// Allocations that were begun.
+    begun: u32,
+}
+
+/// The machines of the tasks.
+struct HeldMachines {
+    allocation: Allocation,
+    /// Role, node and boot of each task.
+    nodes: Vec<(TaskRole, String, String)>,
+}
+
+impl Executor for RolesExecutor<'_> {
+    fn pause(&mut self, length: Nanos, interrupt: &Interrupt) {
+        Local.pause(length, interrupt);
+    }
+
+    fn execute(
+        &mut self,
+        request: RunRequest,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<RunSummary, ExecutorError> {
+        let progress = RefCell::new(progress);
+        let print = |text: &str| (*progress.borrow_mut())(Progress::Note(text.to_owned()));
+        let mut ended = self.conduct(&request, interrupt, &print);
+        let is_whole = matches!(&ended, Ok(end) if end.manifest.outcome.is_completed());
+        if !is_whole {
+            // Its tasks have ended, or are in an unknown state.
+            let held = self.held.as_ref();
+            if held.is_some_and(|held| held.allocation.is_cancelled()) {
+                interrupt.raise(SIGTERM);
+            }
+            self.release(&print);
+            let run = self.run.take().filter(|_| ended.is_err());
+            let target = run.and_then(|run| failed_target(&run, &request.plan, &self.unpacked()));
+            ended = target.map_or(ended, Ok);
+        }
+        match ended {
+            Ok(mut end) => {
+                if let (Some(signal), false) = (interrupt.signal(), is_whole) {
+                    end.manifest.outcome = RunOutcome::Interrupted { signal };
+                }
+                let merged = merge(end, &request.folder);
+                merged.map_err(|error| ExecutorError::Merge(format!("{error:#}")))?;
+            }
+            Err(error) => {
+                let outcome = outcome_of(error, interrupt);
+                record_failed(&request, outcome)
+                    .map_err(|source| ExecutorError::Conduct { source })?;
+            }
+        }
+        // Nothing is left in it that the capture does not have.
+        drop(std::fs::remove_dir_all(self.unpacked()));
+        self.sum_up(&request.folder, Nanos::ZERO)
+    }
+
+    fn execute_pair(
+        &mut self,
+        requests: [RunRequest; 2],
+        _design: DesignPlan,
+        _turns: &Seed,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(usize, Progress),
+    ) -> [Result<RunSummary, ExecutorError>; 2] {
+        // Only runs one after the other are accepted.
+        let mut place = 0..;
+        requests.map(|request| {
+            let run = place.next().unwrap_or_default();
+            self.execute(request, interrupt, &mut |event| progress(run, event))
+        })
+    }
+}
+
+impl RolesExecutor<'_> {
+    fn unpacked(&self) -> PathBuf {
+        self.folder.join("run")
+    }
+
+    /// Makes the run of `request`, on machines that are kept for the next one.
+    fn conduct(
+        &mut self,
+        request: &RunRequest,
+        interrupt: &Interrupt,
+        print: &dyn Fn(&str),
+    ) -> Result<FleetRunEnd, FleetError> {
+        self.run = None;
+        let is_first = request.identity.as_ref();
+        let is_first = is_first.is_none_or(|identity| identity.position == 0);
+        // Tasks end by themselves if they wait for long, or by a limit of their engine.
+        let has_ended = self.held.as_ref().is_some_and(|held| {
+            let allocation = &held.allocation;
+            !allocation.is_whole(&*self.engine) && !allocation.is_cancelled()
+        });
+        if is_first && has_ended {
+            self.release(print);
+        }
+        let mut held = match self.held.take() {
+            Some(held) => held,
+            None => self.begin(interrupt, print)?,
+        };
+        let end = self.conduct_on(&mut held, request, interrupt, print);
+        self.held = Some(held);
+        end
+    }
+
+    fn conduct_on(
+        &mut self,
+        held: &mut HeldMachines,
+        request: &RunRequest,
+        interrupt: &Interrupt,
+        print: &dyn Fn(&str),
+    ) -> Result<FleetRunEnd, FleetError> {
+        let planned = plans::shared(self.suite, request).map_err(no_run)?;
+        let store = held.allocation.next_run(interrupt)?;
+        self.run = Some(store.clone());
+        let is_first = held.allocation.runs() == 1;
+        let controller = FleetRun {
+            plan: &request.plan,
+            store: &store,
+            engine: &*self.engine,
+            program: self.program.clone(),
+            arguments: &[],
+            logs: PathBuf::new(),
+            interrupt,
+            // The others differ in nothing.
+            print_message: if is_first { print } else { &|_| {} },
+        };
+        let seed = request.plan.seed.to_string();
+        let version = env!("CARGO_PKG_VERSION");
+        let job = RunJob::new(version, self.line.clone(), seed, request.run, self.roles);
+        let job = controller.job(job.planned(planned))?;
+        let mut end = controller.conduct(&job, &self.unpacked())?;
+        if end.manifest.outcome.is_completed() {
+            let machines = end.manifest.machines.iter();
+            let tasks = machines.flat_map(|machines| &machines.tasks);
+            let moved = held.moved(tasks);
+            end.manifest.outcome = moved.unwrap_or(RunOutcome::Completed);
+        }
+        Ok(end)
+    }
+
+    /// Has the engine start the tasks.
+    fn begin(
+        &mut self,
+        interrupt: &Interrupt,
+        print: &dyn Fn(&str),
+    ) -> Result<HeldMachines, FleetError> {
+        self.end_left(print);
+        // Of a controller that was killed.
+        drop(std::fs::remove_dir_all(self.unpacked()));
+        loop {
+            self.begun += 1;
+            let base = self.store.job();
+            let store = match self.begun {
+                1 => self.store.clone(),
+                number => self.store.beside(&format!("{base}.{number}"))?,
+            };
+            let job = store.job().to_owned();
+            match self.allocate(store, interrupt) {
+                // An earlier session had it.
+                Err(FleetError::Store(StoreError::Taken(_))) => {}
+                Err(error) => return Err(error),
+                Ok(allocation) => {
+                    let place = place(self.job, &self.store);
+                    print(&format!("job {job} in {}", place.display()));
+                    return Ok(HeldMachines {
+                        allocation,
+                        nodes: Vec::new(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn allocate(&self, store: JobStore, interrupt: &Interrupt) -> Result<Allocation, FleetError> {
+        let id = RunId::from_bytes(random().map_err(no_run)?);
+        let seed = self.suite.seed.to_string();
+        let version = env!("CARGO_PKG_VERSION");
+        let job = AllocationJob::new(version, self.line.clone(), seed, id, self.roles);
+        let logs = logs(&store).map_err(no_run)?;
+        let words = task_words(self.job, &store);
+        let (name, folder) = (store.job().to_owned(), store.store().folder());
+        let folder = folder.map(PathBuf::from);
+        let submission = Submission {
+            job: &name,
+            tasks: self.roles.tasks(),
+            cpus: self.cpus(),
+            program: &self.program,
+            arguments: &words,
+            folder: folder.as_deref(),
+            logs: &logs,
+            secrets: None,
+        };
+        let allocation = Allocation::begin(store, &job, &*self.engine, &submission, interrupt)?;
+        let written = make_private(&self.folder)
+            .and_then(|()| write_private(&self.folder.join(HELD), name.as_bytes()));
+        match written {
+            Ok(()) => Ok(allocation),
+            Err(error) => {
+                allocation.end(&*self.engine)?;
+                Err(no_run(error))
+            }
+        }
+    }
+
+    /// Most threads of generators that a task has in any run.
+    fn cpus(&self) -> u16 {
+        let experiments = self.suite.experiments.iter();
+        let workers = experiments.map(|experiment| {
+            let generators = experiment.run_plan.generators.iter();
+            let workers = generators.map(|generator| generator.concurrency.workers());
+            workers.fold(0, u16::saturating_add)
+        });
+        workers.max().unwrap_or(1).max(1)
+    }
+
+    /// Ends the tasks, and waits until they have ended.
+    fn release(&mut self, print: &dyn Fn(&str)) {
+        let Some(held) = self.held.take() else {
+            return;
+        };
+        match held.allocation.end(&*self.engine) {
+            Ok(()) => drop(std::fs::remove_file(self.folder.join(HELD))),
+            Err(error) => print(&explain(&error)),
+        }
+    }
+
+    /// Ends tasks whose controller is gone: two runs at once would disturb each other.
+    fn end_left(&self, print: &dyn Fn(&str)) {
+        let file = self.folder.join(HELD);
+        let Ok(name) = read_text(&file) else {
+            return;
+        };
+        let ended = self.store.beside(&name).map_err(FleetError::from);
+        match ended.and_then(|store| end_left(&store)) {
+            Ok(()) => drop(std::fs::remove_file(file)),
+            Err(error) => print(&explain(&error)),
+        }
+    }
+
+    fn close(mut self) {
+        self.release(&|text| Paint::print_message(text));
+        if !self.folder.join(HELD).exists() {
+            drop(std::fs::remove_dir_all(&self.folder));
+        }
+    }
+}
+
+impl HeldMachines {
+    /// Returns the outcome of a run of which a task is on another machine than before, as that of a
+    /// task which its engine has started again.
+    fn moved<'t>(&mut self, tasks: impl Iterator<Item = &'t RunTask>) -> Option<RunOutcome> {
+        let nodes: Vec<_> = tasks
+            .filter_map(|task| {
+                let result = task.result.as_ref().ok()?;
+                Some((task.role, result.node.clone(), result.boot.clone()))
+            })
+            .collect();
+        if self.nodes.is_empty() {
+            self.nodes = nodes;
+            return None;
+        }
+        let mut pairs = self.nodes.iter().zip(&nodes);
+        let ((role, before, _), (_, now, _)) = pairs.find(|(before, now)| before != now)?;
+        Some(RunOutcome::PartFailed {
+            part: format!("{} on {now}", role.name()),
+            reason: format!(
+                "it was on {before} before, and runs that are compared need the same machines"
+            ),
+        })
+    }
+}
+
+fn no_run(why: impl ToString) -> FleetError {
+    FleetError::NoRun {
+        part: None,
+        why: why.to_string(),
+    }
+}
+
+/// Returns the outcome of a run without a capture.
+fn outcome_of(error: FleetError, interrupt: &Interrupt) -> RunOutcome {
+    if let Some(signal) = interrupt.signal() {
+        return RunOutcome::Interrupted { signal };
+    }
+    match error {
+        FleetError::NoRun {
+            part: Some(part),
+            why: reason,
+        } if part != TaskRole::Target.name() => RunOutcome::PartFailed { part, reason },
+        FleetError::NoRun { why: reason, .. } => RunOutcome::CouldNotStart { reason },
+        error => RunOutcome::CouldNotStart {
+            reason: explain(&error),
+        },
+    }
+}
