@@ -386,8 +386,8 @@ impl ConnectionSlot {
             let (why, remedy) = (explain(&error), error.remedy(false));
             (Outcome::HandshakeFailed, Trouble { why, remedy })
         };
-        let mut stream = tls.open(stream, &name).map_err(failed)?;
-        let handshake = stream.handshake().await.map_err(failed)?;
+        let stream = tls.connect(stream, &name).await.map_err(failed)?;
+        let handshake = stream.handshake();
         let is_http2_required = worker.client.connecting.protocol == LoadProtocol::Http2;
         let is_agreed = match handshake.alpn {
             None => worker.client.connecting.without_alpn,

@@ -334,7 +334,7 @@ impl Proxy {
             return Err(TunnelError::NoHttp2 { proxy: proxy() });
         };
         let stream = tls.connect(stream, &name).await.map_err(refused)?;
-        let alpn = stream.shaken().and_then(|handshake| handshake.alpn);
+        let alpn = stream.handshake().alpn;
         if self.protocol == TunnelProtocol::Http2 && alpn != Some(Alpn::Http2) {
             return Err(TunnelError::NoHttp2 { proxy: proxy() });
         }

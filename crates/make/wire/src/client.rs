@@ -200,7 +200,8 @@ impl Endpoint {
                 let stream = dial::tcp(address).await.map_err(ConnectError::Dial)?;
                 let name = tls.server_name(host);
                 let name = name.map_err(|error| ConnectError::ServerName(Box::new(error)))?;
-                let stream = tls.connect(Stream::from(stream), &name).await;
+                // Boxed, so the state of a handshake does not enlarge every caller.
+                let stream = Box::pin(tls.connect(Stream::from(stream), &name)).await;
                 Ok(stream.map_err(ConnectError::Handshake)?.into())
             }
         }

@@ -20,7 +20,7 @@ impl Connection {
     pub fn handshake(&self) -> Option<Handshake> {
         match self {
             Self::Plain(_) => None,
-            Self::Tls(stream) => stream.shaken(),
+            Self::Tls(stream) => Some(stream.handshake()),
         }
     }
 

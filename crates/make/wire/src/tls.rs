@@ -1,4 +1,4 @@
-//! TLS by rustls: what both ends are configured with, and the stream.
+//! TLS by rustls and tokio-rustls: the configuration of both ends, and the stream.
 //!
 //! A [`ClientTls`] or [`ServerTls`] is made once from its plan, before any worker starts, so
 //! a missing file, a wrong key or an unknown suite is an error early. Each worker takes

@@ -30,8 +30,8 @@ pub(crate) struct ListenerServices {
 struct Accepted {
     service: Rc<Service>,
     connection: Connection,
-    /// Bytes that were read to choose the chain.
-    first: Vec<u8>,
+    /// The byte that was read to choose the chain.
+    first: Option<u8>,
 }
 
 /// Answers the requests of `stream` until either side closes it or the worker
@@ -56,7 +56,7 @@ pub(crate) async fn serve(
 
 /// The connection over `stream`, once the handshake is complete where it is over TLS; `None`
 /// where that failed or no chain serves the client.
-async fn accept(services: &ListenerServices, mut stream: Stream) -> Option<Accepted> {
+async fn accept(services: &ListenerServices, stream: Stream) -> Option<Accepted> {
     let accepted = |service: &Rc<Service>, connection, first| Accepted {
         service: Rc::clone(service),
         connection,
@@ -68,19 +68,19 @@ async fn accept(services: &ListenerServices, mut stream: Stream) -> Option<Accep
             None => stream.into(),
             Some(tls) => secured(service, tls.accept(stream).await)?,
         };
-        return Some(accepted(service, connection, Vec::new()));
+        return Some(accepted(service, connection, None));
     }
     let refuse = || {
         services.fallback.shard.handshakes_failed.add(1);
         None
     };
-    match read_greeting(&mut stream).await {
-        Ok(Greeting::Plain(first)) => {
+    match read_greeting(stream).await {
+        Ok(Greeting::Plain { first, stream }) => {
             let service = services.chain(false, None)?;
             if service.site.tls.is_some() {
                 return refuse();
             }
-            Some(accepted(service, stream.into(), first))
+            Some(accepted(service, stream.into(), Some(first)))
         }
         Ok(Greeting::Tls(greeting)) => {
             let service = services.chain(true, greeting.server_name().as_deref());
@@ -89,8 +89,8 @@ async fn accept(services: &ListenerServices, mut stream: Stream) -> Option<Accep
             else {
                 return refuse();
             };
-            let connection = secured(service, tls.accept_greeted(*greeting, stream).await)?;
-            Some(accepted(service, connection, Vec::new()))
+            let connection = secured(service, tls.accept_greeted(*greeting).await)?;
+            Some(accepted(service, connection, None))
         }
         Err(_) => refuse(),
     }
@@ -116,8 +116,7 @@ fn secured(service: &Service, stream: Result<TlsStream, HandshakeError>) -> Opti
     match stream {
         Ok(stream) => {
             shard.handshakes.add(1);
-            let resumed = stream.shaken().is_some_and(|handshake| handshake.resumed);
-            shard.resumed.add(u64::from(resumed));
+            shard.resumed.add(u64::from(stream.handshake().resumed));
             Some(stream.into())
         }
         Err(_) => {
@@ -131,8 +130,8 @@ async fn run_session(worker: &ServerWorker, accepted: Accepted) {
     let mut stream = accepted.connection;
     let alpn = stream.handshake().and_then(|handshake| handshake.alpn);
     let (mut http, mut state) = (http(&accepted.service, alpn), worker.begin());
-    if !accepted.first.is_empty() {
-        http.take(&accepted.first, clock::now());
+    if let Some(first) = accepted.first {
+        http.take(&[first], clock::now());
     }
     let Some(end) = drive(&mut http, worker, &mut state, &mut stream).await else {
         return;

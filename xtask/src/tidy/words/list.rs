@@ -321,11 +321,6 @@ pub(super) const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "say",
         "the service of gRPC's examples has the method `SayHello`",
     ),
-    (
-        "crates/make/wire/src/tls/stream.rs",
-        "wants",
-        "a function of rustls has the name",
-    ),
 ];
 
 /// The files that have the banned words as data.

@@ -1,6 +1,8 @@
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry, LogIteratorError};
 use proptest::prelude::*;
 use stillwell_metric::{Outcome, empty_histogram};
 use stillwell_units::Nanos;
@@ -207,6 +209,67 @@ fn logs_of_others_are_read() {
     for (text, error) in wrong {
         assert_eq!(HistogramLog::read(text), Err(error), "{text}");
     }
+}
+
+/// The last start time and the number of intervals that the library's iterator reads, or its
+/// error.
+fn read_by_library(text: &str) -> Result<(Option<Duration>, usize), LogIteratorError> {
+    let (mut start_time, mut intervals) = (None, 0);
+    for entry in IntervalLogIterator::new(text.as_bytes()) {
+        match entry? {
+            LogEntry::StartTime(time) => start_time = Some(time),
+            LogEntry::BaseTime(_) => {}
+            LogEntry::Interval(_) => intervals += 1,
+        }
+    }
+    Ok((start_time, intervals))
+}
+
+#[test]
+fn the_library_refuses_logs_that_other_tools_write() {
+    let mut histogram = empty_histogram();
+    histogram.record(5).unwrap();
+    let line = PackedHistogram::new(&histogram).to_base64();
+    let header = "#[StartTime: 1441812279.474 (seconds since epoch), 2015]\n";
+    // The form of Java's writer is read by both.
+    let text = format!("{header}0.127,1.007,2.769,{line}\n");
+    let start_time = Duration::from_millis(1_441_812_279_474);
+    assert_eq!(read_by_library(&text), Ok((Some(start_time), 1)));
+    assert_eq!(
+        HistogramLog::read(&text).map(|log| log.entries.len()),
+        Ok(1)
+    );
+    for (name, text) in [
+        ("whole seconds", format!("{header}1,1.007,2.769,{line}\n")),
+        (
+            "no last line break",
+            format!("{header}0.127,1.007,2.769,{line}"),
+        ),
+        (
+            "a comment without a line break",
+            format!("0.127,1.007,2.769,{line}\n#end"),
+        ),
+        ("spaces", format!("{header}0.127, 1.007, 2.769, {line}\n")),
+        // JavaScript's writer leaves one after the start time.
+        (
+            "an empty line",
+            format!("{header}\n0.127,1.007,2.769,{line}\n"),
+        ),
+    ] {
+        let error = read_by_library(&text);
+        assert!(
+            matches!(error, Err(LogIteratorError::ParseError { .. })),
+            "{name}: {error:?}"
+        );
+        let read = HistogramLog::read(&text);
+        assert_eq!(read.map(|log| log.entries.len()), Ok(1), "{name}");
+    }
+    // Go's writer omits the milliseconds of the start time: the library reads a comment.
+    let text =
+        format!("#[StartTime: 1441812279 (seconds since epoch), 2015]\n0.5,1.5,2.5,{line}\n");
+    assert_eq!(read_by_library(&text), Ok((None, 1)));
+    let log = HistogramLog::read(&text).unwrap();
+    assert_eq!(log.base, Nanos::from_secs(1_441_812_279));
 }
 
 fn samples() -> impl Strategy<Value = Vec<u64>> {

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use rustls::{ClientConfig, RootCertStore};
 use stillwell_plan::tls::{Alpn, ClientTlsPlan, PemSource, Verification};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
 
 use super::pem::{Identity, add_roots, unusable};
 use super::suites::{provider, quic_provider};
 use super::unverified::Unverified;
 use super::{HandshakeError, TlsError, TlsStream};
-use crate::Stream;
 use crate::quic::noted::NotingVerifier;
 
 /// Sessions that one worker keeps for later connections.
@@ -139,36 +140,19 @@ impl ClientTls {
         }
     }
 
-    /// Speaks TLS over `stream` with the server of this `name`; no byte is sent
-    /// before [`TlsStream::handshake`].
+    /// Opens a connection with the server of this `name` over `stream`, and completes the
+    /// handshake.
     ///
     /// # Errors
-    /// [`HandshakeError`] where the library refuses the name.
-    pub fn open<S>(
+    /// [`HandshakeError`] with what to do about it.
+    pub async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
         name: &ServerName<'static>,
     ) -> Result<TlsStream<S>, HandshakeError> {
-        let connection = ClientConnection::new(Arc::clone(&self.config), name.clone());
-        let peer = name.to_str().into_owned();
-        match connection {
-            Ok(connection) => Ok(TlsStream::new(stream, connection.into(), peer)),
-            Err(error) => Err(HandshakeError::new(&peer, true, error.into())),
-        }
-    }
-
-    /// Opens a connection over `stream` and completes the handshake.
-    ///
-    /// # Errors
-    /// [`HandshakeError`] with what to do about it.
-    pub async fn connect(
-        &self,
-        stream: Stream,
-        name: &ServerName<'static>,
-    ) -> Result<TlsStream, HandshakeError> {
-        let mut stream = self.open(stream, name)?;
-        stream.handshake().await?;
-        Ok(stream)
+        let connector = TlsConnector::from(Arc::clone(&self.config));
+        let handshaking = connector.connect(name.clone(), stream);
+        TlsStream::shake(handshaking, &name.to_str(), true).await
     }
 }
 

@@ -53,30 +53,41 @@ pub struct HandshakeError {
 }
 
 impl HandshakeError {
-    pub(super) fn new(peer: &str, is_client: bool, cause: Cause) -> Self {
-        let failure = match &cause {
-            Cause::Tls(error) => failure_of(error),
-            Cause::Io(error) => match error.kind() {
-                io::ErrorKind::UnexpectedEof
-                | io::ErrorKind::ConnectionReset
-                | io::ErrorKind::BrokenPipe => HandshakeFailure::PeerClosed,
-                _ => HandshakeFailure::Other,
-            },
+    pub(super) fn new(peer: &str, is_client: bool, source: io::Error) -> Self {
+        let tls_error = source.get_ref().and_then(|cause| cause.downcast_ref());
+        let (failure, source) = match (source.kind(), tls_error) {
+            // An alert of a TLS connection below, to a proxy, has another kind.
+            (io::ErrorKind::InvalidData | io::ErrorKind::Other, Some(error)) => {
+                (failure_of(error), source)
+            }
+            (kind @ io::ErrorKind::UnexpectedEof, _) => {
+                (HandshakeFailure::PeerClosed, io::Error::from(kind))
+            }
+            (io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => {
+                (HandshakeFailure::PeerClosed, source)
+            }
+            _ => (HandshakeFailure::Other, source),
         };
         Self {
             peer: peer.to_owned(),
             failure,
             is_client,
-            source: match cause {
-                Cause::Tls(error) => io::Error::new(io::ErrorKind::InvalidData, error),
-                Cause::Io(error) => error,
-            },
+            source,
         }
+    }
+
+    /// A handshake of a client that the library ended with `error`.
+    fn of_client(peer: &str, error: Error) -> Self {
+        Self::new(
+            peer,
+            true,
+            io::Error::new(io::ErrorKind::InvalidData, error),
+        )
     }
 
     /// The same over QUIC, where `error` is all that there is.
     pub(crate) fn of_quic(peer: &str, error: Error) -> Self {
-        Self::new(peer, true, Cause::Tls(error))
+        Self::of_client(peer, error)
     }
 
     /// The alert by which a server ended a connection behind its handshake, if
@@ -85,8 +96,7 @@ impl HandshakeError {
     #[must_use]
     pub fn behind(peer: &str, error: &io::Error) -> Option<Self> {
         let inner = error.get_ref()?.downcast_ref::<Error>()?;
-        matches!(inner, Error::AlertReceived(_))
-            .then(|| Self::new(peer, true, Cause::Tls(inner.clone())))
+        matches!(inner, Error::AlertReceived(_)).then(|| Self::of_client(peer, inner.clone()))
     }
 
     /// Returns a setting that may help, where this side connected; `of_proxy` is true if the
@@ -104,25 +114,6 @@ impl HandshakeError {
             HandshakeFailure::PeerClosed => Outcome::PeerClosed,
             _ => Outcome::ConnectFailed,
         }
-    }
-}
-
-/// The cause of a failed handshake.
-#[derive(Debug)]
-pub(super) enum Cause {
-    Tls(Error),
-    Io(io::Error),
-}
-
-impl From<Error> for Cause {
-    fn from(error: Error) -> Self {
-        Self::Tls(error)
-    }
-}
-
-impl From<io::Error> for Cause {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
     }
 }
 

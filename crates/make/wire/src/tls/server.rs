@@ -6,20 +6,24 @@ use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use rustls::{RootCertStore, ServerConfig};
 use stillwell_plan::tls::{Alpn, PemSource, ServerIdentity, ServerTlsPlan};
+use tokio_rustls::TlsAcceptor;
 
 use super::client::names;
 use super::pem::{Identity, add_roots, unusable};
 use super::suites::{provider, quic_provider};
-use super::{HandshakeError, TlsError, TlsStream};
+use super::{HandshakeError, TlsError, TlsGreeting, TlsStream};
 use crate::Stream;
 use crate::quic::noted::noting_key;
+
+/// The peer, in errors.
+pub(super) const CLIENT: &str = "a client";
 
 /// TLS of a server, ready for use.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
-    pub(super) config: Arc<ServerConfig>,
+    config: Arc<ServerConfig>,
     /// The certificate that was made for it, as PEM.
     made: Option<Arc<str>>,
 }
@@ -96,27 +100,23 @@ impl ServerTls {
         self.made.as_deref()
     }
 
-    /// Speaks TLS with the client at the other end of `stream`; nothing happens
-    /// before [`TlsStream::handshake`].
+    /// Opens a connection with the client at the other end of `stream`, and completes the
+    /// handshake.
     ///
     /// # Errors
-    /// [`HandshakeError`] where the library has run out of something.
-    pub fn open(&self, stream: Stream) -> Result<TlsStream, HandshakeError> {
-        let peer = "a client";
-        match ServerConnection::new(Arc::clone(&self.config)) {
-            Ok(connection) => Ok(TlsStream::new(stream, connection.into(), peer.to_owned())),
-            Err(error) => Err(HandshakeError::new(peer, false, error.into())),
-        }
+    /// [`HandshakeError`] with the cause.
+    pub async fn accept(&self, stream: Stream) -> Result<TlsStream, HandshakeError> {
+        let handshaking = TlsAcceptor::from(Arc::clone(&self.config)).accept(stream);
+        TlsStream::shake(handshaking, CLIENT, false).await
     }
 
-    /// Opens a connection over `stream` and completes the handshake.
+    /// Completes the handshake of a client whose first bytes were read.
     ///
     /// # Errors
-    /// [`HandshakeError`] with what to do about it.
-    pub async fn accept(&self, stream: Stream) -> Result<TlsStream, HandshakeError> {
-        let mut stream = self.open(stream)?;
-        stream.handshake().await?;
-        Ok(stream)
+    /// [`HandshakeError`] with the cause.
+    pub async fn accept_greeted(&self, greeting: TlsGreeting) -> Result<TlsStream, HandshakeError> {
+        let handshaking = greeting.into_handshake(Arc::clone(&self.config));
+        TlsStream::shake(handshaking, CLIENT, false).await
     }
 }
 

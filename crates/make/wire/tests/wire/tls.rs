@@ -10,7 +10,8 @@ use stillwell_plan::tls::{
 };
 use stillwell_scope::PartError;
 use stillwell_wire::tls::{
-    ClientTls, Handshake, HandshakeError, HandshakeFailure, ServerTls, TlsError, TlsStream,
+    ClientTls, Greeting, Handshake, HandshakeError, HandshakeFailure, ServerTls, TlsError,
+    TlsStream, read_greeting,
 };
 use stillwell_wire::{Connection, Stream};
 use tempfile::TempDir;
@@ -126,8 +127,8 @@ fn handshakes(
     on_worker(move || async move {
         for _ in 0..count {
             let (near, far) = shake(&client, &server, name).await;
-            let near = near?.shaken().ok_or("hands are shaken")?;
-            let far = far?.shaken().ok_or("hands are shaken")?;
+            let near = near?.handshake();
+            let far = far?.handshake();
             assert_eq!((near.alpn, near.suite), (far.alpn, far.suite));
             assert!(near.ended >= near.begun);
             results.send(near)?;
@@ -313,6 +314,39 @@ fn a_peer_without_tls_has_its_own_failure() {
                 .await;
             let error = connected.err().ok_or("there is no handshake")?;
             assert_eq!(error.failure, expected, "{error}");
+        }
+        Ok(())
+    });
+}
+
+/// The first byte is read before the rest.
+#[test]
+fn a_greeting_names_the_server_and_loses_no_byte() {
+    let authority = Authority::new();
+    let near = ClientTls::new(&client(&authority)).unwrap();
+    let far = ServerTls::new(&server(authority.identity("a", 2000, 2999))).unwrap();
+    on_worker(move || async move {
+        let (encrypted, accepted) = UnixStream::pair()?;
+        let name = near.server_name("a")?;
+        let connect = near.connect(Stream::from(encrypted), &name);
+        let (client, served) = tokio::join!(connect, async {
+            let greeting = read_greeting(Stream::from(accepted)).await?;
+            let Greeting::Tls(greeting) = greeting else {
+                return Err(PartError::from("the client speaks TLS"));
+            };
+            assert_eq!(greeting.server_name().as_deref(), Some("a"));
+            Ok(far.accept_greeted(*greeting).await?)
+        });
+        assert_eq!(client?.handshake().suite, served?.handshake().suite);
+        let (mut plain, accepted) = UnixStream::pair()?;
+        plain.write_all(b"GET /").await?;
+        match read_greeting(Stream::from(accepted)).await? {
+            Greeting::Plain { first, mut stream } => {
+                let mut rest = [0; 4];
+                stream.read_exact(&mut rest).await?;
+                assert_eq!((first, &rest), (b'G', b"ET /"));
+            }
+            Greeting::Tls(_) => return Err("the client does not speak TLS".into()),
         }
         Ok(())
     });

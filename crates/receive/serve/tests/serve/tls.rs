@@ -65,7 +65,7 @@ fn exchange(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
                     Alpn::Http2 => get_http2(&mut stream).await?,
                     Alpn::Http3 => return Err("that goes over no stream".into()),
                 }
-                sender.send(stream.handshake().await?)?;
+                sender.send(stream.handshake())?;
             }
             Ok(())
         })

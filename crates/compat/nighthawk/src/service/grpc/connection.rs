@@ -58,7 +58,7 @@ async fn secure(tls: Option<&ServerTls>, stream: Stream) -> Option<Connection> {
         return Some(stream.into());
     };
     let stream = tls.accept(stream).await.ok()?;
-    let agreed = stream.shaken().and_then(|handshake| handshake.alpn);
+    let agreed = stream.handshake().alpn;
     (agreed != Some(Alpn::Http1)).then(|| stream.into())
 }
 
