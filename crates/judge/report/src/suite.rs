@@ -127,13 +127,16 @@ fn needing_attention(ordered: &[&ExperimentVerdict]) -> Block {
     let several = ordered.len() > 1;
     let failing = ordered.iter();
     let failing = failing.filter(|entry| several && entry.gate != Gate::Held);
-    Block::list(failing.take(NAMED_MAX).map(|experiment| {
+    let unnamed = failing.clone().count().saturating_sub(NAMED_MAX);
+    let more = (unnamed > 0).then(|| Text::from(format!("{unnamed} more in the table below")));
+    let named = failing.take(NAMED_MAX).map(|experiment| {
         Text::strong(experiment.name.as_str())
             .and(": ")
             .and(Text::verdict(experiment.verdict))
             .and(", ")
             .and(words::finding(experiment))
-    }))
+    });
+    Block::list(named.chain(more))
 }
 
 /// Returns the experiments in the order of a page: those first that need a reader's eye.
