@@ -188,6 +188,17 @@ fn an_improvement_is_the_heading_of_a_suite_without_a_regression() {
 }
 
 #[test]
+fn a_page_counts_the_failing_experiments_that_it_does_not_name() {
+    for (count, expected) in [(3, None), (5, Some("2 more in the table below"))] {
+        let text = FullReport::from(&report(vec![regressed(); count]));
+        let text = text.render(Format::Html, Style::default());
+        let more = text.find("more in the table below");
+        assert_eq!(more.is_some(), expected.is_some());
+        assert!(expected.is_none_or(|expected| text.contains(expected)));
+    }
+}
+
+#[test]
 fn colors_only_repeat_the_words() {
     let style = Style {
         color: true,
