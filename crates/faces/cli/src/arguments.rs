@@ -229,11 +229,11 @@ pub(crate) enum ColorWhen {
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RunArguments {
     /// Experiment folders, experiment.yaml files, or folders with any number of
-    /// experiments below them (Stillwell's own or SMP's cases/NAME layout)
+    /// experiments below them (also cases/NAME folders of Datadog's SMP)
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// In experiments with several targets: the targets to run, separated by commas,
-    /// or `all` that are installed
+    /// or `all` for every installed one
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) targets: Vec<String>,
     /// In experiments with several targets: runs of each target [default: the
@@ -351,8 +351,8 @@ pub(crate) struct CourseArguments {
     /// [default: 10m]
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<Nanos>,
-    /// Builds of each git: variant, each with another STILLWELL_BUILD_SEED in the environment of
-    /// the build command; half of them are used for confirmation [default: 1]
+    /// Number of builds of each git: variant, each with a different STILLWELL_BUILD_SEED in the
+    /// environment of the build command; half of them are used for confirmation [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) builds: Option<u32>,
     /// Finish within about two minutes: at most 6 pairs of runs with 500 ms of
@@ -360,8 +360,8 @@ pub(crate) struct CourseArguments {
     /// changes stay inconclusive
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Sharing of the machine by the two runs of a pair: one after the other (paired), at the same
-    /// time on separate CPUs (duet), or both alive with the load switched between them (sliced)
+    /// Design of a pair: its two runs one after the other (paired), at the same time on separate
+    /// CPUs (duet), or both running with the load switched between them (sliced)
     #[arg(long, value_enum)]
     pub(crate) design: Option<Design>,
     /// Report a regression without confirming it on new runs
@@ -449,7 +449,7 @@ pub(crate) enum Gate {
 #[command(after_help = OBSERVE_CODES)]
 pub(crate) struct ObserveArguments {
     /// A single-run or experiment file, such as my-experiment/experiment.yaml; a
-    /// lading.yaml; or the folder of an SMP case
+    /// lading.yaml; or a cases/NAME folder of Datadog's SMP
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Start this program; its arguments follow `--`

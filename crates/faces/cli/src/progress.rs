@@ -227,7 +227,7 @@ impl<'a> ProgressDisplay<'a> {
             SuiteProgress::WarmupFound { result, .. } => {
                 let (measured, stated) = (result.measured, result.stated);
                 self.line(&format!(
-                    "  steady after {measured} of load instead of {stated}: measuring begins there"
+                    "  warm-up: {measured} instead of {stated}, because rates were not steady before"
                 ));
             }
             SuiteProgress::Look {

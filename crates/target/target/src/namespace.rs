@@ -30,7 +30,6 @@ pub enum Privileges {
 /// creates user namespaces only for processes with one thread. Users and groups look the same in it.
 ///
 /// Before that, this process kills the programs that targets of a killed Stillwell have left running.
-/// Stillwell that was itself killed have left running.
 #[must_use]
 pub fn prepare_privileges() -> Privileges {
     // In a user namespace the environment of processes outside cannot be read.

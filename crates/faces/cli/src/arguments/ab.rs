@@ -19,7 +19,8 @@ Each run sends the same requests at the same rate to one of the URLs. The runs o
 pair follow each other in random order; pairs follow until the verdict is certain.
 A regression of B is confirmed on new pairs before it is reported.
 
-Requests of --requests-file and --har go to both URLs; only their paths count.
+Requests of --requests-file and --har go to both URLs. Only the path of a URL in
+these files is used.
 
 Exit codes:
   0        no regression of B, or inconclusive
@@ -37,7 +38,7 @@ pub(crate) struct AbArguments {
     /// URL of the baseline
     #[arg(value_name = "URL_A")]
     pub(crate) baseline: String,
-    /// URL that is compared with it
+    /// URL to compare with the baseline
     #[arg(value_name = "URL_B")]
     pub(crate) comparison: String,
     /// Request rate: max, N or N/s, FROM/s..TO/s:TIME or N/s:TIME,N/s:TIME…

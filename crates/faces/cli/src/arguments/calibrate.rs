@@ -34,7 +34,7 @@ pub(crate) struct CalibrateArguments {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
-    /// Maximum time in all; at least one comparison of each kind is made
+    /// Maximum total time in minutes; each experiment has at least one comparison of each kind
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) minutes: u32,
     /// Maximum number of comparisons of each experiment; every fourth has a slowdown

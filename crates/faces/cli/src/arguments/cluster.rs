@@ -55,11 +55,11 @@ pub(crate) struct SuiteFleetArguments {
     /// run the target, sinks and generators of each run on separate nodes
     #[arg(long, value_enum, value_name = "ENGINE", requires = "store")]
     pub(crate) on: Option<EngineName>,
-    /// Number of machines with generators, beside that of the target; rates and
+    /// Number of machines with generators, in addition to the target's machine; rates and
     /// connections are totals over all of them. --resume continues such a suite
     #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) generators: Option<u16>,
-    /// Number of machines among which the sinks are divided; 0 runs them beside the target
+    /// Number of machines among which the sinks are divided; 0 runs them on the target's machine
     #[arg(long, value_name = "N", default_value_t = 0, requires = "generators", value_parser = clap::value_parser!(u16).range(0..=4096))]
     pub(crate) sinks: u16,
     #[command(flatten)]
@@ -84,7 +84,7 @@ pub(crate) struct RunFleetArguments {
     /// Number of machines with generators; rates and connections are totals over all of them
     #[arg(long, value_name = "N", default_value_t = 1, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) generators: u16,
-    /// Number of machines among which the sinks are divided; 0 runs them beside the target
+    /// Number of machines among which the sinks are divided; 0 runs them on the target's machine
     #[arg(long, value_name = "N", default_value_t = 0, requires = "on", value_parser = clap::value_parser!(u16).range(0..=4096))]
     pub(crate) sinks: u16,
     #[command(flatten)]

@@ -15,9 +15,10 @@ const NOTES: &str = "\
 In a job of GitHub Actions the report is also in the job summary, and findings are
 annotations. The token is the environment variable GITHUB_TOKEN, or
 STILLWELL_GITLAB_TOKEN (a project access token with the scope api). Without a token,
-or with one that may not comment (pull requests of forks), everything else is done.
+or with one that has no permission to comment (pull requests from forks), only the
+comment is left out.
 
-Exit codes are those of the verdict, also if the comment could not be posted: 0 every
+Exit codes are those of the verdict, even if the comment could not be posted: 0 every
   gate held, 1 a regression or a failed check, 4 invalid. If nothing could run, the comment
   has the reason, and the code is that of the command that failed: 2 configuration,
   3 any other failure";
@@ -50,7 +51,7 @@ pub(crate) struct CommentArguments {
     /// Write the decision as JSON: see `stillwell schema decision`
     #[arg(long, value_name = "FILE")]
     pub(crate) decision: Option<PathBuf>,
-    /// Verdicts that fail
+    /// Verdicts that give exit code 1 or 4
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
     /// Exit with 0 for every verdict

@@ -54,7 +54,7 @@ pub(crate) struct CompareArguments {
     /// Direction that is better [default: by metric, if known]
     #[arg(long, value_enum)]
     pub(crate) better: Option<Better>,
-    /// Compare runs in pairs: by pair number, or by position without pair numbers
+    /// Compare runs in pairs: by pair number, or by position if they have none
     #[arg(long, conflicts_with = "unpaired")]
     pub(crate) paired: bool,
     /// Compare the means of both sides, even if the runs were made in pairs
@@ -76,7 +76,7 @@ pub(crate) struct CompareArguments {
     /// Treat each row of a file of numbers as a run, even if rows look like seconds
     #[arg(long)]
     pub(crate) rows_are_runs: bool,
-    /// Verdicts that fail
+    /// Verdicts that give exit code 1 or 4
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
     /// Exit with 0 for every verdict

@@ -80,11 +80,11 @@ pub(crate) struct FindCapacityArguments {
     /// Pause between probes
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(crate) cooldown: Nanos,
-    /// Probes at each confirmed rate, and at each load of the knee
+    /// Probes at each confirmed rate; with --objective knee, at each number of connections
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeats: u32,
-    /// Maximum number of probes with --objective bounds; a knee needs its loads times the
-    /// repeats
+    /// Maximum number of probes with --objective bounds; with --objective knee, --connections
+    /// and --repeats set the number
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(5..=10_000))]
     pub(crate) max_probes: u32,
     /// Time after which no probe begins; the answer so far is printed [default: no limit]

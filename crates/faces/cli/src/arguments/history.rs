@@ -34,7 +34,7 @@ pub(crate) struct HistoryArguments {
     #[arg(long, value_name = "GOAL")]
     pub(crate) metric: Vec<GoalMetric>,
     /// Earliest start of a result: a date such as 2026-11-21 or 2026-11-21T14:05 in UTC,
-    /// or a time ago such as `30d` or `12h`
+    /// or an age such as `30d` or `12h`
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<When>,
     /// Latest start of a result, in the same syntax
@@ -142,7 +142,7 @@ impl FromStr for When {
             return Ok(Self::At(millis));
         }
         text.parse().map(Self::Ago).map_err(|_| {
-            "give a date such as 2026-11-21 or 2026-11-21T14:05, or a length such as 30d".to_owned()
+            "give a date such as 2026-11-21 or 2026-11-21T14:05, or an age such as 30d".to_owned()
         })
     }
 }

@@ -35,8 +35,8 @@ pub(crate) struct InitArguments {
     /// URL of a running service; give it twice: baseline and comparison
     #[arg(long = "url", value_name = "URL")]
     pub(crate) urls: Vec<String>,
-    /// Kind of the program: http, tcp, udp, files, otlp or kafka [default: found from
-    /// its ports]
+    /// Kind of the program: http, tcp, udp, files, otlp or kafka [default: detected
+    /// from its ports]
     #[arg(long)]
     pub(crate) kind: Option<ProgramKind>,
     /// Baseline: git:REV, bin:PATH, cmd:WORDS, args:WORDS, env:K=V[,K=V], files:DIR or
@@ -71,7 +71,8 @@ pub(crate) struct InitArguments {
     /// Format of events, such as json or syslog5424
     #[arg(long, value_name = "FORMAT")]
     pub(crate) payload: Option<String>,
-    /// Rate of the load, such as 1k/s or 10 MiB/s [default: a probe finds it, or low]
+    /// Rate of the load, such as 1k/s or 10 MiB/s [default: 60% of the
+    /// capacity that a probe finds; a low rate for udp, files, kafka and URLs]
     #[arg(long)]
     pub(crate) rate: Option<String>,
     /// Longest wait for the program to open its port

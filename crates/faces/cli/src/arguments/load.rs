@@ -75,7 +75,7 @@ Exit codes:
   2        usage
   3        could not run: unknown host, no connection, wrong protocol, or the result
            could not be written
-  4        not done: the load generator was too slow for the rate, a part failed, or
+  4        not done: the load generator was too slow for the rate or failed, or
            no request was due in the measured time; with --strict also an
            unreliable result
   130 143  interrupted by SIGINT or SIGTERM; the result so far is printed";

@@ -75,7 +75,7 @@ pub(crate) struct AccessArguments {
     /// environment variable STILLWELL_SERVICE_TOKEN, if set]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Serve callers of other hosts without a token or client certificates
+    /// Serve callers from other hosts without a token or client certificates
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Allow load to `HOST[:PORT]`; repeatable. HOST is a name, *.DOMAIN, an address, a

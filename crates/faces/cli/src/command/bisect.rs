@@ -114,7 +114,9 @@ fn refused(error: BisectError, results: &Path) -> CommandError {
                 .to_owned()
         }
         BisectError::Suite(SuiteError::PlanChanged { pointer, .. }) if pointer == "/commits" => {
-            "a branch or tag moved, or other revisions were given".to_owned()
+            "a branch or tag moved, or other revisions were given: give the commits of the interrupted \
+             search, or another folder with --results DIR"
+                .to_owned()
         }
         _ if BisectRecord::place(results).is_file() => format!(
             "finished comparisons are saved; to continue: {}",

@@ -160,7 +160,9 @@ fn forecast(experiments: &[TimeEstimate], comparisons_max: u32, minutes: u32) ->
     let least = comparisons * u64::from(count(experiments.len()));
     let plural = if least == 1 { "" } else { "s" };
     let takes = describe::between(time);
-    format!("at least {least} comparison{plural}, {takes}; more start within {minutes} min")
+    format!(
+        "at least {least} comparison{plural}, {takes}; further ones start until {minutes} min have passed"
+    )
 }
 
 /// Shows how comparisons go.
@@ -241,11 +243,11 @@ mod tests {
         }];
         assert_eq!(
             forecast(&each, 40, 1),
-            "at least 2 comparisons, about 2 min 40 s to 27 min; more start within 1 min"
+            "at least 2 comparisons, about 2 min 40 s to 27 min; further ones start until 1 min have passed"
         );
         assert_eq!(
             forecast(&each, 1, 20),
-            "at least 1 comparison, about 1 min 20 s to 14 min; more start within 20 min"
+            "at least 1 comparison, about 1 min 20 s to 14 min; further ones start until 20 min have passed"
         );
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &CaptoolArguments) -> Result<Exit, CommandError> {
     }
     let Some(capture) = &arguments.capture else {
         let error = anyhow::anyhow!("no capture was given");
-        return Err(CommandError::new(Exit::Usage, error));
+        return Err(CommandError::new(Exit::Usage, error).hint("give its path: captool CAPTURE"));
     };
     match &arguments.metric {
         Some(metric) if !arguments.list_metrics => show(capture, metric, arguments.dump_values),

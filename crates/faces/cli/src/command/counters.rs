@@ -33,7 +33,7 @@ pub(crate) fn of_run(plan: &RunPlan) -> Option<String> {
     }
     match instruction_counting() {
         CountingState::All => None,
-        CountingState::User { paranoid } => Some(format!("instructions: {}", in_part(paranoid))),
+        CountingState::User { paranoid } => Some(in_part(paranoid)),
         CountingState::None(obstacle) => Some(with_remedy(
             format!("instructions are not counted: {obstacle}"),
             &obstacle,
@@ -79,9 +79,9 @@ fn with_remedy(mut line: String, obstacle: &CountingObstacle) -> String {
 
 fn in_part(paranoid: Option<i64>) -> String {
     let level = paranoid.map_or_else(String::new, |level| {
-        format!(": perf_event_paranoid is {level}")
+        format!(": perf_event_paranoid is {level}; 1 permits those in the kernel too")
     });
-    format!("user mode alone is counted{level}")
+    format!("only instructions in user mode are counted{level}")
 }
 
 #[cfg(test)]
@@ -122,7 +122,8 @@ mod tests {
             (
                 vec![InstructionsPerEvent, CpuPerEvent],
                 &user,
-                "e: instructions_per_event: user mode alone is counted: perf_event_paranoid is 2",
+                "e: instructions_per_event: only instructions in user mode are counted: perf_event_paranoid is 2; 1 \
+                 permits those in the kernel too",
             ),
         ] {
             assert_eq!(of_experiment(&plan(&goals), state), [expected]);

@@ -85,10 +85,14 @@ fn failure_lines(result: &TelemetryResult) -> Vec<String> {
             .trouble
             .as_deref()
             .unwrap_or("the last one did not end");
+        if failures == 0 {
+            return format!("warning: {name}: the final totals were not exported: {trouble}");
+        }
         format!("warning: {name}: {failures} of {all} exports failed: {trouble}")
     });
     let ended = result.failure.iter();
-    let ended = ended.map(|failure| format!("warning: the export of metrics ended: {failure}"));
+    let ended =
+        ended.map(|failure| format!("warning: the export of metrics ended early: {failure}"));
     lines.chain(ended).collect()
 }
 

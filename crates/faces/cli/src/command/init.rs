@@ -177,7 +177,7 @@ fn refused(error: ProbeError) -> CommandError {
              `daemon off;` of nginx"
         }
         ProbeError::Ended { .. } => {
-            "its working directory is a new folder, PATH is its only variable, and it has no standard input: \
+            "its working directory is a new folder, PATH is its only environment variable, and it has no standard input: \
              use absolute paths, and `env -i` to try it"
         }
         ProbeError::NoPort { .. } => {

@@ -67,7 +67,7 @@ pub(crate) fn state_root() -> anyhow::Result<PathBuf> {
     let base = state_base();
     remove_abandoned(&base, None);
     // The name cannot be foreseen, and a folder or link that is there already is an error.
-    let number = u32::from_be_bytes(random().context("name the folder for state")?);
+    let number = u32::from_be_bytes(random().context("choose a random name for the state folder")?);
     let path = base.join(format!("stillwell-{}-{number:08x}", std::process::id()));
     let made = DirBuilder::new().mode(0o700).create(&path);
     made.with_context(|| format!("make the folder {}", path.display()))?;

@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     ));
     if arguments.buffer_dir.is_some() {
         Paint::print_message(&format!(
-            "stillwell relay: disk buffer: {} events recovered, {} torn bytes discarded, {} events kept; {} syncs, {} refused writes",
+            "stillwell relay: disk buffer: {} events recovered, {} bytes of incomplete events discarded, {} events kept; {} syncs, {} refused writes",
             report.events_recovered,
             report.torn_bytes,
             report.events_kept,
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     if arguments.refuse.is_some() {
         let refused = report.faults_refused;
         Paint::print_message(&format!(
-            "stillwell relay: refused requests of {refused} events"
+            "stillwell relay: refused requests with {refused} events"
         ));
     }
     Ok(Exit::Held)

@@ -43,8 +43,9 @@ fn start(
     let has_targets = has_targets || loader().has_targets(&arguments.paths);
     if let Some(engine) = arguments.fleet.on {
         if has_targets {
-            let error = anyhow::anyhow!("experiments with several targets run on one machine");
-            return Err(CommandError::new(Exit::Usage, error));
+            let error =
+                anyhow::anyhow!("experiments with several targets run only on this machine");
+            return Err(CommandError::new(Exit::Usage, error).hint("leave out --on"));
         }
         if arguments.stats.has_exporters() {
             let error = anyhow::anyhow!("metrics are exported only by runs on this machine");

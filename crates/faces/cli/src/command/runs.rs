@@ -62,7 +62,7 @@ fn list(place: Option<&Path>, is_json: bool, paint: &Paint) -> anyhow::Result<()
     let rows = listing.results.iter().map(|entry| row(place, entry));
     table(&heads, rows.collect(), paint)?;
     if listing.is_cut {
-        Paint::print_message("note: there are more entries than are listed: name a smaller folder");
+        Paint::print_message("note: the list is not complete: give a folder with fewer entries");
     }
     Ok(())
 }
@@ -122,7 +122,11 @@ fn show(result: &Path, paint: &Paint) -> anyhow::Result<()> {
 fn entry(path: &Path) -> anyhow::Result<ResultEntry> {
     let read = || format!("open {}", path.display());
     let data = path.symlink_metadata().with_context(read)?;
-    ensure!(!data.is_symlink(), "{} is a link", path.display());
+    ensure!(
+        !data.is_symlink(),
+        "{} is a symbolic link: give the path of the result itself",
+        path.display()
+    );
     let entry = describe_result(path);
     entry.with_context(|| format!("{} is not a result of Stillwell", path.display()))
 }

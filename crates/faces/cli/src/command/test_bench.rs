@@ -67,7 +67,7 @@ fn test_all(
     results: &Path,
     stop: &Token,
 ) -> anyhow::Result<Outcome> {
-    let stillwell = std::env::current_exe().context("find the program itself")?;
+    let stillwell = std::env::current_exe().context("find the executable of stillwell")?;
     let begin = clock::now();
     let mut outcome = Outcome::new(&arguments.includes, &arguments.excludes);
     for bench in folders {
@@ -89,7 +89,7 @@ fn test_all(
             timeout: arguments.timeout,
             stop,
         };
-        let tested = test_bench(&test).context("wait for benches")?;
+        let tested = test_bench(&test).context("run the benches")?;
         Paint::data(&report::ending(&tested, arguments.verbose))?;
         outcome.tested.push(tested);
     }

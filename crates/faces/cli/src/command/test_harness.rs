@@ -98,10 +98,10 @@ pub(crate) fn translate(
     let place = places.iter().find(|place| exists(Path::new(place)));
     let place = place.with_context(|| match configuration {
         Some(name) => format!(
-            "there is no folder harness/{folder}: configuration `{name}` of `{test}` must be there"
+            "there is no folder harness/{folder} with configuration `{name}` of `{test}`"
         ),
         None => {
-            format!("there is no folder harness/{folder}: run this beside the folder `harness`")
+            format!("there is no folder harness/{folder}: run this in the folder that contains `harness`")
         }
     })?;
     let mut words = vec!["stillwell".to_owned(), "run".to_owned(), place.clone()];

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &TransformArguments, paint: &Paint) -> Result<Exit,
     let text = read(arguments.file.as_deref()).and_then(|text| transform(&text, arguments, paint));
     let text = text.map_err(|error| {
         CommandError::new(Exit::Usage, error)
-            .hint("`stillwell transform --help` lists which source carries what")
+            .hint("`stillwell transform --help` lists the formats of each source")
     })?;
     let printed = Paint::data(&text).context("print the result");
     printed.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
@@ -53,7 +53,7 @@ fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyho
     let format = arguments.output_format;
     let statistic = arguments.statistic.as_deref();
     if statistic.is_some() && format != LoadFormat::Native(NativeLoadFormat::Hgrm) {
-        bail!("--statistic belongs to --output-format hgrm");
+        bail!("--statistic needs --output-format hgrm");
     }
     let source = arguments.from.unwrap_or_else(|| source_of(text));
     let text = match source {

@@ -145,7 +145,7 @@ fn untaken_events_are_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
     assert!(
         ended
             .stderr
-            .contains("disk buffer: 99 events recovered, 9 torn bytes discarded, 0 events kept"),
+            .contains("disk buffer: 99 events recovered, 9 bytes of incomplete events discarded, 0 events kept"),
         "{}",
         ended.stderr
     );

@@ -69,7 +69,7 @@ fn what_a_source_lacks_is_refused() {
                 "--statistic",
                 "x",
             ],
-            "--statistic belongs to --output-format hgrm",
+            "--statistic needs --output-format hgrm",
         ),
     ] {
         let line: Vec<&str> = ["transform"].into_iter().chain(line).collect();

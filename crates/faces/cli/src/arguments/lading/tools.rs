@@ -38,7 +38,7 @@ pub(crate) enum CaptoolCommand {
         /// Capture to check
         #[arg(value_name = "CAPTURE")]
         capture: PathBuf,
-        /// Minimum number of different times
+        /// Minimum number of different timestamps
         #[arg(long, value_name = "N")]
         min_seconds: Option<u64>,
     },

@@ -44,10 +44,10 @@ pub(crate) struct NighthawkTargetArguments {
     /// Target address with its port; repeatable: requests go to all of them in turn
     #[arg(long, value_name = "HOST:PORT", value_parser = endpoint)]
     pub(crate) multi_target_endpoint: Vec<String>,
-    /// Request path for all of them
+    /// Request path for all targets of --multi-target-endpoint
     #[arg(long, value_name = "PATH")]
     pub(crate) multi_target_path: Option<String>,
-    /// Use TLS with all of them
+    /// Use TLS with all targets of --multi-target-endpoint
     #[arg(long)]
     pub(crate) multi_target_use_https: bool,
     /// Protocol of connections [default: http1]
@@ -232,7 +232,7 @@ pub(crate) struct NighthawkOutputArguments {
     /// Seconds between two exports to stats sinks [default: 5]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::FLUSH_INTERVAL.reader())]
     pub(crate) stats_flush_interval: Option<u32>,
-    /// The same as a time, such as 0.5s
+    /// Interval of exports to stats sinks as a time, such as 0.5s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
     pub(crate) stats_flush_interval_duration: Option<Nanos>,
     /// Response header with a number of nanoseconds to record

@@ -14,7 +14,7 @@ pub(crate) struct LoadStatsArguments {
     /// Interval of exports; a last export follows at the end [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = above_zero)]
     pub(crate) stats_flush_interval: Option<Nanos>,
-    /// Serve metrics for Prometheus at /metrics; on loopback without a host
+    /// Serve metrics for Prometheus at /metrics; without HOST, on 127.0.0.1
     #[arg(long, value_name = "[HOST:]PORT")]
     pub(crate) stats_listen: Option<PageListen>,
     /// Keep serving for up to TIME after the end, until the last scrape

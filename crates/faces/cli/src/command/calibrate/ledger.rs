@@ -55,7 +55,9 @@ pub(super) fn run(
         &mut |progress| match progress {
             LedgerProgress::Added(_) | LedgerProgress::Full if quiet => {}
             LedgerProgress::Added(line) => Paint::print_message(&line),
-            LedgerProgress::Full => Paint::print_message("the ledger is full"),
+            LedgerProgress::Full => Paint::print_message(
+                "the ledger has all of its experiments: nothing is left to run",
+            ),
             LedgerProgress::Failed(error) => Paint::print_message(&explain(error)),
         },
     );

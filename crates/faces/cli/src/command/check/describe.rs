@@ -183,7 +183,7 @@ fn stopping(stopping: StoppingPlan) -> String {
         }
         StoppingPlan::Fixed { pairs } => format!("{pairs}, with one check after the last"),
         StoppingPlan::Open { max_pairs } => format!(
-            "checks after each from the {PAIRS_MIN}th; stops when the verdict is certain, \
+            "checks after each pair from the {PAIRS_MIN}th on; stops when the verdict is certain, \
              or after {max_pairs}"
         ),
     }

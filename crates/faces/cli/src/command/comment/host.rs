@@ -102,7 +102,9 @@ impl Surroundings {
                 .ok_or_else(|| format!("{name} is not set"))
         };
         let number = number.or_else(|| self.pull_request(kind));
-        let number = number.ok_or("this job does not belong to a pull request")?;
+        let number = number.ok_or(
+            "this job does not belong to a pull request; --pull-request NUMBER selects one",
+        )?;
         let (base, list, one_comment, token, name) = match kind {
             HostKind::Github => {
                 let base = self.variable("GITHUB_API_URL");
@@ -127,11 +129,16 @@ impl Surroundings {
                 )
             }
         };
-        let variable = match kind {
-            HostKind::Github => "GITHUB_TOKEN",
-            HostKind::Gitlab => "STILLWELL_GITLAB_TOKEN",
+        let no_token = match kind {
+            HostKind::Github => {
+                "GITHUB_TOKEN is not set; set it to `${{ github.token }}` in `env` of the step"
+            }
+            HostKind::Gitlab => {
+                "STILLWELL_GITLAB_TOKEN is not set; add a project access token with the scope `api` as a CI \
+                 variable"
+            }
         };
-        let token = token.ok_or_else(|| format!("{variable} is not set"))?;
+        let token = token.ok_or(no_token)?;
         let target = Target::from_url(base).map_err(|error| format!("{base}: {error}"))?;
         if target.scheme() != Scheme::Https && !is_loopback(target.host()) {
             return Err(format!(
@@ -331,7 +338,11 @@ mod tests {
         assert_eq!(thread.update(&comment), ("PUT", path));
         assert!(!format!("{thread:?} {thread}").contains("secret"));
         let error = surroundings(&variables[..4], None).thread(HostKind::Gitlab, None);
-        assert_eq!(error.unwrap_err(), "STILLWELL_GITLAB_TOKEN is not set");
+        let error = error.unwrap_err();
+        assert!(
+            error.starts_with("STILLWELL_GITLAB_TOKEN is not set; add"),
+            "{error}"
+        );
     }
 
     #[test]

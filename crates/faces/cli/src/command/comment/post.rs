@@ -44,7 +44,7 @@ pub(super) enum Posted {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum PostError {
     /// The token may not do this.
-    #[error("the token has no permission to comment (status {0}), as in pull requests of forks")]
+    #[error("the token has no permission to comment (status {0}), as in pull requests from forks")]
     Forbidden(u16),
     /// The host refused the request.
     #[error("the host answered with status {0}")]
@@ -97,7 +97,11 @@ fn post_within(
     worker.map_err(|error| failed(explain(&error)))?;
     let result = receiver.recv();
     drop(scope.close(Nanos::SECOND));
-    result.unwrap_or_else(|_| Err(failed("the thread that posts ended".to_owned())))
+    result.unwrap_or_else(|_| {
+        Err(failed(
+            "the thread that posts the comment ended early".to_owned(),
+        ))
+    })
 }
 
 /// A thread of comments, and the limits of requests to it.

@@ -51,7 +51,7 @@ fn session(arguments: &NighthawkAdaptiveArguments) -> Result<(), CommandError> {
         .with_context(|| format!("read {}", path.display()))
         .map_err(failed)?;
     let spec = read_session(&text)
-        .with_context(|| format!("understand {}", path.display()))
+        .with_context(|| format!("parse {}", path.display()))
         .map_err(failed)?;
     // Refused before any load, not after all of them.
     fs::write(&arguments.output_file, "")

@@ -56,7 +56,10 @@ pub(super) fn of_run(
     run_plan.has_connections()?;
     let most = search.arguments.over.connections;
     if most > u32::from(u16::MAX) {
-        let what = format!("--connections {most}: a generator has at most {}", u16::MAX);
+        let what = format!(
+            "--connections {most}: a generator has at most {} connections",
+            u16::MAX
+        );
         return Err(usage(&what));
     }
     let unit = run_plan.unit();
@@ -81,10 +84,11 @@ fn along(
     let loads = knee_loads(least, most);
     if loads.len() < KNEE_LOADS_MIN {
         let what = format!(
-            "--connections {most} gives {} loads, and a knee needs {KNEE_LOADS_MIN}",
+            "--connections {most} gives {} numbers of connections to probe, and a knee needs \
+             {KNEE_LOADS_MIN}",
             loads.len()
         );
-        return Err(usage(&what));
+        return Err(usage(&what).hint("give a larger number of --connections"));
     }
     let mut watcher = search.watcher(unit, bounds);
     knee(&loads, arguments.repeats, &mut watcher, probe)

@@ -101,7 +101,7 @@ pub(super) fn build(arguments: &InitArguments) -> Result<[String; 2], CommandErr
     };
     let output = match &arguments.build_output {
         Some(output) => output.clone(),
-        None => dialog.require("Executable that it makes", "--build-output PATH")?,
+        None => dialog.require("Executable that the build makes", "--build-output PATH")?,
     };
     Ok([build, output])
 }
@@ -190,7 +190,7 @@ impl Dialog {
         for kind in ProgramKind::ALL {
             Paint::print_message(&format!("  {:<6} {}", kind.name(), kind.about()));
         }
-        let line = self.line("Kind of the program [find it from its ports]");
+        let line = self.line("Kind of the program [detect it from the ports]");
         match line.filter(|line| !line.is_empty()) {
             Some(line) => line.parse().map(Some).map_err(usage),
             None => Ok(None),
@@ -204,7 +204,7 @@ impl Dialog {
         if !is_pipeline {
             return Ok(None);
         }
-        let line = self.line("Address to which it sends, as tcp:HOST:PORT or file:PATH [none]");
+        let line = self.line("Output address of the program, as tcp:HOST:PORT or file:PATH [none]");
         match line.filter(|line| !line.is_empty()) {
             Some(line) => line.parse().map(Some).map_err(usage),
             None => Ok(None),

@@ -115,7 +115,8 @@ pub(super) fn probe(
         }),
         Err(ProbeError::Ended { .. }) if has_private_network => {
             let mut choice = probe_in(request, &state_root.join("host"), None, token)?;
-            let remark = "it ends in a separate network, so runs use the network of the host";
+            let remark =
+                "it exits in a separate network namespace, so runs use the network of the host";
             choice.remarks.push(remark.to_owned());
             Ok(ProbeReport {
                 choice,

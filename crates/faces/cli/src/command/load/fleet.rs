@@ -168,7 +168,7 @@ fn cost(capture: &LoadCapture) -> String {
     let noun = if machines == 1 { "machine" } else { "machines" };
     format!(
         "{complete} of {all} generators on {machines} {noun} ({engine}), {minutes:.2} node minutes; \
-         starts within {} of the agreed time, by each one's clock",
+         starts within {} of the agreed time, by each generator's clock",
         stillwell_units::human::nanos(fleet.start_delay_max())
     )
 }

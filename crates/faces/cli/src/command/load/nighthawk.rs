@@ -305,7 +305,7 @@ fn log_problems(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
     if of_source(SourceCount::Ended) > 0 {
         let requests = of_source(SourceCount::Requests);
         log.info(&format!(
-            "The request source has ended: it handed {requests} requests out."
+            "The request source has ended: it supplied {requests} requests."
         ));
     }
     for warning in &health.warnings {

@@ -58,7 +58,7 @@ pub(super) fn cpus() -> usize {
 /// A name for one load, drawn each time for any seed: two loads with the same seed are
 /// two loads for those that receive their series and traces.
 pub(super) fn random_run() -> anyhow::Result<RunId> {
-    let bytes = random().context("name this load")?;
+    let bytes = random().context("choose a random id for this load")?;
     Ok(RunId::from_bytes(bytes))
 }
 

@@ -21,7 +21,7 @@ pub(in crate::command) fn summary_lines(result: &TelemetryResult) -> Vec<String>
     }
     if let Some(spans) = &result.spans {
         lines.push(format!(
-            "{}: {} spans of {} in {} batches",
+            "{}: {} of {} spans exported in {} batches",
             spans.name,
             spans.exported,
             spans.sampled,
@@ -59,7 +59,7 @@ mod tests {
             summary_lines(&result),
             [
                 "http://127.0.0.1:1/metrics: scraped 2 times",
-                "zipkin://a: 4 spans of 5 in 2 batches"
+                "zipkin://a: 4 of 5 spans exported in 2 batches"
             ]
         );
         let counters = span_counters(&result);

@@ -30,7 +30,8 @@ pub(super) fn run(
 ) -> Result<Exit, CommandError> {
     if arguments.resume {
         return Err(usage(
-            "with --on, the same command with the same --job continues",
+            "--resume needs --generators with --on; to continue this suite, repeat the command with \
+             the same --job",
         ));
     }
     let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
@@ -107,7 +108,7 @@ fn merge(
         };
         let minutes = Nanos::new(node.ended.saturating_sub(node.began).as_u64());
         print_message(&format!(
-            "{name}: on {} for {}",
+            "{name}: ran on {} for {}",
             node.node,
             stillwell_units::human::nanos(minutes)
         ));
@@ -147,7 +148,7 @@ fn warn_of_others(whole: &SuiteRecord, record: &SuiteRecord) {
         };
         if let (Some(earlier), Some(path)) = (whole.binaries.iter().find(differs), &binary.path) {
             Paint::print_message(&format!(
-                "warning: {} is not the same file for {} and {}",
+                "warning: {} is not the same file on the nodes of {} and {}",
                 path.display(),
                 earlier.experiment,
                 binary.experiment

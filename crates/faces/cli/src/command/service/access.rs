@@ -53,7 +53,7 @@ pub(super) fn require_secret(
     if !is_insecure {
         return Err(usage(anyhow::anyhow!(
             "other hosts can reach {listen}, so callers need a token or a client certificate: \
-             give --token-file FILE or --client-ca FILE, or accept every caller by --insecure"
+             give --token-file FILE or --client-ca FILE, or accept every caller with --insecure"
         )));
     }
     Paint::print_message("warning: every host that reaches this service can use it (--insecure)");

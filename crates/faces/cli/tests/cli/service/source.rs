@@ -289,7 +289,7 @@ fn a_load_ends_with_its_source() {
     ] {
         assert_eq!(counter(&output, name), value, "{name}");
     }
-    let expected = "The request source has ended: it handed 30 requests out.";
+    let expected = "The request source has ended: it supplied 30 requests.";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     target.0.signal("TERM");
     let counted = target.0.finish(LONG).stdout;
