@@ -10,7 +10,8 @@ const SIGINT: i32 = 2;
 pub(crate) const EXIT_CODES: &[(&str, &str)] = &[
     (
         "0",
-        "Every gate held. An inconclusive experiment holds, unless `--gate strict` was given.",
+        "No regression, and every check passed. An inconclusive experiment gives 0, too, unless `--gate strict` \
+         was given.",
     ),
     (
         "1",
@@ -23,12 +24,12 @@ pub(crate) const EXIT_CODES: &[(&str, &str)] = &[
     ),
     (
         "3",
-        "It could not run: a port is taken, a build failed, the target was never ready, the URL \
-         accepts no connection. Repeat it after the cause is removed.",
+        "The command could not run: a port is taken, a build failed, the target was never ready, or the \
+         URL accepts no connection. Remove the cause, then repeat the command.",
     ),
     (
         "4",
-        "It ran, and the result is not reliable enough: the target died, too many runs were \
+        "The command ran, but the result is not reliable enough: the target died, too many runs were \
          disturbed, or the generator was too slow. Also inconclusive, with `--gate strict`.",
     ),
     ("129", "Ended by SIGHUP. What was finished is kept."),

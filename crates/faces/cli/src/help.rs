@@ -116,7 +116,7 @@ Examples:
 Rates: max (as fast as responses arrive), 1000/s (independent of responses),
   100/s..5k/s:30s (a ramp), 100/s:10s,1k/s:10s (steps)
 Units: a rate without a unit is per second; a time needs one: 500ms, 10s, 2m
-Exit codes: 0 done, 1 no success or a broken threshold, 2 usage,
+Exit codes: 0 done, 1 no successful response or a broken threshold, 2 usage,
   3 no connection, 4 the generator was too slow, 130 and 143 interrupted",
         ),
     },

@@ -18,10 +18,10 @@ STILLWELL_GITLAB_TOKEN (a project access token with the scope api). Without a to
 or with one that has no permission to comment (pull requests from forks), only the
 comment is left out.
 
-Exit codes are those of the verdict, even if the comment could not be posted: 0 every
-  gate held, 1 a regression or a failed check, 4 invalid. If nothing could run, the comment
-  has the reason, and the code is that of the command that failed: 2 configuration,
-  3 any other failure";
+Exit codes are those of the verdict, even if the comment could not be posted: 0 no
+  regression, 1 a regression or a failed check, 4 invalid. If nothing could run, the
+  comment has the reason, and the code is that of the command that failed:
+  2 configuration, 3 any other failure";
 
 /// `stillwell comment`.
 #[derive(Args, Debug)]

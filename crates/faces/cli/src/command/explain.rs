@@ -32,7 +32,7 @@ fn all() -> Vec<ExplainedCode> {
         ("verdict", VERDICTS),
         ("gate of an experiment", GATES),
         ("reason why a run does not count", RUN_WARNINGS),
-        ("note of a run, which counts", RUN_NOTES),
+        ("note of a run that counts", RUN_NOTES),
         ("reason why no instructions are counted", COUNTING_OBSTACLES),
         ("warning of a load", LOAD_WARNINGS),
         ("reason why no more pairs are run", STOP_REASONS),

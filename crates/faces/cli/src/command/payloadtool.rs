@@ -145,7 +145,7 @@ fn is_expected(name: &str, print: &Fingerprint, expected: &PrintedFingerprints) 
 
 fn write_all(dump: &mut File, prepared: &Prepared) -> anyhow::Result<()> {
     for set in prepared.sets() {
-        dump.write_all(set.bytes()).context("write the bytes")?;
+        dump.write_all(set.bytes()).context("write the payload")?;
     }
     Ok(())
 }

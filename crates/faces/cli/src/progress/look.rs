@@ -49,7 +49,7 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
         }
         NextStep::Stop(StopReason::Unfit) => {
             let discarded = verdict.pairs_discarded;
-            format!("invalid: {discarded} pairs were discarded; {word}")
+            format!("stopped, because too many pairs were discarded ({discarded}); {word}")
         }
     };
     if left_in_all == left || left == TimeLeft::default() {

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &DisturbArguments) -> Result<ExitCode, CommandError
 }
 
 fn run_child(arguments: &DisturbArguments) -> anyhow::Result<ExitCode> {
-    let stillwell = std::env::current_exe().context("find this program")?;
+    let stillwell = std::env::current_exe().context("find the executable of stillwell")?;
     let mut command = Command::new(stillwell);
     command
         .args([

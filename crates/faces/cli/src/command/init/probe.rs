@@ -185,7 +185,7 @@ fn prepare(request: &ProbeRequest, state: &Path) -> anyhow::Result<(TargetPlan, 
         false => program.into(),
     };
     let places = Places {
-        stillwell: std::env::current_exe().context("find this program")?,
+        stillwell: std::env::current_exe().context("find the executable of stillwell")?,
         state: state.to_owned(),
         files: None,
         experiment: request.experiment.clone(),
