@@ -131,11 +131,11 @@ impl Surroundings {
         };
         let no_token = match kind {
             HostKind::Github => {
-                "GITHUB_TOKEN is not set; set it to `${{ github.token }}` in `env` of the step"
+                "GITHUB_TOKEN is not set; to comment, set it to `${{ github.token }}` in `env` of the step"
             }
             HostKind::Gitlab => {
-                "STILLWELL_GITLAB_TOKEN is not set; add a project access token with the scope `api` as a CI \
-                 variable"
+                "STILLWELL_GITLAB_TOKEN is not set; to comment, set it to a project access token with the scope \
+                 `api`"
             }
         };
         let token = token.ok_or(no_token)?;
@@ -340,7 +340,7 @@ mod tests {
         let error = surroundings(&variables[..4], None).thread(HostKind::Gitlab, None);
         let error = error.unwrap_err();
         assert!(
-            error.starts_with("STILLWELL_GITLAB_TOKEN is not set; add"),
+            error.starts_with("STILLWELL_GITLAB_TOKEN is not set; to comment"),
             "{error}"
         );
     }
