@@ -139,7 +139,7 @@ impl Walk<'_> {
         let entries = match self.files.list(folder) {
             Ok(entries) => entries,
             Err(error) => {
-                let message = format!("cannot look into {}: {error}", folder.display());
+                let message = format!("cannot read the folder {}: {error}", folder.display());
                 self.diagnostics
                     .push(Diagnostic::error(code::UNREADABLE, message));
                 return;

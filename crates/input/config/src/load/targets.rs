@@ -91,7 +91,8 @@ fn plan_of_case(
     }
     if file.cells().is_some() {
         let message = format!("{}: a matrix and `targets` exclude each other", case.name);
-        diagnostics.push(Diagnostic::error(code::MATRIX, message).at(file.place()));
+        let error = Diagnostic::error(code::MATRIX, message).at(file.place());
+        diagnostics.push(error.help("remove one of them"));
     }
     let (spec, _) = file.read(files, &Cell::default(), diagnostics)?;
     let mut plan = plan_of(spec, case, file.place(), diagnostics);
@@ -167,7 +168,8 @@ fn apply_overrides(
             "{}: a step of its timeline comes after the measured phase of {}",
             plan.name, phases.measure
         );
-        diagnostics.push(Diagnostic::error(code::OUT_OF_RANGE, message));
+        let error = Diagnostic::error(code::OUT_OF_RANGE, message);
+        diagnostics.push(error.help("measure for longer, e.g. `--measure 20s`"));
     }
 }
 

@@ -79,8 +79,8 @@ fn telemetry(spec: &LoadSpec) -> [Rule; 3] {
     [
         Rule(
             stats.flush_every.is_some() && stats.sinks.is_empty(),
-            "--stats-flush-interval has no effect without --stats-sink: a page of --stats-listen \
-             is current at each request",
+            "--stats-flush-interval has no effect without --stats-sink: the page of \
+             --stats-listen always shows current values",
         ),
         Rule(
             !stats.labels.is_empty() && stats.sinks.is_empty() && stats.page.is_none(),
