@@ -243,7 +243,7 @@ fn check_prefixes(
     let has_ends = framing(options.codec.as_deref().unwrap_or("json")) != Framing::Bytes;
     let is_lines = options.sent_prefix == Some(PrefixFraming::Lines);
     if is_lines && (options.chunk_size.is_some() || !has_ends) {
-        let message = "`separate` needs events that end in a line feed, and these do not";
+        let message = "`ingest-ns` without `length-prefixed` needs events that end in a line feed, and these do not";
         let error = Diagnostic::error(code::BAD_VALUE, message);
         diagnostics.push(error.help("write `postprocessors: [ingest-ns, length-prefixed]`"));
     }

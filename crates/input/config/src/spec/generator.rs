@@ -145,7 +145,7 @@ const FILE_TREE: Element = Element {
     about: "Creates, opens and renames files and folders.",
     fields: &[
         required("root", Shape::Text, "The folder that contains all of them."),
-        optional("depth", Shape::Whole, "Folders within folders."),
+        optional("depth", Shape::Whole, "Maximum depth of folders."),
         optional("folders", Shape::Whole, "Folders in each folder."),
         optional("files", Shape::Whole, "Files in each folder."),
         optional("nodes", Shape::Whole, "Files and folders in all."),
@@ -341,7 +341,7 @@ const COMMON: &[Field] = &[
         Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
         "Content of one write.",
     ),
-    optional("cache", SIZE, "Bytes built before the run."),
+    optional("cache", SIZE, "Size of the payload that is built before the run; the rest is built during the run."),
     optional(
         "stamps",
         stamp::SHAPE,

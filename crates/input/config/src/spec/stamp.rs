@@ -192,11 +192,11 @@ pub(super) fn check_stamps(
             }
         }
         StampForm::Header if !transport.properties().stamps.header => {
-            let message = format!("requests over `{name}` have no headers that Stillwell sets");
+            let message = format!("`{name}` does not support stamps in a header");
             let carriers = carriers(form);
             refuse(
                 message,
-                &format!("{carriers} have; `form: text` stamps the text of events"),
+                &format!("{carriers} do; `form: text` stamps the text of events"),
             );
         }
         StampForm::Header => {

@@ -211,7 +211,7 @@ fn names_of_tremors_interceptors_select_time_prefixes() {
         ),
         (
             "codec: binary\npostprocessors: [ingest-ns]\n",
-            "`separate` needs events that end in a line feed, and these do not",
+            "`ingest-ns` without `length-prefixed` needs events that end in a line feed, and these do not",
         ),
     ] {
         assert_eq!(sent(text), Err(message.to_owned()), "{text}");
