@@ -50,11 +50,15 @@ pub(super) fn load(
         };
         for case in cases.into_iter().filter(is_meant) {
             match plan_of_case(lookup.files, &case, overrides, &mut diagnostics) {
-                Some(plan) if plans.iter().any(|earlier| earlier.name == plan.name) => {
-                    let message = format!("two experiments are called `{}`", plan.name);
-                    diagnostics.push(Diagnostic::error(code::SAME_NAME, message));
-                }
-                Some(plan) => plans.push(plan),
+                Some(plan) => match plans.iter().find(|earlier| earlier.name == plan.name) {
+                    Some(earlier) => {
+                        let message = format!("two experiments are called `{}`", plan.name);
+                        let error = Diagnostic::error(code::SAME_NAME, message);
+                        let (this, earlier) = (plan.folder.display(), earlier.folder.display());
+                        diagnostics.push(error.help(format!("{this} and {earlier}")));
+                    }
+                    None => plans.push(plan),
+                },
                 None => passed_over += 1,
             }
         }
