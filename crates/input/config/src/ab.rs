@@ -85,8 +85,8 @@ impl AbSpec {
         }
         if self.rate.is_max() && self.shape != ShapeSpec::default() {
             return Err(LoadSpecError::text(
-                "--burst-size, --jitter-uniform, --poisson and --zipf shape a rate, and there is \
-                 none: give --rate N/s",
+                "--burst-size, --jitter-uniform, --poisson and --zipf have no effect without --rate \
+                 N/s: leave them out, or give a rate",
             ));
         }
         if self.max_pairs < PAIRS_MIN {

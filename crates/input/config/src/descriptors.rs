@@ -94,7 +94,7 @@ fn listed(names: &[String]) -> String {
     let hidden = names.len().saturating_sub(NAMES_MAX);
     let shown = names[..names.len() - hidden].join(", ");
     match (names.len(), hidden) {
-        (0, _) => "none is described".to_owned(),
+        (0, _) => "the descriptors contain none".to_owned(),
         (_, 0) => format!("known: {shown}"),
         (_, hidden) => format!("known: {shown} and {hidden} more"),
     }

@@ -265,7 +265,7 @@ fn run_of_native(
     let none = Cell::default();
     let cells = file.cells().unwrap_or_else(|| std::slice::from_ref(&none));
     if cells.len() > 1 {
-        let message = format!("the first of {} cells of its matrix is run", cells.len());
+        let message = format!("only the first of the {} cells of its matrix is run", cells.len());
         diagnostics.push(Diagnostic::note(code::MATRIX, message));
     }
     let (spec, _) = file.read(files, cells.first()?, diagnostics)?;
@@ -275,7 +275,7 @@ fn run_of_native(
 /// The run of a file: its first variant, if it has any.
 fn run_of_spec(mut spec: ExperimentSpec, diagnostics: &mut Diagnostics) -> RunPlan {
     if let Some(first) = spec.targets.first() {
-        let message = format!("the first of its targets is run, `{}`", first.name);
+        let message = format!("only the first of its targets is run, `{}`", first.name);
         let note = Diagnostic::note(code::VARIANTS, message);
         diagnostics.push(note.help("`stillwell run` runs all of them, or those of `--targets`"));
         spec.run_plan.target = first.target.clone();

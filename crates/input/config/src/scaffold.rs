@@ -311,7 +311,7 @@ impl Scaffold {
                 text.push_str(&format!("  command: {}\n", list(&program.words)));
                 if let Some(directory) = &program.directory {
                     let line = format!("  directory: {}", quoted(directory));
-                    commented(text, &line, "seen from the folder of this file");
+                    commented(text, &line, "relative to the folder of this file");
                 }
                 if let Some(ready) = &program.ready {
                     let line = format!("  ready: {}", probe(ready));
@@ -391,7 +391,7 @@ impl Scaffold {
                 output.protocol.sink(),
                 quoted(&output.place)
             );
-            commented(text, &line, "receives what the program sends on");
+            commented(text, &line, "receives what the program forwards");
         }
     }
 

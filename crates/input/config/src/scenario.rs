@@ -577,8 +577,9 @@ impl ScenarioContext<'_> {
         };
         let (shortest, longest) = (time(shortest)?, time(longest)?);
         if longest < shortest {
-            let error = self.bad(node, "the longest time is shorter than the shortest");
-            self.reader.report(error);
+            let error = self.bad(node, "the end of this range is below its start");
+            self.reader
+                .report(error.label("write the shorter time first, such as 1s..5s"));
             return None;
         }
         Some((shortest, longest))

@@ -201,7 +201,7 @@ pub enum OperatingPoint {
     },
 }
 
-/// A link that reports carry.
+/// A link that is shown in reports.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ReportLink {
     /// The shown text or path.

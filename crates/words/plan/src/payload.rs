@@ -139,7 +139,7 @@ pub enum PayloadFormat {
     },
     /// Content of a file, cut into events that may carry stamps, repeatedly.
     Replay(ReplayPlan),
-    /// The lines of a log without their times, each second a block.
+    /// The lines of a log without their times; the lines of each second are a block.
     StaticTimestamped(TimestampedPlan),
     /// JSON as a template of lading says, one value a line.
     TemplatedJson(TemplatePlan),

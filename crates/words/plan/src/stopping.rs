@@ -118,7 +118,7 @@ pub enum DesignPlan {
     Paired,
     /// Both at once, on different CPUs.
     Duet,
-    /// Both alive at once; the load is switched between them in random turns.
+    /// Both run at the same time; the load is switched between them in random turns.
     Sliced {
         /// Shortest turn.
         turn_min: Nanos,

@@ -41,7 +41,7 @@ pub struct ComparedTargetPlan {
     /// The program that is measured, where the command starts another one that starts
     /// it: a name, or a path that may hold placeholders.
     pub program: Option<PathBuf>,
-    /// A command whose first line says which version it is.
+    /// A command that prints the version in its first line.
     pub version: Option<Vec<String>>,
     /// Configuration files that belong to what was measured.
     pub files: Vec<PathBuf>,

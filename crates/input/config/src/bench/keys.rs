@@ -12,7 +12,7 @@ const INTERCEPTORS: Shape = Shape::Any(&[
     Shape::List(&Shape::Element(&Element {
         name: "interceptor",
         about: "Adds framing to events, or removes it.",
-        fields: &[optional("name", Shape::Text, "Its name.")],
+        fields: &[optional("name", Shape::Text, "Name of the interceptor.")],
         one_of: &[],
     })),
 ]);

@@ -65,7 +65,7 @@ fn check_complete(options: &BenchOptions, diagnostics: &mut Diagnostics) {
     if options.output.is_none() {
         missing(
             "the address to which its target sends events",
-            "`out: tcp://127.0.0.1:9200`, or `--out tcp://127.0.0.1:9200`: there it listens itself",
+            "`out: tcp://127.0.0.1:9200`, or `--out tcp://127.0.0.1:9200`; the bench listens there",
         );
     }
     if options.target.is_none() {
@@ -84,7 +84,7 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
     if input == output && !matches!(options.target, None | Some(BenchTarget::Absent)) {
         let message = "the target cannot receive and send events at the same address";
         let error = Diagnostic::error(code::SAME_ADDRESS, message);
-        diagnostics.push(error.help("`in` is where it listens, `out` where the bench does"));
+        diagnostics.push(error.help("the target listens at `in`, the bench at `out`"));
     }
     check_prefixes(options, (input, output), diagnostics);
     let unstamped = unstamped(options);
@@ -156,7 +156,7 @@ fn unstamped(options: &BenchOptions) -> Option<String> {
         return Some("none were requested".to_owned());
     }
     if options.sent_prefix.is_some() {
-        return Some("each has a time prefix instead of one".to_owned());
+        return Some("each has a time prefix instead of a stamp".to_owned());
     }
     if options.chunk_size.is_some() {
         return Some("chunks are sent as they are".to_owned());
@@ -198,9 +198,9 @@ fn generator(
     let connections = options.connections.unwrap_or(1);
     check_effect(options, input, diagnostics);
     if options.iters.is_some() && connections > 1 && !input.is_answered() {
-        let message = "`iters` with several connections would not send whole rounds";
+        let message = "with several connections, `iters` would not replay the whole recording each time";
         let error = Diagnostic::error(code::BAD_VALUE, message);
-        diagnostics.push(error.help("leave `connections` out, or end by `stop_after_secs`"));
+        diagnostics.push(error.help("leave out `connections`, or write `stop_after_secs` instead of `iters`"));
     }
     Some(GeneratorPlan {
         id: "bench".to_owned(),
@@ -243,9 +243,9 @@ fn check_prefixes(
     let has_ends = framing(options.codec.as_deref().unwrap_or("json")) != Framing::Bytes;
     let is_lines = options.sent_prefix == Some(PrefixFraming::Lines);
     if is_lines && (options.chunk_size.is_some() || !has_ends) {
-        let message = "a receiver cannot separate events without ends after `separate`";
+        let message = "`ingest-ns` without `length-prefixed` needs events that end in a line feed, and these do not";
         let error = Diagnostic::error(code::BAD_VALUE, message);
-        diagnostics.push(error.help("`postprocessors: [ingest-ns, length-prefixed]`"));
+        diagnostics.push(error.help("write `postprocessors: [ingest-ns, length-prefixed]`"));
     }
 }
 
@@ -420,7 +420,7 @@ fn target(options: &BenchTarget, generators: &[GeneratorPlan]) -> TargetPlan {
 
 fn phases(options: &BenchOptions, diagnostics: &mut Diagnostics) -> PhasesPlan {
     if options.iters.is_none() && options.stop_after.is_none() {
-        let message = format!("no end is given: it sends for {STOP_AFTER_DEFAULT}");
+        let message = format!("no end is set: the bench sends for {STOP_AFTER_DEFAULT}");
         let note = Diagnostic::note(code::NOTHING_MEASURED, message);
         diagnostics.push(note.help("set `iters` or `stop_after_secs`"));
     }

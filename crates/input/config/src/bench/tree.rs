@@ -112,7 +112,8 @@ pub(crate) fn load_bench_tree(lookup: Lookup<'_>, root: &Path) -> Result<BenchTr
     } = walk;
     if folders.is_empty() && !diagnostics.has_errors() {
         let message = format!("there is no bench at or below {}", root.display());
-        diagnostics.push(Diagnostic::error(code::NOTHING_FOUND, message));
+        let error = Diagnostic::error(code::NOTHING_FOUND, message);
+        diagnostics.push(error.help("a bench is a folder with a file `bench.yaml`"));
     }
     if diagnostics.has_errors() {
         return Err(diagnostics.sorted());
@@ -139,7 +140,7 @@ impl Walk<'_> {
         let entries = match self.files.list(folder) {
             Ok(entries) => entries,
             Err(error) => {
-                let message = format!("cannot look into {}: {error}", folder.display());
+                let message = format!("cannot read the folder {}: {error}", folder.display());
                 self.diagnostics
                     .push(Diagnostic::error(code::UNREADABLE, message));
                 return;

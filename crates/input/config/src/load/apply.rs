@@ -314,7 +314,7 @@ fn set_variants(
                 let error = Diagnostic::error(code::VARIANTS, message);
                 diagnostics
                     .push(error.help(
-                        "`stillwell run` and `check` read experiments of one kind at a time",
+                        "run experiments with `targets` and experiments with `variants` by separate commands",
                     ));
                 return;
             }

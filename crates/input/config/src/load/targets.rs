@@ -50,11 +50,15 @@ pub(super) fn load(
         };
         for case in cases.into_iter().filter(is_meant) {
             match plan_of_case(lookup.files, &case, overrides, &mut diagnostics) {
-                Some(plan) if plans.iter().any(|earlier| earlier.name == plan.name) => {
-                    let message = format!("two experiments are called `{}`", plan.name);
-                    diagnostics.push(Diagnostic::error(code::SAME_NAME, message));
-                }
-                Some(plan) => plans.push(plan),
+                Some(plan) => match plans.iter().find(|earlier| earlier.name == plan.name) {
+                    Some(earlier) => {
+                        let message = format!("two experiments are called `{}`", plan.name);
+                        let error = Diagnostic::error(code::SAME_NAME, message);
+                        let (this, earlier) = (plan.folder.display(), earlier.folder.display());
+                        diagnostics.push(error.help(format!("{this} and {earlier}")));
+                    }
+                    None => plans.push(plan),
+                },
                 None => passed_over += 1,
             }
         }
@@ -91,7 +95,8 @@ fn plan_of_case(
     }
     if file.cells().is_some() {
         let message = format!("{}: a matrix and `targets` exclude each other", case.name);
-        diagnostics.push(Diagnostic::error(code::MATRIX, message).at(file.place()));
+        let error = Diagnostic::error(code::MATRIX, message).at(file.place());
+        diagnostics.push(error.help("remove one of them"));
     }
     let (spec, _) = file.read(files, &Cell::default(), diagnostics)?;
     let mut plan = plan_of(spec, case, file.place(), diagnostics);
@@ -167,7 +172,8 @@ fn apply_overrides(
             "{}: a step of its timeline comes after the measured phase of {}",
             plan.name, phases.measure
         );
-        diagnostics.push(Diagnostic::error(code::OUT_OF_RANGE, message));
+        let error = Diagnostic::error(code::OUT_OF_RANGE, message);
+        diagnostics.push(error.help("measure for longer, e.g. `--measure 20s`"));
     }
 }
 

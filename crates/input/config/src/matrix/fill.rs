@@ -40,7 +40,7 @@ pub(crate) fn check_uses(reader: &Reader, root: &Node, matrix: Option<&Matrix>) 
         if diagnostics.in_key {
             let message = format!("`{{matrix.{name}}}` is in a key");
             let error = reader.error(code::MATRIX_PARAMETER, diagnostics.span, message);
-            reader.report(error.label("only values are filled in"));
+            reader.report(error.label("parameters are only replaced in values"));
             is_right = false;
         } else if names.contains(&name) {
             used.push(name.to_owned());

@@ -25,7 +25,7 @@ fn read_item(reader: &Reader, node: &Node) -> Option<Item> {
     };
     if entries.is_empty() {
         let error = reader.error(code::MATRIX, node.span, "a cell without parameters");
-        reader.report(error.label("name one at least"));
+        reader.report(error.label("name at least one"));
         return None;
     }
     let settings: Vec<Option<Setting>> = entries

@@ -38,19 +38,23 @@ fn pace(spec: &LoadSpec) -> [Rule; 8] {
     [
         rule(
             shape.burst_size.is_some(),
-            "--burst-size shapes a rate, and there is none: give --rate N/s",
+            "--burst-size has no effect without --rate N/s: \
+             leave it out, or give a rate",
         ),
         rule(
             shape.jitter_uniform.is_some(),
-            "--jitter-uniform shapes a rate, and there is none: give --rate N/s",
+            "--jitter-uniform has no effect without --rate N/s: \
+             leave it out, or give a rate",
         ),
         rule(
             shape.poisson,
-            "--poisson shapes a rate, and there is none: give --rate N/s",
+            "--poisson has no effect without --rate N/s: \
+             leave it out, or give a rate",
         ),
         rule(
             shape.zipf.is_some(),
-            "--zipf shapes a rate, and there is none: give --rate N/s",
+            "--zipf has no effect without --rate N/s: \
+             leave it out, or give a rate",
         ),
         rule(
             spec.closed_loop,
@@ -79,8 +83,8 @@ fn telemetry(spec: &LoadSpec) -> [Rule; 3] {
     [
         Rule(
             stats.flush_every.is_some() && stats.sinks.is_empty(),
-            "--stats-flush-interval has no effect without --stats-sink: a page of --stats-listen \
-             is current at each request",
+            "--stats-flush-interval has no effect without --stats-sink: the page of \
+             --stats-listen always shows current values",
         ),
         Rule(
             !stats.labels.is_empty() && stats.sinks.is_empty() && stats.page.is_none(),

@@ -197,8 +197,8 @@ fn text_of(body: HarBody) -> Result<String, LoadSpecError> {
                 .starts_with("application/x-www-form-urlencoded");
             if !is_form || body.params.iter().any(|field| field.file_name.is_some()) {
                 return Err(LoadSpecError::text(format!(
-                    "its body was not recorded: there is neither text nor a form without files, \
-                     but {}",
+                    "its body of type `{}` was not recorded as text: only bodies with text and \
+                     forms without files are supported",
                     body.mime_type
                 )));
             }

@@ -74,7 +74,7 @@ impl ReadContext<'_> {
             Some(EntryKind::Folder) => error.label("this is a folder"),
             Some(EntryKind::File) => error.label("this is a file"),
             Some(EntryKind::Special) => error.label("this is a pipe, a socket or a device"),
-            None => error.label("paths count from the folder of this file"),
+            None => error.label("paths are relative to the folder of this file"),
         });
         None
     }

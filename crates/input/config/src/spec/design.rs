@@ -10,7 +10,7 @@ use crate::element::{DURATION, Element, Shape, optional};
 
 const TURNS: Element = Element {
     name: "sliced design",
-    about: "Both variants are alive; the load goes to one of them at a time.",
+    about: "Both variants run at the same time; the load goes to one of them at a time.",
     fields: &[
         optional("turn_min", DURATION, "Shortest turn; 20ms by default."),
         optional("turn_max", DURATION, "Longest turn; 60ms by default."),
@@ -24,7 +24,7 @@ const DESIGN: Element = Element {
     fields: &[optional(
         "sliced",
         Shape::Element(&TURNS),
-        "Both alive at once; the load is switched between them in random turns.",
+        "Both run at the same time; the load is switched between them in random turns.",
     )],
     one_of: &["sliced"],
 };
@@ -50,7 +50,7 @@ pub(crate) fn problem(design: DesignPlan, phases: &PhasesPlan) -> Option<String>
     let room = Nanos::new(turn_max.as_u64().saturating_mul(TURNS_MIN));
     // A phase without length is another mistake.
     (measure < room && measure > Nanos::ZERO).then(|| {
-        format!("turns of up to {turn_max} are too long for random turns in {measure} of measuring")
+        format!("turns of up to {turn_max} are too long for a measured phase of {measure}")
     })
 }
 

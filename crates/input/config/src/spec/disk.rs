@@ -28,7 +28,7 @@ pub(super) const DISK: Element = Element {
         required(
             "path",
             Shape::Text,
-            "Mount point, such as `{state}/buffer`; the folder is made if it does not exist.",
+            "Mount point, such as `{state}/buffer`; the folder is created if it does not exist.",
         ),
         optional(
             "tmpfs",

@@ -36,7 +36,7 @@ const WORKLOAD: Element = Element {
         optional(
             "sinks",
             Shape::List(&Shape::Element(&sink::SINK)),
-            "Receivers of what the target sends on.",
+            "Receivers of what the target forwards.",
         ),
     ],
     one_of: &[],
@@ -44,7 +44,7 @@ const WORKLOAD: Element = Element {
 
 const LINK: Element = Element {
     name: "report link",
-    about: "A link that reports carry.",
+    about: "A link that is shown in reports.",
     fields: &[
         required("text", Shape::Text, "Text of the link."),
         required(
@@ -86,8 +86,8 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "targets",
             Shape::Map(&Shape::Element(&targets::TARGET_ENTRY)),
-            "Several programs by their names, in place of `target` and `variants`: each carries \
-             the same load in turn.",
+            "Several programs by their names, in place of `target` and `variants`: each gets \
+             the same load, one after the other.",
         ),
         optional(
             "runs",
@@ -173,7 +173,7 @@ pub(crate) const EXPERIMENT: Element = Element {
             "design",
             design::SHAPE,
             "How the runs of a pair share the machine; `paired` by default. `paired`: one after the \
-             other. `duet`: both at once, on different CPUs. `sliced`: both alive, with the load \
+             other. `duet`: both at once, on different CPUs. `sliced`: both at once, with the load \
              switched between them.",
         ),
         optional(
@@ -437,7 +437,7 @@ fn read_operating_point(
         Some((OperatingPoint::Probe { .. }, span)) if !any_max => {
             let message = "the operating point is a probe, but every generator states a rate";
             let error = reader.error(code::OPERATING_POINT, span, message);
-            reader.report(error.help("remove `operating_point`, or the `rate` to be found"));
+            reader.report(error.help("remove `operating_point`, or the `rate` that the probe should find"));
             OperatingPoint::Stated
         }
         Some((point, _)) => point,

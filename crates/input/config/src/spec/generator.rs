@@ -43,7 +43,7 @@ const ACKNOWLEDGEMENTS: Element = Element {
         optional(
             "timeout",
             DURATION,
-            "Time after which an event without acknowledgement is lost.",
+            "Time after which an event without acknowledgement counts as lost.",
         ),
     ],
     one_of: &[],
@@ -106,7 +106,7 @@ const FILE_GEN: Element = Element {
         optional(
             "folder",
             Shape::Text,
-            "Path of logs whose older parts are renamed.",
+            "Folder of rotated logs, one for each connection; older parts are renamed.",
         ),
         optional(
             "log",
@@ -135,7 +135,7 @@ const FILE_GEN: Element = Element {
             "Maximum depth of the folders of logs.",
         ),
         optional("rotations", Shape::Whole, "Number of older parts to keep."),
-        required("file_max", SIZE, "A longer file is followed by a new one."),
+        required("file_max", SIZE, "Size after which a new file begins."),
     ],
     one_of: &["path", "folder", "log", "mount"],
 };
@@ -145,7 +145,7 @@ const FILE_TREE: Element = Element {
     about: "Creates, opens and renames files and folders.",
     fields: &[
         required("root", Shape::Text, "The folder that contains all of them."),
-        optional("depth", Shape::Whole, "Folders within folders."),
+        optional("depth", Shape::Whole, "Maximum depth of folders."),
         optional("folders", Shape::Whole, "Folders in each folder."),
         optional("files", Shape::Whole, "Files in each folder."),
         optional("nodes", Shape::Whole, "Files and folders in all."),
@@ -177,7 +177,7 @@ const BLOCK: Element = Element {
     about: "Grouping of events into blocks.",
     fields: &[
         optional("events", Shape::Whole, "Events in each block."),
-        optional("maximum", SIZE, "No block is larger."),
+        optional("maximum", SIZE, "Maximum size of a block."),
     ],
     one_of: &[],
 };
@@ -341,7 +341,7 @@ const COMMON: &[Field] = &[
         Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
         "Content of one write.",
     ),
-    optional("cache", SIZE, "Bytes built before the run."),
+    optional("cache", SIZE, "Size of the payload that is built before the run; the rest is built during the run."),
     optional(
         "stamps",
         stamp::SHAPE,
@@ -548,7 +548,7 @@ fn check_writers(
     {
         let message = "a `log` has one writer";
         let error = reader.error(code::OUT_OF_RANGE, node.span, message);
-        reader.report(error.help("one `connection`; a `folder` holds a log for each"));
+        reader.report(error.help("write `connections: 1`, or `folder` instead of `log`: it has a log for each connection"));
     }
 }
 

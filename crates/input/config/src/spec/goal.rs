@@ -70,8 +70,8 @@ const GOAL: Element = Element {
              service_time_p90, first_byte_p90 and event_latency_p90; 5% for memory, memory_peak, \
              latency_p99, service_time_p99, first_byte_p99 and event_latency_p99; 10% for \
              latency_p999, service_time_p999, first_byte_p999 and event_latency_p999. \
-             Of error_share, status codes, loss, duplicated and memory_slope it is the difference \
-             that counts: 0.1% of the requests for error_share and status codes, 0.1% of the events for loss and duplicated, 1% \
+             For error_share, status codes, loss, duplicated and memory_slope it is an absolute difference, by default \
+             0.1% of the requests for error_share and status codes, 0.1% of the events for loss and duplicated, 1% \
              of the memory each minute for memory_slope.",
         ),
         optional("primary", Shape::Boolean, PRIMARY),
@@ -86,7 +86,7 @@ const SERIES_GOAL: Element = Element {
         required(
             "series",
             Shape::Like("target/queue_length"),
-            "`name` or `name['id']`; what is scraped is called `target/NAME`.",
+            "`name` or `name['id']`; a scraped series is called `target/NAME`.",
         ),
         required(
             "reduce",

@@ -87,7 +87,7 @@ pub(super) fn finish(
     if isolation.network == Wanted::No
         && let Some(span) = map.key_span("network")
     {
-        let message = "`isolation` forbids a network namespace, without which there are no links";
+        let message = "`network` needs a network namespace, which `isolation` forbids";
         let error = context.reader.error(code::TIMELINE, span, message);
         context.reader.report(error.label("remove one of them"));
     }

@@ -144,8 +144,8 @@ pub(super) const OBSERVE: Element = Element {
         optional(
             "kernel",
             TEXTS,
-            "Series of the kernel's figures: processes, smaps, working_set, cgroup, vmstat, and instructions (CPU \
-             instructions of the target, which goals and checks of them request, too).",
+            "Series that are read from the kernel: processes, smaps, working_set, cgroup, vmstat, and instructions (CPU \
+             instructions of the target; goals and checks that need them also record them).",
         ),
         optional(
             "inspector",
@@ -202,7 +202,7 @@ pub(super) fn read_observe(context: &ReadContext<'_>, node: &Node) -> Option<Obs
     if let Some(node) = map.take("perf") {
         observer.perf = read_perf(context, node);
         if observer.inspector.is_some() {
-            let message = "`perf` and `inspector` exclude each other: `perf` is the inspector";
+            let message = "`perf` and `inspector` exclude each other: `perf` runs as the inspector";
             let error = reader.error(code::BAD_VALUE, node.span, message);
             reader.report(error.label("leave out one of them"));
         }
@@ -227,7 +227,7 @@ fn read_perf(context: &ReadContext<'_>, node: &Node) -> Option<PerfPlan> {
         ("dwarf", CallGraph::Dwarf),
     ];
     let call_graph = match map.take("call_graph") {
-        Some(node) => reader.word(node, "way to find callers", &words),
+        Some(node) => reader.word(node, "call graph", &words),
         None => Some(CallGraph::FramePointers),
     };
     Some(PerfPlan {

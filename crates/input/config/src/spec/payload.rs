@@ -113,7 +113,7 @@ const PAYLOAD: Element = Element {
         optional(
             "static_timestamped",
             text::TIMESTAMPED_SHAPE,
-            "The lines of a log, each second a block.",
+            "The lines of a log; the lines of each second are a block.",
         ),
         optional(
             "templated_json",

@@ -10,7 +10,7 @@ use crate::element::{DURATION, Element, Shape, optional, required};
 
 const MEASURED: Element = Element {
     name: "measured warm-up",
-    about: "A warm-up that ends when runs are steady.",
+    about: "A warm-up whose length is determined from the runs of the first two pairs.",
     fields: &[required("at_least", DURATION, "Minimum length.")],
     one_of: &[],
 };

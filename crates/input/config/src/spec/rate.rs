@@ -47,7 +47,7 @@ pub(super) fn read_rate(context: &ReadContext<'_>, node: &Node) -> Option<RatePl
             return None;
         }
         Err(_) => {
-            let message = "a ramp from zero to zero requests nothing";
+            let message = "a ramp from zero to zero sends nothing";
             reader.report(reader.error(code::OUT_OF_RANGE, to_span, message));
             return None;
         }

@@ -153,7 +153,7 @@ const KINDS: &[&str] = &[
 
 pub(super) const SINK: Element = Element {
     name: "sink",
-    about: "Receives what the target sends on.",
+    about: "Receives what the target forwards.",
     fields: &[
         optional(
             "tcp",
@@ -283,11 +283,11 @@ fn read_sink(context: &ReadContext<'_>, node: &Node) -> Option<Placed<SinkPlan>>
     if let Some(node) = lines_node
         && !matches!(kind, "tcp" | "unix_stream" | "http" | "file")
     {
-        let message = format!("a `{kind}` sink does not look at lines");
+        let message = format!("a `{kind}` sink does not support `lines`");
         let error = context.reader.error(code::BAD_VALUE, node.span, message);
         context
             .reader
-            .report(error.label("`tcp`, `unix_stream`, `http` and `file` have `lines`"));
+            .report(error.label("only `tcp`, `unix_stream`, `http` and `file` do"));
     }
     let lines = lines_node.and_then(|node| read_lines(context, node));
     let prefix_node = map.take("prefix");

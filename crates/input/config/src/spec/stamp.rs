@@ -50,15 +50,14 @@ const STAMPS: Element = Element {
         optional(
             "form",
             Shape::Words(&[TEXT, HEADER, PREFIX]),
-            "Place of a stamp: in the text of each event, in a header of each request, or as \
-             the time alone in eight bytes before each event, as `ingest-ns` has it; `text` by \
-             default.",
+            "Place of a stamp: `text`, the default, is in the text of each event; `header` in a header of each \
+             request; `prefix` is only the time, in eight bytes before each event, like `ingest-ns`.",
         ),
         optional(
             "framing",
             FRAMINGS,
-            "Of events with a time before them: lines, or each behind its length in eight bytes; \
-             `lines` by default.",
+            "Framing of events with a time prefix: `lines`, the default, or `length_prefixed`, with the length of each \
+             event in eight bytes before it.",
         ),
     ],
     one_of: &[],
@@ -173,8 +172,8 @@ pub(super) fn check_stamps(
     if is_mounted(transport) {
         return refuse(
             "logs in a mounted file system cannot be stamped".to_owned(),
-            "their content is made at each read: `folder` in place of `mount`, or no \
-             stamps; missed events are counted anyway",
+            "their content is generated at each read: write `folder` instead of `mount`, or leave \
+             out `stamps`; missed events are counted anyway",
         );
     }
     let name = transport.name();
@@ -193,11 +192,11 @@ pub(super) fn check_stamps(
             }
         }
         StampForm::Header if !transport.properties().stamps.header => {
-            let message = format!("requests over `{name}` have no headers that Stillwell sets");
+            let message = format!("`{name}` does not support stamps in a header");
             let carriers = carriers(form);
             refuse(
                 message,
-                &format!("{carriers} have; `form: text` stamps the text of events"),
+                &format!("{carriers} do; `form: text` stamps the text of events"),
             );
         }
         StampForm::Header => {
@@ -213,7 +212,7 @@ pub(super) fn check_stamps(
             }
             if !takes_prefix(format) {
                 let message = format!("events of `{}` cannot have a time prefix", format.name());
-                refuse(message, "events must be lines that are made here");
+                refuse(message, "only lines that Stillwell generates can");
             }
         }
     }

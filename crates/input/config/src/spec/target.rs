@@ -338,7 +338,7 @@ fn read_memory(context: &ReadContext<'_>, node: &Node) -> Option<ByteSize> {
 fn read_log_limit(context: &ReadContext<'_>, node: &Node) -> Option<ByteSize> {
     let limit: ByteSize = context.reader.parsed(node)?;
     if limit < LOG_LIMIT_MIN {
-        let message = format!("a log of {limit} has no head and tail");
+        let message = format!("a log limit of {limit} is too small");
         let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
         context.reader.report(error.label("at least 64 KiB"));
     }

@@ -13,29 +13,29 @@ use crate::files::EntryKind;
 
 pub(super) const TARGET_ENTRY: Element = Element {
     name: "compared target",
-    about: "A program that carries the same load as the others, with its guarantees to check.",
+    about: "A program that gets the same load as the others, and its delivery guarantees to check.",
     fields: &[
         field::COMMAND,
         optional(
             "program",
             Shape::Text,
-            "The program that is measured, where the command starts another one that starts it.",
+            "The program to measure, if `command` is a wrapper that starts it.",
         ),
         optional(
             "version",
             COMMAND,
-            "A command whose first line says which version it is.",
+            "A command that prints the version in its first line.",
         ),
         optional(
             "files",
             TEXTS,
-            "Configuration files that results keep a hash of.",
+            "Configuration files; results contain a hash of each.",
         ),
         optional(
             "durability",
             Shape::Words(&["memory", "disk", "synced"]),
-            "Durability of accepted events in the target's configuration: `memory` is lost \
-             with the process, `disk` with the host, `synced` with the disk.",
+            "Durability of accepted events in the target's configuration: `memory`: lost \
+             when the process crashes; `disk`: lost when the host crashes; `synced`: lost only with the disk.",
         ),
         optional(
             "delivery",
@@ -66,9 +66,9 @@ pub(super) fn read_targets(
     let targets = map.take("targets");
     let runs = map.take("runs");
     if let (Some(node), None) = (runs, targets) {
-        let message = "`runs` are those of `targets`, and there are none";
+        let message = "`runs` has no effect without `targets`";
         let error = reader.error(code::COURSE, node.span, message);
-        reader.report(error.help("an experiment with variants has `pairs`"));
+        reader.report(error.help("an experiment with `variants` has `pairs`"));
     }
     let runs = runs.and_then(|node| reader.whole(node, 1, RUNS_MAX));
     let Some(node) = targets else {

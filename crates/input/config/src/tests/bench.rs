@@ -211,7 +211,7 @@ fn names_of_tremors_interceptors_select_time_prefixes() {
         ),
         (
             "codec: binary\npostprocessors: [ingest-ns]\n",
-            "a receiver cannot separate events without ends after `separate`",
+            "`ingest-ns` without `length-prefixed` needs events that end in a line feed, and these do not",
         ),
     ] {
         assert_eq!(sent(text), Err(message.to_owned()), "{text}");
@@ -275,7 +275,7 @@ fn contradictions_are_reported() {
         ),
         (
             "source: in.json\niters: 2\nconnections: 2\n",
-            "`iters` with several connections would not send whole rounds",
+            "with several connections, `iters` would not replay the whole recording each time",
         ),
         ("source: in.json\ncodec: jason\n", "unknown codec `jason`"),
         (

@@ -189,7 +189,7 @@ fn flags_that_cannot_be_are_errors() {
                 stopping: Some(StoppingOverride::MaxPairs(0)),
                 ..none()
             },
-            "compares nothing",
+            "nothing would be compared",
         ),
         (
             SuiteOverrides {

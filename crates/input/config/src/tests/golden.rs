@@ -242,7 +242,7 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
             tcp,
             "ascii",
             "{form: header}",
-            "requests over `tcp` have no headers that Stillwell sets",
+            "`tcp` does not support stamps in a header",
         ),
         (
             http,

@@ -256,7 +256,7 @@ fn the_run_of_a_matrix_is_its_first_cell() {
         loaded
             .warnings
             .to_string()
-            .contains("the first of 15 cells")
+            .contains("the first of the 15 cells")
     );
     assert_eq!(loaded.plan.generators[0].payload.cache.bytes(), 8 << 20);
 }

@@ -217,7 +217,7 @@ fn wrong_flags_are_errors() {
                 stopping: Some(StoppingOverride::FixedPairs(0)),
                 ..SuiteOverrides::default()
             },
-            "compares nothing",
+            "nothing would be compared",
         ),
         (
             SuiteOverrides {

@@ -10,7 +10,7 @@ pub const TRACE_AGENT_CONTEXTS_MAX: u32 = 1_000_000;
 /// Maximum number of time series.
 pub const REMOTE_WRITE_SERIES_MAX: u32 = 1_000_000;
 
-/// Traces as Datadog's agent takes them at `/v0.4/traces`.
+/// Traces as Datadog's agent accepts them at `/v0.4/traces`.
 ///
 /// A context is a service with its operation, resource and type; exactly as
 /// many as drawn from `contexts` are sent, each before any is sent again.

@@ -7,7 +7,7 @@ use super::between::Between;
 /// Maximum number of contexts.
 pub const OTLP_CONTEXTS_MAX: u32 = 1_000_000;
 
-/// Resources, scopes within them, and what lies within scopes.
+/// Resources, their scopes, and the records or metrics of scopes.
 ///
 /// A context is a metric's resource, scope, name and attributes, or a log
 /// record's resource, scope and attributes. There are as many as drawn from

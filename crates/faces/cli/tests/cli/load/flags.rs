@@ -473,10 +473,10 @@ fn no_flag_is_without_a_test_of_its_effect() {
 
 /// Words that make no load, and what is said of them.
 const REFUSED: &[(&str, &str)] = &[
-    ("http://a/ --burst-size=2", "give --rate N/s"),
-    ("http://a/ --jitter-uniform=1ms", "give --rate N/s"),
-    ("http://a/ --poisson", "give --rate N/s"),
-    ("http://a/ --zipf=2", "give --rate N/s"),
+    ("http://a/ --burst-size=2", "without --rate N/s"),
+    ("http://a/ --jitter-uniform=1ms", "without --rate N/s"),
+    ("http://a/ --poisson", "without --rate N/s"),
+    ("http://a/ --zipf=2", "without --rate N/s"),
     (
         "http://a/ --poisson --zipf=2 --rate=1/s",
         "cannot be used with",

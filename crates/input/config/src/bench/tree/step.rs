@@ -111,7 +111,7 @@ fn read_awaits(reader: &Reader, folder: &Path, node: &Node) -> Vec<Await> {
             match read_await(name, &text, folder) {
                 Ok(item) => awaits.push(item),
                 Err(wanted) => {
-                    let message = format!("`{text}` cannot be waited for by `{name}`");
+                    let message = format!("`{text}` is not a value of `{name}`");
                     let error = reader.error(code::BAD_VALUE, node.span, message);
                     reader.report(error.label(wanted));
                 }

@@ -105,7 +105,7 @@ fn set_stopping(
         }
     };
     let why = if pairs == 0 {
-        "it compares nothing".to_owned()
+        format!("nothing would be compared: write at least {minimum}")
     } else if pairs < minimum {
         format!("a verdict needs {minimum} pairs or more")
     } else if pairs > maximum {

@@ -102,7 +102,7 @@ pub(super) const NATS: Element = Element {
         required(
             "subject",
             Shape::Like("logs"),
-            "Name that messages are published under.",
+            "Subject that messages are published to.",
         ),
         optional(
             "acks",
@@ -123,7 +123,7 @@ pub(super) const NATS: Element = Element {
 
 pub(super) const AMQP: Element = Element {
     name: "amqp generator",
-    about: "Messages for an exchange of AMQP 0-9-1, as RabbitMQ speaks it.",
+    about: "Messages for an exchange of AMQP 0-9-1, the protocol of RabbitMQ.",
     fields: &[
         address("127.0.0.1:5672"),
         required(

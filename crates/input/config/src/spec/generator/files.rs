@@ -76,7 +76,7 @@ fn read_log(
     let full = match map.take("full") {
         Some(node) => {
             let words = WhenFull::ALL.map(|word| (word.name(), word));
-            reader.word(node, "way to make room", &words)
+            reader.word(node, "rotation", &words)
         }
         None => Some(WhenFull::Rename),
     };

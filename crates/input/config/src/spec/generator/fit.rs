@@ -10,7 +10,7 @@ use crate::spec::rate;
 /// Reports `events` of a block where the format says how many there are.
 pub(super) fn check_events(reader: &Reader, block: Option<&Node>, format: &PayloadFormat) {
     let what = match format {
-        PayloadFormat::RemoteWrite(_) => "a write request holds as many samples as `series` says",
+        PayloadFormat::RemoteWrite(_) => "`samples_per_request` is the number of samples in a write request",
         PayloadFormat::Netflow(_) => "a packet holds as many flows as fit",
         _ => return,
     };
@@ -75,7 +75,7 @@ pub(super) fn check_contexts(
         let note = reader.note(code::MEANING, node.span, message);
         reader.report(
             note.help(
-                "with a warm-up of that length, all of them were sent before the measurement",
+                "with a warm-up of that length, all of them are sent before the measurement",
             ),
         );
     }

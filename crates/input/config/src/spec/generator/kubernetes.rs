@@ -17,8 +17,8 @@ pub(super) const KUBERNETES: Element = Element {
         required(
             "manifest",
             Shape::Any(&[Shape::Text, Shape::Map(&Shape::Free)]),
-            "The manifest of a Node, Namespace, Pod, Deployment or Service: a map, or a text that is \
-             YAML. With several objects, the name ends in their number.",
+            "The manifest of a Node, Namespace, Pod, Deployment or Service: a map, or text in \
+             YAML. With a `count` above 1, a number is appended to the name.",
         ),
         optional(
             "lifetime",
@@ -30,7 +30,7 @@ pub(super) const KUBERNETES: Element = Element {
             "kubeconfig",
             Shape::Text,
             "The kubeconfig; by default `KUBECONFIG`, `~/.kube/config`, or the \
-             account of the pod that this runs in.",
+             service account of the pod that Stillwell runs in.",
         ),
         optional(
             "context",

@@ -51,7 +51,7 @@ pub(super) const PROCESS_TREE: Element = Element {
         required(
             "executables",
             Shape::List(&Shape::Element(&EXECUTABLE)),
-            "Programs of the processes without children, one for each.",
+            "Programs for the processes without children; each runs one at random.",
         ),
         optional(
             "depth",
@@ -106,7 +106,7 @@ pub(super) const CONTAINER: Element = Element {
         optional("arguments", TEXTS, "Arguments of the image's entry point."),
         optional("environment", TEXTS, "Each as `NAME=VALUE`."),
         optional("labels", TEXT_MAP, "Labels of each container."),
-        optional("offline", Shape::Boolean, "`true`: they have no network."),
+        optional("offline", Shape::Boolean, "`true`: containers have no network."),
         optional(
             "ports",
             TEXTS,

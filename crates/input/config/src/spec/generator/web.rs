@@ -77,7 +77,7 @@ const CALL: Element = Element {
         optional(
             "json",
             Shape::Text,
-            "The message as JSON, or `@FILE` with it. Several JSON values make calls that take turns; with \
+            "The message as JSON, or `@FILE`. With several JSON values, calls use them in turn; with \
              client streaming, each call sends all of them.",
         ),
         optional(
@@ -153,7 +153,7 @@ const SPECIFIC_FIELDS: [Field; 11] = [
     optional(
         "burst_size",
         Shape::Whole,
-        "Requests that are sent at once, with longer gaps between them.",
+        "Requests that are sent at once; gaps between bursts are longer at the same rate.",
     ),
 ];
 

@@ -113,7 +113,7 @@ pub(super) const DOGSTATSD: Element = Element {
             WEIGHTS,
             "Weights of metrics, events and service checks; 80, 10 and 10 by default.",
         ),
-        optional("metric_weights", WEIGHTS, "Types of metrics."),
+        optional("metric_weights", WEIGHTS, "Weights of the types of metrics."),
         optional("value", Shape::Element(&VALUE), "The values of metrics."),
         optional(
             "length_prefix_framed",
@@ -123,7 +123,7 @@ pub(super) const DOGSTATSD: Element = Element {
         optional(
             "unique_tag_ratio",
             Shape::Number,
-            "Distinct tags for each tag in a context; 0.11 by default.",
+            "Distinct tags as a share of all tags of all contexts; 0.11 by default.",
         ),
         optional(
             "metric_names",
@@ -143,10 +143,10 @@ pub(super) const DOGSTATSD: Element = Element {
         optional(
             "container_ids",
             TEXTS,
-            "Containers that metrics come from; `[]` for none.",
+            "Container IDs that metrics carry; `[]` for none.",
         ),
-        optional("external_data", TEXTS, "External data of metrics."),
-        optional("cardinality", TEXTS, "Cardinalities of metrics."),
+        optional("external_data", TEXTS, "Values of the external data field."),
+        optional("cardinality", TEXTS, "Values of the cardinality field."),
         optional("timestamp", Shape::Element(&TIMESTAMP), "Times of metrics."),
     ],
     one_of: &[],
@@ -154,11 +154,11 @@ pub(super) const DOGSTATSD: Element = Element {
 
 const CONTEXTS: Element = Element {
     name: "opentelemetry contexts",
-    about: "Resources, scopes within them, and what lies within scopes.",
+    about: "Resources, their scopes, and the records or metrics of scopes.",
     fields: &[
         range(
             "total_contexts",
-            "Distinct log records or metrics, times and values aside; 100 by default.",
+            "Distinct log records or metrics, not counting times and values; 100 by default.",
         ),
         range(
             "attributes_per_resource",
@@ -200,7 +200,7 @@ pub(super) const LOGS: Element = Element {
         optional(
             "contexts",
             Shape::Element(&CONTEXTS),
-            "Sources of the records.",
+            "Resources and scopes of the records.",
         ),
         range(
             "trace_cardinality",
@@ -219,12 +219,12 @@ pub(super) const METRICS: Element = Element {
         optional(
             "contexts",
             Shape::Element(&CONTEXTS),
-            "Sources of the metrics.",
+            "Resources and scopes of the metrics.",
         ),
         optional(
             "histogram_count_limits",
             WEIGHTS,
-            "The largest counts: `bucket`, `zero` and `total`.",
+            "Largest counts of a histogram: `bucket`, `zero` and `total`.",
         ),
     ],
     one_of: &[],
@@ -237,7 +237,7 @@ pub(super) const TRACES: Element = Element {
         optional(
             "services",
             Shape::List(&Shape::Element(&SERVICE)),
-            "The services; else a small shop.",
+            "The services; by default those of a small shop.",
         ),
         optional(
             "error_rate",
@@ -305,11 +305,11 @@ const SERVICE: Element = Element {
     name: "trace service",
     about: "One service.",
     fields: &[
-        optional("name", Shape::Text, "Its name."),
+        optional("name", Shape::Text, "Name of the service."),
         optional(
             "service_type",
             Shape::Words(&["http", "grpc", "database"]),
-            "Operations of the service.",
+            "Type of its operations.",
         ),
         optional(
             "grpc",
@@ -319,7 +319,7 @@ const SERVICE: Element = Element {
         optional(
             "database",
             Shape::Map(&Shape::Text),
-            "`system`, and `name`.",
+            "`system` and `name` of the database.",
         ),
         optional(
             "operations",
@@ -349,7 +349,7 @@ const OPERATION: Element = Element {
         optional(
             "span_name",
             Shape::Text,
-            "The name of its spans, without a type.",
+            "Name of its spans, in a service without `service_type`.",
         ),
         optional("method", Shape::Text, "The method, of http and grpc."),
         optional("route", Shape::Text, "The route, of http."),
@@ -385,14 +385,14 @@ const CALL: Element = Element {
             Shape::Whole,
             "Maximum number of calls; 1 by default.",
         ),
-        optional("attributes", ATTRIBUTES, "Attributes of both spans."),
+        optional("attributes", ATTRIBUTES, "Attributes of the spans of caller and called."),
     ],
     one_of: &[],
 };
 
 pub(super) const TRACE_AGENT: Element = Element {
     name: "trace_agent payload",
-    about: "Traces as Datadog's agent takes them at `/v0.4/traces`.",
+    about: "Traces as Datadog's agent accepts them at `/v0.4/traces`.",
     fields: &[
         optional(
             "encoding",
@@ -481,7 +481,7 @@ pub(super) const NETFLOW: Element = Element {
         optional(
             "exporter",
             Shape::Whole,
-            "The exporter's number; 0 by default.",
+            "Number of the exporter: engine, source or observation domain; 0 by default.",
         ),
         optional(
             "template_every",

@@ -44,7 +44,7 @@ const TEMPLATE: Element = Element {
         optional(
             "lines",
             LINES,
-            "Texts, of which each event uses a random one.",
+            "Texts; each event uses a random one.",
         ),
         optional(
             "define",

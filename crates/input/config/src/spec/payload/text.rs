@@ -38,13 +38,13 @@ pub(super) const FILES_SHAPE: Shape = Shape::Any(&[Shape::Text, Shape::Element(&
 
 const TIMESTAMPED: Element = Element {
     name: "static_timestamped payload",
-    about: "The lines of a log without their times, each second a block.",
+    about: "The lines of a log without their times; the lines of each second are a block.",
     fields: &[
         required("path", Shape::Text, "The log."),
         required(
             "time",
             Shape::Like("%Y-%m-%d %H:%M:%S"),
-            "The time at the beginning of each line.",
+            "Format of the time at the beginning of each line.",
         ),
         optional(
             "placeholder",

@@ -159,7 +159,7 @@ pub(in crate::spec) fn read_length(
     if let Ok(length) = MessageLength::try_new(size.bytes()) {
         return Some(length);
     }
-    let message = format!("a message of {size} is not sent");
+    let message = format!("a message of {size} is not possible");
     let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
     context
         .reader

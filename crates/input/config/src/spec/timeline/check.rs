@@ -182,9 +182,9 @@ fn check_disk(
         return unknown(reader, step, "disk", &path, known.collect());
     };
     if matches!(disk.kind, DiskKind::Memory(_)) {
-        let message = "a disk of memory cannot change";
+        let message = "a disk in memory (`tmpfs`) cannot be changed";
         let error = reader.error(code::TIMELINE, step.span, message);
-        reader.report(error.label("leave out its `tmpfs`: it shows a folder then"));
+        reader.report(error.label("leave out `tmpfs`: the disk then shows a folder"));
     }
     if *change == DiskChange::Limits(DiskLimits::default()) {
         let message = "this step changes nothing";
@@ -199,7 +199,7 @@ fn check_network(reader: &Reader, step: &Step, around: &Around<'_>, changes: [&L
         let error = reader.error(code::TIMELINE, step.span, message);
         reader.report(
             error
-                .label("a step on links")
+                .label("this step changes links")
                 .help("write `network: {}` beside `timeline`: see docs/faults.md"),
         );
     }

@@ -147,7 +147,7 @@ pub(super) fn weights(
     }
     if is_fine && places.iter().all(|(_, weight)| **weight == 0) {
         let error = reader.error(code::OUT_OF_RANGE, node.span, "all weights are 0");
-        reader.report(error.label("one at least must be above 0"));
+        reader.report(error.label("at least one must be above 0"));
         return false;
     }
     is_fine

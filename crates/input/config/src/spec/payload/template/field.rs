@@ -162,7 +162,7 @@ fn option(key: &str, words: &[Word], most: u8) -> Result<Option<u8>, Mistake> {
         [_, _, more, ..] => return Err(too_many(more)),
     };
     if given.text != key {
-        return Err(given.mistake(format!("`{}` is not `{key}`", given.text)));
+        return Err(given.mistake(format!("expected `{key}`, found `{}`", given.text)));
     }
     let number = count
         .text
@@ -264,7 +264,7 @@ fn definition(grammar: &Grammar<'_>, word: &Word) -> Result<usize, Mistake> {
     index.ok_or_else(|| {
         let mut mistake = word.mistake(format!("`{}` is not defined", word.text));
         mistake.help = Some(match grammar.names {
-            [] => "definitions are below `define`".to_owned(),
+            [] => "nothing is defined: add it below `define`".to_owned(),
             names => format!("defined: {}", names.join(", ")),
         });
         mistake
@@ -286,7 +286,7 @@ fn named(
     }
     if grammar.place == Names::Definition {
         let mut mistake = name.mistake("`same` belongs in `lines`");
-        mistake.help = Some("a definition does not know the event that it is used in".to_owned());
+        mistake.help = Some("`same` repeats a value of its event, and a definition is used in many events".to_owned());
         return Err(mistake);
     }
     let held = grammar.held.iter().position(|held| *held == index);
