@@ -313,7 +313,7 @@ fn restarts(figures: &RunFigures) -> Block {
             format!(", delivering again {} later", words::nanos(after))
         });
         let how = if restart.killed {
-            " and was killed"
+            " (killed, because it did not stop in time)"
         } else {
             ""
         };

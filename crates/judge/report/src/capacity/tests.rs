@@ -159,13 +159,13 @@ fn a_search_with_one_side_only_reports_which() {
         (
             votes(4000.0, 2, 0),
             None,
-            "at least 4,000 requests/s: http://127.0.0.1:10000/ kept its bounds at every probed \
+            "at least 4,000 requests/s: http://127.0.0.1:10000/ met all bounds at every probed \
              rate, not confirmed: --max-probes ended the search",
         ),
         (
             None,
             votes(200.0, 0, 1),
-            "below 200 requests/s: http://127.0.0.1:10000/ broke its bounds at every probed rate",
+            "below 200 requests/s: http://127.0.0.1:10000/ failed a bound at every probed rate",
         ),
         (None, None, "no answer: no capacity of"),
     ] {
