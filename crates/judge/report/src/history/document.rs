@@ -143,7 +143,7 @@ pub(super) fn joined(experiment: &str, comparison: &str, several: bool) -> Strin
 const HEADS: [&str; 5] = ["goal", "results", "latest", "trend", "state"];
 
 fn cells(trend: &Trend) -> Vec<Cell> {
-    let role = if trend.gates { "" } else { " (informs)" };
+    let role = if trend.gates { "" } else { " (info only)" };
     let latest = trend.points.last().map(|last| level(trend, last.value));
     let sign = match trend.latest {
         Latest::Worse => Sign::Worse,
