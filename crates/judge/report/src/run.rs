@@ -181,7 +181,7 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
         }
     }
     row(
-        "times before events",
+        "time prefixes",
         figures.prefixes.map(stamps::prefixes),
     );
     row("event latency", between(figures, figures.event_latency));

@@ -209,9 +209,9 @@ fn a_knee_and_its_peak() {
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     assert!(text.contains("\n  2 of "), "{text}");
     report.answer = Some(CapacityAnswer::Knee(Err(
-        "the points do not fit this law".to_owned()
+        "the throughputs do not follow the Universal Scalability Law".to_owned()
     )));
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
-    let expected = "! no knee: the points do not fit this law";
+    let expected = "! no knee: the throughputs do not follow the Universal Scalability Law";
     assert!(answer(&text).starts_with(expected), "{text}");
 }
