@@ -1,4 +1,4 @@
-//! Loads of several generators.
+//! Loads of several generators, runs on several machines, and suites over several nodes.
 //!
 //! A [controller](FleetLoad) splits a load among generators, has an [`Engine`] start them as
 //! tasks, and merges their captures. Controller and generators meet only through a

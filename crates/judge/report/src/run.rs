@@ -181,7 +181,7 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
         }
     }
     row(
-        "times before events",
+        "time prefixes",
         figures.prefixes.map(stamps::prefixes),
     );
     row("event latency", between(figures, figures.event_latency));
@@ -313,7 +313,7 @@ fn restarts(figures: &RunFigures) -> Block {
             format!(", delivering again {} later", words::nanos(after))
         });
         let how = if restart.killed {
-            " and was killed"
+            " (killed, because it did not stop in time)"
         } else {
             ""
         };

@@ -75,14 +75,14 @@ pub enum SearchPlanError {
         to: f64,
     },
     /// A width that cannot be reached or says nothing.
-    #[error("within {actual} is not between {} and {}", WITHIN.0, WITHIN.1)]
+    #[error("`within` is {actual}: use a share from {} to {}", WITHIN.0, WITHIN.1)]
     Within {
         /// The given value.
         actual: f64,
     },
     /// Too few probes.
     #[error(
-        "{actual} probes find nothing: at least {PROBES_MIN} are needed, and at least one repeat"
+        "{actual} probes are too few: at least {PROBES_MIN} are needed, and at least one repeat"
     )]
     Probes {
         /// The given value.

@@ -182,7 +182,7 @@ pub enum SampleError {
         needed: usize,
     },
     /// More numbers than the t distribution is accurate for.
-    #[error("too many values: {actual}, more than a t test is made for")]
+    #[error("too many values for a t test: {actual}")]
     TooMany {
         /// Number of values.
         actual: usize,

@@ -60,7 +60,7 @@ pub enum CompareError {
     #[error("nothing to compare: the baseline has no number")]
     NoNumber,
     /// Sides of unequal length, which cannot be paired by place.
-    #[error("--paired needs as many runs on both sides: there are {left} and {right}")]
+    #[error("--paired needs the same number of runs on both sides: there are {left} and {right}")]
     Unequal {
         /// Runs of the baseline.
         left: usize,

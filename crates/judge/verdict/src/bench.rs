@@ -226,8 +226,8 @@ impl<'c> Figures<'c> {
         let last = self.capture.manifest.last_received?;
         let is_over = self.from.is_some_and(|from| last <= from);
         is_over.then(|| {
-            let why = "all had arrived before the warm-up was over";
-            format!("{why}: shorten it, or send more rounds")
+            let why = "all events arrived before the end of the warm-up";
+            format!("{why}: use a shorter warm-up, or send more rounds")
         })
     }
 

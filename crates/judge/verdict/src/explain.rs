@@ -25,8 +25,8 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
     ),
     (
         "generator_late",
-        "A generator worker had something to send, nothing blocked it, and it did not run for \
-         more than 5 % of the time, and 1 % of the sends were more than 10 ms late. Throughput, \
+        "For more than 5 % of the time, a generator worker had something to send, was not blocked \
+         and did not run, and 1 % of the sends were more than 10 ms late. Throughput, \
          latency, loss and duplicates are unreliable. Free a CPU for it, use more `workers`, or \
          lower the rate.",
     ),
@@ -44,18 +44,18 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
     (
         "rate_not_reached",
         "A generator sent less than 99 % of the requested rate, and the target did not cause it. \
-         The line names the cause: no CPU, workers that were always busy, or connections that \
+         The message names the cause: no CPU, workers that were always busy, or connections that \
          failed.",
     ),
     (
         "target_died",
-        "The target ended during the run. The line shows its exit status and its last line; \
-         target.stdout.log and target.stderr.log in the folder of the run have all of it. A \
-         planned stop needs a step of the timeline.",
+        "The target ended during the run. The message shows its exit status and its last line \
+         of output; target.stdout.log and target.stderr.log in the folder of the run have all of it. \
+         To end it on purpose, use a step of the timeline.",
     ),
     (
         "target_restarted",
-        "The target's CPU total decreased, so it was another process. Start the program itself, \
+        "The CPU time of the target decreased, so another process replaced it. Start the program itself, \
          not a supervisor that restarts it.",
     ),
     (
@@ -65,17 +65,17 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
     ),
     (
         "out_of_memory",
-        "The kernel killed processes of the target because of memory. Raise `target: {memory: \
+        "The kernel killed processes of the target because memory ran out. Raise `target: {memory: \
          …}`, or treat it as the result.",
     ),
     (
         "not_completed",
-        "The run did not go through all phases. The line says which one did not end, and why: a \
+        "The run did not go through all phases. The message says which one did not end, and why: a \
          port that is taken, a target that was never ready, a deadline, or a full disk.",
     ),
     (
         "part_failed",
-        "A generator, a sink, an observer or a step of the timeline failed. The line shows its \
+        "A generator, a sink, an observer or a step of the timeline failed. The message shows its \
          error.",
     ),
     (
@@ -102,7 +102,8 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
     (
         "bodies_unread",
         "A sink received request bodies that it could not decode, so their events are not \
-         counted. Use no content coding, gzip, deflate, zstd, or Snappy.",
+         counted. Make the target send bodies without content coding, or with gzip, deflate, zstd or \
+         Snappy.",
     ),
     (
         "datagrams_dropped",
@@ -145,7 +146,7 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ),
     (
         "sends_failed",
-        "More than 0.1 % of the sends did not end well. Look at the outcome and the target's log.",
+        "More than 0.1 % of the sends failed. Look at the outcome and the target's log.",
     ),
     (
         "scrape_never_answered",
@@ -172,7 +173,7 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ),
     (
         "packets_dropped",
-        "The host dropped packets. Lower the rate.",
+        "The network interfaces of the run dropped packets. Lower the rate.",
     ),
     (
         "host_cpus_unknown",
@@ -195,7 +196,7 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ),
     (
         "instructions_not_counted",
-        "The target's instructions could not be counted; the line says why. A goal that needs them is skipped if \
+        "The target's instructions could not be counted; the message says why. A goal that needs them is skipped if \
          this machine cannot count any, and the next goal is the primary one. Everything else is measured as usual.",
     ),
     (
@@ -211,7 +212,8 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ),
     (
         "points_skipped",
-        "A sink did not record some metric points: too many series, no type, or no finite number.",
+        "A sink did not record some metric points: too many series, no type, or no finite number. \
+         The message says which. Send fewer series, or series with a type.",
     ),
     (
         "series_left_out",
@@ -221,7 +223,7 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
         "not_isolated",
         "A network namespace or cgroup was unavailable. Run as root, or allow user namespaces.",
     ),
-    ("message", "A sentence from the run itself."),
+    ("message", "Free text from a part of the run."),
 ];
 
 /// Codes of [`LoadWarning`](crate::LoadWarning).
@@ -264,7 +266,7 @@ pub const LOAD_WARNINGS: &[(&str, &str)] = &[
     (
         "rate_not_reached",
         "Warning. Less than 99 % of the requested rate was sent. If the generator was too slow, \
-         the line says so and the exit code is 4; otherwise the target does not reach the rate.",
+         the message says so and the exit code is 4; otherwise the target did not accept the rate.",
     ),
     (
         "source_slow",
@@ -288,12 +290,12 @@ pub const LOAD_WARNINGS: &[(&str, &str)] = &[
     ),
     (
         "no_answer",
-        "Unreliable. No request was answered; the line shows the first error. Check address, \
+        "Unreliable. No request was answered; the message shows the first error. Check address, \
          port, protocol (`--protocol`), TLS and the target's log.",
     ),
     (
         "malformed",
-        "Warning. Some responses were not valid HTTP; the line shows the first error. A server \
+        "Warning. Some responses were not valid HTTP; the message shows the first error. A server \
          that speaks another version of HTTP than `--protocol` is the usual cause.",
     ),
     (

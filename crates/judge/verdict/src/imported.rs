@@ -189,7 +189,7 @@ fn least_written_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     (value <= least).then(|| ImportWarning {
         columns: Vec::new(),
         reason: format!(
-            "`{}` marks `{}` as the best, which wrote least: the program that persists least \
+            "`{}` marks `{}` as the best because it wrote least: the program that persists least \
                 wins a test of persistence",
             row.metric, table.columns[best]
         ),
@@ -228,8 +228,8 @@ fn less_work_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     }
     Some(ImportWarning {
         reason: format!(
-            "{}: the best one took less than half of what another one took, and totals are not \
-             divided by the work",
+            "{}: the program marked as best received less than half as much as another program, and \
+             totals are not divided by the work",
             rows.join(", ")
         ),
         columns,

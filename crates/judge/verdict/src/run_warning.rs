@@ -37,14 +37,14 @@ pub enum RunWarning {
         /// Its error.
         reason: String,
     },
-    /// The target's CPU total decreased, so it was another process.
+    /// The CPU time of the target decreased, so another process replaced it.
     TargetRestarted,
     /// A signal stopped all of the target, or its cgroup was frozen, and no step did it.
     TargetStopped {
         /// Share of the measured samples at which it was.
         share: f64,
     },
-    /// The kernel killed processes of the target because of memory.
+    /// The kernel killed processes of the target because memory ran out.
     OutOfMemory {
         /// Their number.
         kills: u64,
@@ -261,7 +261,7 @@ impl fmt::Display for RunWarning {
             Self::BodiesUnread { id, count } => write!(
                 f,
                 "bodies unread: sink {id} could not decode {}, so their events are not counted; use \
-                 another content coding",
+                 gzip, deflate, zstd, Snappy or no content coding",
                 counted(*count, "request body", "request bodies")
             ),
             Self::DatagramsDropped { id, count } => write!(

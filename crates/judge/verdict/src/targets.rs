@@ -293,7 +293,7 @@ fn unequal_among<'c>(
         .reduce(|left, right| if right.0 < left.0 { right } else { left })?;
     (least.0 < most.0 * (1.0 - limits::EQUAL_WORK_SHARE)).then(|| {
         format!(
-            "`{}` took {:.0} % of what `{}` took",
+            "`{}` received {:.0} % of the bytes that `{}` received",
             least.1,
             100.0 * least.0 / most.0,
             most.1

@@ -103,7 +103,7 @@ catalogue! {
     BYTES_WRITTEN = "bytes_written", Bytes, Counter, "Payload bytes that generators handed to the kernel.";
     EVENTS_WRITTEN = "events_written", Count, Counter, "Whole events that generators handed to the kernel.";
     BLOCKS_WRITTEN = "blocks_written", Count, Counter, "Whole blocks that generators handed to the kernel.";
-    UNITS_WRITTEN = "data_points_transmitted", Count, Counter, "Log records, metrics and spans in whole blocks, where none is an event.";
+    UNITS_WRITTEN = "data_points_transmitted", Count, Counter, "Log records, metrics and spans in whole blocks, if an event holds several.";
     REQUESTED_UNITS = "requested_units", Count, Counter, "Units that the schedule requested from a generator; absent at full speed.";
     SENT_UNITS = "sent_units", Count, Counter, "Units of the schedule that a generator sent.";
     REQUESTS_SENT = "requests_sent", Count, Counter, "Requests, datagrams or writes begun.";
@@ -118,17 +118,17 @@ catalogue! {
     ROUTE_RESPONSE_TIME = "route_response_time", Nanoseconds, Histogram, "Response time of the requests of a route, labelled route.";
     ROUTE_SERVICE_TIME = "route_service_time", Nanoseconds, Histogram, "Service time of the requests of a route, labelled route.";
     ROUTE_FIRST_BYTE_TIME = "route_first_byte_time", Nanoseconds, Histogram, "First byte time of the requests of a route, labelled route.";
-    BLOCKS_AGAIN = "blocks_again", Count, Counter, "Blocks that a generator had sent before, since no new ones were ready.";
+    BLOCKS_AGAIN = "blocks_again", Count, Counter, "Blocks that a generator sent again because no new block was ready.";
     EVENTS_ACKNOWLEDGED = "events_acknowledged", Count, Counter, "Events that the receiver acknowledged.";
     EVENTS_REFUSED = "events_refused", Count, Counter, "Events that the receiver refused permanently.";
     REQUESTS_AGAIN = "requests_again", Count, Counter, "Requests that were resent.";
     ACKS_RECEIVED = "ack_ids_acked", Count, Counter, "Requests that the receiver acknowledged.";
-    ACKS_LOST = "ack_ids_dropped", Count, Counter, "Requests that were taken and not acknowledged in time.";
-    ACKS_PENDING = "ack_ids_pending", Count, Gauge, "Requests that were taken and are neither acknowledged nor lost yet.";
+    ACKS_LOST = "ack_ids_dropped", Count, Counter, "Requests that the receiver accepted and did not acknowledge in time.";
+    ACKS_PENDING = "ack_ids_pending", Count, Gauge, "Requests that the receiver accepted and that are neither acknowledged nor lost yet.";
     ACK_QUESTIONS_OK = "ack_status_request_ok", Count, Counter, "Polls for acknowledgements that were answered.";
     ACK_QUESTIONS_LATE = "ack_request_timeout", Count, Counter, "Polls for acknowledgements that were not answered within 30 s.";
     RESPONSE_BYTES = "response_bytes", Bytes, Counter, "Bytes of the messages that answered gRPC calls.";
-    REQUESTS_MAX = "maximum_requests", Count, Gauge, "Most requests in flight at once of a generator of Splunk's HEC.";
+    REQUESTS_MAX = "maximum_requests", Count, Gauge, "Maximum number of requests in flight of a Splunk HEC generator.";
     ACK_QUESTIONS_FAILED = "ack_status_request_failure", Count, Counter, "Polls for acknowledgements that failed.";
     ACTIVE_TIME = "active_time", Nanoseconds, Counter, "Time in which the load was sent to this run; absent unless variants take turns.";
     // Load, besides those above, as exported to stats sinks during the load.
@@ -143,35 +143,35 @@ catalogue! {
     FIRST_BYTE_TIME = "first_byte_time", Nanoseconds, Histogram, "First byte of the response minus the sent time of its request.";
     GENERATOR_LATENESS = "generator_lateness", Nanoseconds, Histogram, "Sent time minus intended time where a connection was free.";
     FAILED_TIME = "failed_time", Nanoseconds, Histogram, "End of a request without a response minus its intended time, labelled outcome.";
-    CONNECT_TIME = "connect_time", Nanoseconds, Histogram, "Time that connecting took.";
-    HANDSHAKE_TIME = "handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
+    CONNECT_TIME = "connect_time", Nanoseconds, Histogram, "Time to open a connection.";
+    HANDSHAKE_TIME = "handshake_time", Nanoseconds, Histogram, "Duration of the TLS handshake.";
     SPANS_SAMPLED = "spans_sampled", Count, Counter, "Requests that were sampled for a span.";
-    SPANS_DROPPED = "spans_dropped", Count, Counter, "Spans that found the exporter's queue full.";
+    SPANS_DROPPED = "spans_dropped", Count, Counter, "Spans that were dropped because the exporter's queue was full.";
     // Workers of both kinds.
     WORKER_IDLE = "worker_idle", Nanoseconds, Counter, "Time in which a worker waited for its schedule.";
     WORKER_BLOCKED = "worker_blocked", Nanoseconds, Counter, "Time in which a worker waited for its peer.";
-    WORKER_RUNNING = "worker_running", Nanoseconds, Counter, "Time in which a worker ran.";
+    WORKER_RUNNING = "worker_running", Nanoseconds, Counter, "Time in which a worker was running.";
     WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker had something to send and did not run.";
     WORKER_CPU = "worker_cpu", Nanoseconds, Counter, "CPU time of a thread of Stillwell.";
     WORKER_RUN_DELAY = "worker_run_delay", Nanoseconds, Counter, "Time in which a thread of Stillwell was runnable and had no CPU.";
     // The target, where steps of the timeline restart it.
     TARGET_RESTARTS = "target_restarts", Count, Counter, "Restarts by a step of the timeline after which the target was ready again.";
     TARGET_RECOVERY = "target_recovery", Nanoseconds, Gauge, "Longest time from the step that ended the target to its readiness.";
-    TARGET_REDELIVERY = "target_redelivery", Nanoseconds, Gauge, "Longest time from that step to an arrival at a sink after readiness.";
+    TARGET_REDELIVERY = "target_redelivery", Nanoseconds, Gauge, "Longest time from the step that ended the target to output at a sink.";
     // Sinks, labelled component=sink, component_name, id, worker.
     BYTES_RECEIVED = "bytes_received", Bytes, Counter, "Payload bytes that sinks received, as they came over the wire.";
     TOTAL_BYTES_RECEIVED = "total_bytes_received", Bytes, Counter, "Payload bytes that all sinks received.";
     EVENTS_RECEIVED = "events_received", Count, Counter, "Events that sinks received.";
-    DECODED_BYTES_RECEIVED = "decoded_bytes_received", Bytes, Counter, "Payload bytes that sinks received, without their compression.";
+    DECODED_BYTES_RECEIVED = "decoded_bytes_received", Bytes, Counter, "Payload bytes that sinks received, after decompression.";
     MESSAGES_RECEIVED = "messages_received", Count, Counter, "Datagrams or requests that sinks received.";
     CONNECTIONS_ACCEPTED = "connections_accepted", Count, Counter, "Connections that sinks accepted.";
-    CONNECTIONS_MAX = "connections_max", Count, Gauge, "Most connections that a sink serves at once; the next ones wait.";
+    CONNECTIONS_MAX = "connections_max", Count, Gauge, "Maximum number of connections that a sink serves at once; more connections wait.";
     CONNECTIONS_OPEN = "connections_open", Count, Gauge, "Connections of sinks that are open.";
     SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink closed because of invalid input.";
     EVENTS_SERVED = "events_served", Count, Counter, "Events in the responses of sinks: messages handed out, samples scraped.";
-    DATAGRAMS_DROPPED = "datagrams_dropped", Count, Counter, "Datagrams that the kernel dropped because a sink had not taken those before.";
+    DATAGRAMS_DROPPED = "datagrams_dropped", Count, Counter, "Datagrams that the kernel dropped because a sink's receive buffer was full.";
     BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks with a malformed body.";
-    BODIES_PARSED = "bodies_parsed", Count, Counter, "Requests to sinks with series of metrics that were read.";
+    BODIES_PARSED = "bodies_parsed", Count, Counter, "Requests to sinks whose metric series were parsed.";
     CALLS_RECEIVED = "calls_received", Count, Counter, "gRPC calls to sinks.";
     REQUESTS_REFUSED = "requests_refused", Count, Counter, "Requests that sinks refused on purpose, by a step of the timeline.";
     POINTS_SKIPPED = "points_skipped", Count, Counter, "Points of series that a sink skipped, labelled reason.";
@@ -184,16 +184,16 @@ catalogue! {
     EVENTS_REORDERED = "events_reordered", Count, Counter, "Stamped events that arrived after one that was sent later.";
     EVENTS_LATE = "events_late", Count, Counter, "Stamped events that arrived later than declared.";
     EVENTS_DAMAGED = "events_damaged", Count, Counter, "Arrivals of stamped events with other bytes than were sent.";
-    EVENTS_UNVERIFIABLE = "events_unverifiable", Count, Counter, "Arrivals of stamped events whose text came in pieces or in another form.";
+    EVENTS_UNVERIFIABLE = "events_unverifiable", Count, Counter, "Arrivals of stamped events not checked: split, or in another form.";
     STAMPS_BROKEN = "stamps_broken", Count, Counter, "Stamps that were cut off or changed.";
     STAMPS_FOREIGN = "stamps_foreign", Count, Counter, "Stamps of other runs, or of no generator of this one.";
-    EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event minus its intended or prefixed time.";
-    PREFIXES_READ = "prefixes_read", Count, Counter, "Valid time prefixes of events, labelled as the sink.";
-    PREFIXES_IMPLAUSIBLE = "prefixes_implausible", Count, Counter, "Prefixes of events that are no plausible time or were cut off.";
+    EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event minus the intended time or its prefix.";
+    PREFIXES_READ = "prefixes_read", Count, Counter, "Valid time prefixes of received events, with the labels of the sink.";
+    PREFIXES_IMPLAUSIBLE = "prefixes_implausible", Count, Counter, "Time prefixes of received events that are implausible or cut off.";
     EVENT_TRANSIT = "event_transit", Nanoseconds, Histogram, "First arrival of a stamped event minus its sent time.";
     // File systems of ours: growing logs, labelled as their generator and, from fs_read to fs_release, group_id; disks,
     // labelled component=disk, id.
-    BYTES_READ = "bytes_read", Bytes, Counter, "Bytes that programs read from growing logs, each time that they did.";
+    BYTES_READ = "bytes_read", Bytes, Counter, "Bytes that programs read from growing logs; repeated reads count again.";
     MISSED_BYTES = "missed_bytes", Bytes, Counter, "Bytes of growing logs that were deleted unread.";
     UNREAD_BYTES = "unread_bytes", Bytes, Gauge, "Bytes of growing logs that exist and are not read yet.";
     LOGS_ROTATED = "log_file_rotated", Count, Counter, "Growing logs that were rotated because they were full.";
@@ -214,20 +214,20 @@ catalogue! {
     TARGET_CPU_USER = "target_cpu_user", Nanoseconds, Counter, "CPU time of the target's process tree in user mode.";
     TARGET_CPU_SYSTEM = "target_cpu_system", Nanoseconds, Counter, "CPU time of the target's process tree in the kernel.";
     TARGET_INSTRUCTIONS = "target_instructions", Count, Counter, "CPU instructions of the target, scaled where its counter was shared.";
-    TARGET_COUNTER_ENABLED = "target_counter_enabled", Nanoseconds, Counter, "CPU time of the target, as its counters saw it.";
-    TARGET_COUNTER_RUNNING = "target_counter_running", Nanoseconds, Counter, "The part of it in which instructions were counted.";
+    TARGET_COUNTER_ENABLED = "target_counter_enabled", Nanoseconds, Counter, "CPU time of the target while its counters were enabled.";
+    TARGET_COUNTER_RUNNING = "target_counter_running", Nanoseconds, Counter, "CPU time of the target while instructions were counted.";
     TARGET_COUNTER_STATE = "target_counter_state", Count, Gauge, "1, labelled modes, if instructions are counted; else 0, labelled reason.";
     TARGET_RSS = "total_rss_bytes", Bytes, Gauge, "Resident memory, summed over the target's process tree.";
     TARGET_PSS = "total_pss_bytes", Bytes, Gauge, "Proportional share of memory, summed over the target's process tree.";
-    TARGET_RSS_PEAK = "target_rss_peak", Bytes, Gauge, "Largest resident memory that the kernel noted, summed over the tree.";
-    TARGET_PROCESSES = "processes_found", Count, Gauge, "Processes in the target's tree.";
-    TARGET_THREADS = "target_threads", Count, Gauge, "Threads in the target's tree.";
-    TARGET_FDS = "target_fds", Count, Gauge, "Open file descriptors in the target's tree.";
-    TARGET_SWITCHES_VOLUNTARY = "target_context_switches_voluntary", Count, Counter, "Context switches because the target waited.";
-    TARGET_SWITCHES_FORCED = "target_context_switches_forced", Count, Counter, "Context switches because the scheduler took the CPU.";
-    TARGET_FAULTS_MINOR = "target_page_faults_minor", Count, Counter, "Page faults that needed no disk.";
-    TARGET_FAULTS_MAJOR = "target_page_faults_major", Count, Counter, "Page faults that needed a disk.";
-    TARGET_READ_BYTES = "target_disk_read_bytes", Bytes, Counter, "Bytes that the target had read from storage.";
+    TARGET_RSS_PEAK = "target_rss_peak", Bytes, Gauge, "Peak resident memory (VmHWM), summed over the target's process tree.";
+    TARGET_PROCESSES = "processes_found", Count, Gauge, "Processes in the target's process tree.";
+    TARGET_THREADS = "target_threads", Count, Gauge, "Threads in the target's process tree.";
+    TARGET_FDS = "target_fds", Count, Gauge, "Open file descriptors in the target's process tree.";
+    TARGET_SWITCHES_VOLUNTARY = "target_context_switches_voluntary", Count, Counter, "Context switches of the target because it waited.";
+    TARGET_SWITCHES_FORCED = "target_context_switches_forced", Count, Counter, "Context switches of the target that the scheduler forced.";
+    TARGET_FAULTS_MINOR = "target_page_faults_minor", Count, Counter, "Page faults of the target that needed no disk.";
+    TARGET_FAULTS_MAJOR = "target_page_faults_major", Count, Counter, "Page faults of the target that needed a disk.";
+    TARGET_READ_BYTES = "target_disk_read_bytes", Bytes, Counter, "Bytes that the target read from storage.";
     TARGET_WRITE_BYTES = "target_disk_write_bytes", Bytes, Counter, "Bytes that the target sent to storage.";
     TARGET_OOM_KILLS = "target_oom_kills", Count, Counter, "Processes of the target's cgroup that the kernel killed for memory.";
     TARGET_STOPPED = "target_stopped", Count, Gauge, "1 while every process of the target is stopped by a signal, or its cgroup is frozen.";
@@ -238,7 +238,7 @@ catalogue! {
     CGROUP_MEMORY_PEAK = "cgroup_memory_peak_bytes", Bytes, Gauge, "Largest memory charged to the target's cgroup.";
     CGROUP_THROTTLED = "cgroup_throttled", Nanoseconds, Counter, "Time in which the target's cgroup was held back by its CPU quota.";
     // Two runs at once.
-    PARTNER_CPU = "partner_cpu", Nanoseconds, Counter, "CPU time of the target that was measured at the same time.";
+    PARTNER_CPU = "partner_cpu", Nanoseconds, Counter, "CPU time of the other target, measured in a parallel run.";
     // The host.
     HOST_CPU_BUSY = "host_cpu_busy", Nanoseconds, Counter, "CPU time that the host spent on anything, over all CPUs.";
     HOST_CPU_STEAL = "host_cpu_steal", Nanoseconds, Counter, "CPU time that the hypervisor gave to others, over all CPUs.";
@@ -260,7 +260,7 @@ catalogue! {
     HOST_DISK_WRITE_BYTES = "host_disk_write_bytes", Bytes, Counter, "Bytes that the host's disks wrote.";
     HOST_DISK_FLUSHES = "host_disk_flushes", Count, Counter, "Flushes of the host's disks: one or more for each sync of a file.";
     // The sampler itself.
-    SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "How late this sample was.";
+    SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "Delay of this sample after its scheduled time.";
     SCRAPE_OK = "scrape_ok", Count, Counter, "Scrapes of the target's metrics that succeeded, labelled url.";
     SCRAPE_FAILED = "scrape_failed", Count, Counter, "Scrapes of the target's metrics that failed, labelled url.";
     SCRAPE_MALFORMED = "scrape_malformed", Count, Counter, "Lines of the target's metrics that could not be parsed, labelled url.";

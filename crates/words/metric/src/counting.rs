@@ -97,7 +97,7 @@ pub const COUNTING_OBSTACLES: &[(&str, &str)] = &[
     ),
     (
         "refused",
-        "The system refused the counter for another reason, which the line shows.",
+        "The system refused the counter for another reason, which the message shows.",
     ),
 ];
 

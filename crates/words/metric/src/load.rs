@@ -196,7 +196,7 @@ pub struct LoadShard {
     pub calls: CallCells,
     /// Requests that were sampled for a span.
     pub spans_sampled: PhasedCell,
-    /// Spans that found the exporter's queue full.
+    /// Spans that were dropped because the exporter's queue was full.
     pub spans_dropped: PhasedCell,
     /// Headers of answers that were dropped because their queue was full.
     pub headers_dropped: PhasedCell,

@@ -127,7 +127,7 @@ impl Outcome {
             Self::TimedOut => "No answer came within the timeout.",
             Self::Malformed => "The answer is not valid in its protocol.",
             Self::UnexpectedAnswer => {
-                "The answer failed a check of its step, or a value was not in it."
+                "The answer failed a check of its step, or lacks a value that the step extracts."
             }
             Self::SendFailed => "The kernel refused the send.",
             Self::Dropped => {

@@ -109,7 +109,7 @@ pub enum GoalMetric {
     /// Share of the events sent that no sink received: by their stamps, where they
     /// have any, else by their number.
     Loss,
-    /// Mean proportional or resident memory of the target's process tree.
+    /// Mean resident memory of the target's process tree.
     Memory,
     /// Largest resident memory of the target's process tree.
     MemoryPeak,

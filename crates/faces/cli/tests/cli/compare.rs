@@ -311,7 +311,7 @@ fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
             "('experiment', 'baseline', 'a1')",
             "% |",
             "every second of every run",
-            "Outliers are looked for in the counter",
+            "Outliers are searched in the counter",
             "2 + 2",
         ],
     );

@@ -202,8 +202,8 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
         volume(report.received.events, report.received.bytes, arrived),
     );
     if let Some(why) = &report.unstamped {
-        let no_latency = if is_timed { "" } else { " without latencies;" };
-        let output = format!("{why}: only counted,{no_latency} lost ones are not identified");
+        let no_latency = if is_timed { "" } else { " without latencies" };
+        let output = format!("{why}: events are only counted{no_latency}; lost events are not identified");
         row("no stamps", output);
     }
     if let Some(answers) = &report.answers {

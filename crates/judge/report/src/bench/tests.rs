@@ -109,13 +109,13 @@ fn a_ledger_of_several_machines_reports_what_each_of_them_saw() {
     whole.divided = Some(divided(0));
     assert_eq!(
         row(&whole, "reordered").unwrap(),
-        "0; as each of 2 machines with sinks saw it"
+        "0; counted on each of 2 machines with sinks"
     );
     assert_eq!(row(&whole, "on several machines"), None);
     whole.divided = Some(divided(1_500));
     assert_eq!(
         row(&whole, "on several machines").unwrap(),
-        "1,500 times an event arrived on a further machine; latency and late count each"
+        "1,500 times an event arrived on a second machine or more; latency and late count each arrival"
     );
 }
 

@@ -32,7 +32,7 @@ pub(super) fn document(report: &CalibrationReport) -> Document {
     let mut blocks = vec![Block::on_page([Block::section(1, title, [])])];
     blocks.extend(report.experiments.iter().map(section));
     if report.experiments.is_empty() {
-        blocks.push(Block::group([Block::paragraph("nothing was finished")]));
+        blocks.push(Block::group([Block::paragraph("no comparison finished")]));
     }
     let elapsed = clock(report.elapsed);
     let took = format!("took {elapsed}; captures in {}", report.results_folder);
@@ -70,11 +70,11 @@ fn section(experiment: &CalibratedExperiment) -> Block {
     let seen = "the smallest change that four of five experiments detect";
     let subsections = [
         (
-            "the baseline with itself",
+            "the baseline compared with itself",
             vec![Block::list(self_comparison(experiment))],
         ),
         (
-            "the baseline made worse",
+            "the baseline compared with a slower version",
             vec![Block::list(worse(experiment))],
         ),
         (
@@ -85,7 +85,7 @@ fn section(experiment: &CalibratedExperiment) -> Block {
                 Block::paragraph(pace(experiment)),
             ],
         ),
-        ("what limits it", vec![Block::list(limits(experiment))]),
+        ("what limits the detectable change", vec![Block::list(limits(experiment))]),
     ];
     let subsections = subsections.map(|(title, blocks)| Block::section(3, title, blocks));
     let answer = answer(experiment).map(Block::paragraph);
@@ -111,7 +111,7 @@ fn answer(experiment: &CalibratedExperiment) -> Option<String> {
     ))
 }
 
-/// Returns the smallest change that is seen by the length of an experiment, with the tolerance of the first goal.
+/// Returns the smallest detected change by the length of an experiment, with the tolerance of the first goal.
 fn chart(experiment: &CalibratedExperiment) -> Vec<Block> {
     let lines = experiment.goals.iter().map(|goal| {
         let seen = goal.visible.iter();
@@ -136,7 +136,7 @@ fn chart(experiment: &CalibratedExperiment) -> Vec<Block> {
     let curve = Curve {
         scales: (AxisScale::Linear, AxisScale::FromZero),
         x: ("length of an experiment".to_owned(), "min"),
-        y: ("smallest change that is seen".to_owned(), "share"),
+        y: ("smallest change that is detected".to_owned(), "share"),
         series,
         ..Curve::default()
     };
@@ -162,12 +162,12 @@ fn self_comparison(experiment: &CalibratedExperiment) -> Vec<String> {
     let of = self_comparison.comparisons;
     let mut lines = vec![
         format!(
-            "flagged without a difference: {}; by the search alone, before confirmation: {}",
+            "change reported although nothing differs: {}; in the search, before confirmation: {}",
             rate(self_comparison.flagged, of),
             rate(self_comparison.flagged_by_search, of)
         ),
         format!(
-            "interval without zero: {}; equivalent: {}",
+            "interval excludes zero: {}; equivalent: {}",
             rate(self_comparison.without_zero, of),
             rate(self_comparison.equivalent, of)
         ),
@@ -182,7 +182,7 @@ fn self_comparison(experiment: &CalibratedExperiment) -> Vec<String> {
 fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
     let worse = match &experiment.worse {
         Ok(worse) => worse,
-        Err(reason) => return vec![format!("no slowdown was tried: {}", reason)],
+        Err(reason) => return vec![format!("no slower version was tested: {}", reason)],
     };
     let scale = experiment
         .goals
@@ -192,12 +192,12 @@ fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
     let of = worse.comparisons;
     let mut lines = vec![
         format!(
-            "{truth}, {}: found {}; by the search alone {}",
+            "{truth}, {}: detected {}; in the search, before confirmation: {}",
             slowdown(worse.how),
             rate(worse.confirmed, of),
             rate(worse.found_by_search, of)
         ),
-        format!("interval holds {truth}: {}", rate(worse.covered, of)),
+        format!("interval contains {truth}: {}", rate(worse.covered, of)),
     ];
     if worse.invalid > 0 {
         lines.push(format!("invalid: {}", rate(worse.invalid, of)));
@@ -222,7 +222,7 @@ fn output(worse: &WorseFound, scale: Scale) -> Option<String> {
 
 const fn slowdown(how: Slowdown) -> &'static str {
     match how {
-        Slowdown::Burn => "used beside the target",
+        Slowdown::Burn => "by extra CPU time",
         Slowdown::Pause => "by stopping the target for that share of the time",
     }
 }
@@ -327,7 +327,7 @@ fn machine(machine: &MachineMet) -> Vec<String> {
     let mut lines = Vec::new();
     if machine.pairs_discarded > 0 {
         lines.push(format!(
-            "{} were repeated",
+            "{} discarded and repeated",
             counted(machine.pairs_discarded, "pair", "pairs")
         ));
     }
@@ -349,7 +349,7 @@ fn machine(machine: &MachineMet) -> Vec<String> {
     }
     if let Some((mean, most)) = machine.steal.filter(|(_, most)| *most > 0.0) {
         lines.push(format!(
-            "the hypervisor took {}, at most {}",
+            "the hypervisor took {} of the host's CPU time, at most {}",
             percent(mean),
             percent(most)
         ));

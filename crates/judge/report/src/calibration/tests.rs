@@ -120,7 +120,7 @@ fn the_reason_for_no_slowdown_is_reported() {
     report.experiments[0].worse = Err("nothing makes memory worse".to_owned());
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     assert!(
-        text.contains("no slowdown was tried: nothing makes memory worse"),
+        text.contains("no slower version was tested: nothing makes memory worse"),
         "{text}"
     );
 }
@@ -130,5 +130,5 @@ fn an_empty_calibration_reports_it() {
     let mut report = report();
     report.experiments.clear();
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
-    assert!(text.starts_with("nothing was finished"), "{text}");
+    assert!(text.starts_with("no comparison finished"), "{text}");
 }

@@ -167,11 +167,11 @@ fn headline(report: &CapacityReport, result: &CapacityFound) -> (String, String)
         ),
         (SearchEnd::AboveMaximum, _) => (
             format!("at least {highest}"),
-            format!("{target} keeps its bounds at the highest requested rate; raise --to"),
+            format!("{target} meets all bounds at the highest requested rate; raise --to"),
         ),
         (SearchEnd::BelowMinimum, _) => (
             "below the lowest rate".to_owned(),
-            format!("{target} breaks its bounds at every requested rate; lower --from"),
+            format!("{target} fails a bound at every requested rate; lower --from"),
         ),
         (SearchEnd::GeneratorLimit, _) => (
             format!("at least {highest}"),
@@ -216,11 +216,11 @@ fn one_sided(report: &CapacityReport, result: &CapacityFound, end: SearchEnd) ->
     match (result.held, result.failed) {
         (Some(held), None) => (
             format!("at least {}", report.unit.rate(held.rate)),
-            format!("{target} kept its bounds at every probed rate, not confirmed: {ended}"),
+            format!("{target} met all bounds at every probed rate, not confirmed: {ended}"),
         ),
         (None, Some(failed)) => (
             format!("below {}", report.unit.rate(failed.rate)),
-            format!("{target} broke its bounds at every probed rate, not confirmed: {ended}"),
+            format!("{target} failed a bound at every probed rate, not confirmed: {ended}"),
         ),
         _ => (
             "no answer".to_owned(),
@@ -249,7 +249,7 @@ fn knee(report: &CapacityReport, result: &KneeFound) -> Block {
     let title = match result.knee {
         Some(knee) => Text::strong(format!("knee of {target}")).and(format!(": {}", point(knee))),
         None => Text::answer(Sign::Invalid, "no knee").and(format!(
-            ": throughput of {target} grows evenly with connections"
+            ": throughput of {target} grows in proportion to the connections; raise --connections"
         )),
     };
     let most = f64::from(result.connections_max);

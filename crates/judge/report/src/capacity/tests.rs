@@ -159,13 +159,13 @@ fn a_search_with_one_side_only_reports_which() {
         (
             votes(4000.0, 2, 0),
             None,
-            "at least 4,000 requests/s: http://127.0.0.1:10000/ kept its bounds at every probed \
+            "at least 4,000 requests/s: http://127.0.0.1:10000/ met all bounds at every probed \
              rate, not confirmed: --max-probes ended the search",
         ),
         (
             None,
             votes(200.0, 0, 1),
-            "below 200 requests/s: http://127.0.0.1:10000/ broke its bounds at every probed rate",
+            "below 200 requests/s: http://127.0.0.1:10000/ failed a bound at every probed rate",
         ),
         (None, None, "no answer: no capacity of"),
     ] {
@@ -209,9 +209,9 @@ fn a_knee_and_its_peak() {
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     assert!(text.contains("\n  2 of "), "{text}");
     report.answer = Some(CapacityAnswer::Knee(Err(
-        "the points do not fit this law".to_owned()
+        "the throughputs do not follow the Universal Scalability Law".to_owned()
     )));
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
-    let expected = "! no knee: the points do not fit this law";
+    let expected = "! no knee: the throughputs do not follow the Universal Scalability Law";
     assert!(answer(&text).starts_with(expected), "{text}");
 }

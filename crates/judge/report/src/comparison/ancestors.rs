@@ -59,17 +59,17 @@ const SECONDS_ARE_NOT_RUNS: &str = "It treats every second of every run as an in
     comparisons of a program with itself, 70 to 90 of 100 come out significant at 5 %.";
 const THRESHOLD: &str = "Only the threshold of 5 % limits those false alarms, so nothing \
     smaller is ever detected: half of all true changes of exactly 5 % pass, and nearly all of 3 %.";
-const CONFIDENCE: &str = "\"Confidence\" is 1 − p, and not how sure the change is.";
+const CONFIDENCE: &str = "\"Confidence\" is 1 − p, which is not the probability that there is a change.";
 const WRONG_WITH_SOAK: [&str; 3] = [
     "Central differences make neighbouring seconds overlap, which alone takes 5 % of false alarms \
      to 16 %; seconds in which nothing came through are dropped, so a stall costs nothing.",
-    "Outliers are looked for in the counter, not in its rate, so there are none.",
-    "Erratic goes by the spread of seconds, which says little about how well runs repeat.",
+    "Outliers are searched in the counter, not in its rate, so none are found.",
+    "\"Erratic\" depends on the spread of seconds, which says little about how well runs repeat.",
 ];
 const WRONG_WITH_SMP: [&str; 2] = [
-    "Its source is closed: this is Welch's interval over all seconds, which fits what its reports \
-     print, and is not proven to be what it does.",
-    "Where a rate is pinned, its seconds cancel each other out and the interval is too wide instead.",
+    "Its source is closed: this is Welch's interval over all seconds, which agrees with its published \
+     reports, but may not be its exact method.",
+    "If the rate is fixed by the load, a slow second is followed by a fast one, and the interval is too wide.",
 ];
 
 /// Returns the report of a predecessor's method on all experiments as Markdown, which reads well

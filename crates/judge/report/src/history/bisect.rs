@@ -203,8 +203,8 @@ fn result_lines(
     }
     if confirmed != CommitAnswer::Bad {
         output.push(
-            "the change may be spread over several commits, or one comparison was wrong: look \
-             again between commits with a certain verdict, or with more pairs"
+            "the change may be spread over several commits, or one comparison was wrong: \
+             repeat with more pairs, or between two commits with a certain verdict"
                 .to_owned(),
         );
     }
@@ -237,7 +237,7 @@ fn size(report: &BisectReport, step: &BisectStep) -> String {
     )
 }
 
-const HEADS: [&str; 5] = ["commit", "is", "change against GOOD", "pairs", "title"];
+const HEADS: [&str; 5] = ["commit", "verdict", "change against GOOD", "pairs", "title"];
 
 /// Returns the commits that were compared, GOOD first, and how many lie between.
 fn rows(report: &BisectReport) -> Vec<Vec<Cell>> {

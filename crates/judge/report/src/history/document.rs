@@ -108,8 +108,8 @@ fn promise(report: &HistoryReport) -> String {
     let tested = float_from_u64(tested.count() as u64);
     match report.method {
         Method::Stillwell { alarm_rate } => format!(
-            "Stillwell's test reports a change in at most {} of histories without one: {:.2} \
-             expected of the {} tested here",
+            "Stillwell's test reports a change in at most {} of histories without a change: {:.2} false \
+             alarms are expected in the {} tested here",
             words::percent(alarm_rate),
             alarm_rate * tested,
             words::grouped(tested)
@@ -143,7 +143,7 @@ pub(super) fn joined(experiment: &str, comparison: &str, several: bool) -> Strin
 const HEADS: [&str; 5] = ["goal", "results", "latest", "trend", "state"];
 
 fn cells(trend: &Trend) -> Vec<Cell> {
-    let role = if trend.gates { "" } else { " (informs)" };
+    let role = if trend.gates { "" } else { " (info only)" };
     let latest = trend.points.last().map(|last| level(trend, last.value));
     let sign = match trend.latest {
         Latest::Worse => Sign::Worse,
@@ -205,8 +205,8 @@ fn remarks(trend: &Trend) -> Vec<String> {
     }
     if trend.basis == Basis::Level {
         remarks.push(
-            "no baseline stayed the same, so drift of the machine shows too: pin one build as \
-             baseline to cancel it"
+            "the baseline differs between results, so the numbers include drift of the machine: use one \
+             fixed build as baseline to cancel it"
                 .to_owned(),
         );
     }

@@ -195,7 +195,7 @@ pub enum HistogramLogError {
         line: usize,
     },
     /// No interval at all.
-    #[error("there is no interval in it")]
+    #[error("it contains no interval with a histogram")]
     Empty,
 }
 

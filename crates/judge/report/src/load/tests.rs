@@ -130,7 +130,7 @@ fn what_is_no_result_of_ours_is_named() {
         serde_json::from_str(&write_load_json(&fixture::report())).unwrap();
     value["global"]["statistics"][0]["histogram"]["v2"] = "HISTFAAA".into();
     let cut = error(&value.to_string());
-    assert!(cut.contains("no HdrHistogram in V2 encoding"), "{cut}");
+    assert!(cut.contains("not an HdrHistogram in V2 encoding"), "{cut}");
 }
 
 #[test]

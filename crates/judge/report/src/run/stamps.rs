@@ -109,7 +109,7 @@ fn reordered(ledger: &LedgerRecord, figures: &LedgerFigures) -> String {
     if let Some(divided) = ledger.divided {
         let machines = divided.machines;
         text.push_str(&format!(
-            "; as each of {machines} machines with sinks saw it"
+            "; counted on each of {machines} machines with sinks"
         ));
     }
     text
@@ -120,7 +120,7 @@ fn arrived_again(ledger: &LedgerRecord) -> Option<String> {
     let again = ledger.divided?.arrived_again;
     (again.most > 0).then(|| {
         format!(
-            "{} times an event arrived on a further machine; latency and late count each",
+            "{} times an event arrived on a second machine or more; latency and late count each arrival",
             counted(again)
         )
     })
@@ -134,7 +134,7 @@ fn damaged(figures: &LedgerFigures) -> String {
     );
     for (count, what) in [
         (figures.unverifiable, "unverifiable"),
-        (figures.undeclared, "without text to compare with"),
+        (figures.undeclared, "without a content hash"),
     ] {
         if count > 0 {
             text.push_str(&format!(", {} {what}", grouped(count)));
@@ -205,13 +205,13 @@ fn under_way(ledger: &LedgerRecord) -> Option<String> {
         .sum();
     let came = missing.saturating_sub(lost);
     let ended = if ledger.quiet {
-        "sinks had been quiet"
+        "sinks no longer received anything"
     } else {
-        "sinks were still receiving: what is missing may not be lost"
+        "sinks still received events, so missing events may not be lost"
     };
     (came > 0 || !ledger.quiet).then(|| {
         format!(
-            "{} when the drain ended ({ended}); {} of them came while the target stopped",
+            "{} when the drain ended ({ended}); {} of them arrived while the target stopped",
             grouped(missing),
             grouped(came)
         )

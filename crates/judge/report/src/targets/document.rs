@@ -368,8 +368,8 @@ impl Scale {
 /// Returns the title of a row.
 pub(super) const fn title(metric: TargetsMetric) -> &'static str {
     match metric {
-        TargetsMetric::Accepted => "IO thrpt, taken (avg)",
-        TargetsMetric::Delivered => "IO thrpt, sent on (avg)",
+        TargetsMetric::Accepted => "IO thrpt, received (avg)",
+        TargetsMetric::Delivered => "IO thrpt, forwarded (avg)",
         TargetsMetric::CpuSystem => "CPU sys (avg)",
         TargetsMetric::CpuUser => "CPU usr (avg)",
         TargetsMetric::Load => "Load 1m, host (avg)",
@@ -381,14 +381,14 @@ pub(super) const fn title(metric: TargetsMetric) -> &'static str {
         TargetsMetric::TcpEstablished => "TCP estab (avg)",
         TargetsMetric::TcpOpened => "TCP opened (sum)",
         TargetsMetric::TcpTimeWait => "TCP time wait (avg)",
-        TargetsMetric::CpuPerGib => "CPU for each GiB taken",
-        TargetsMetric::WrittenPerByte => "Bytes written for each taken",
-        TargetsMetric::FlushesPerMib => "Disk flushes for each MiB taken",
+        TargetsMetric::CpuPerGib => "CPU per GiB received",
+        TargetsMetric::WrittenPerByte => "Bytes written per byte received",
+        TargetsMetric::FlushesPerMib => "Disk flushes per MiB received",
         TargetsMetric::LatencyP50 => "Latency p50",
         TargetsMetric::LatencyP99 => "Latency p99",
         TargetsMetric::Loss => "Loss",
         TargetsMetric::Duplicated => "Duplicated",
-        TargetsMetric::Drain => "Sent on after the load (time)",
+        TargetsMetric::Drain => "Forwarding after the load (time)",
         TargetsMetric::Recovery => "Restart recovery",
     }
 }

@@ -68,7 +68,7 @@ fn rows() -> Vec<TargetsRow> {
             )
         },
         TargetsRow {
-            unranked: vec!["`slow_one` took 50 % of what `fast` took".to_owned()],
+            unranked: vec!["`slow_one` received 50 % of the bytes that `fast` received".to_owned()],
             ..row(
                 TargetsMetric::CpuUser,
                 vec![

@@ -53,7 +53,7 @@ pub struct UslPoint {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum UslError {
     /// Too few points for three parameters and their uncertainty.
-    #[error("{actual} different loads are too few: at least 4 are needed")]
+    #[error("{actual} different numbers of connections are too few: at least 4 are needed")]
     TooFew {
         /// Different concurrencies.
         actual: usize,
@@ -67,7 +67,7 @@ pub enum UslError {
         throughput: f64,
     },
     /// The points follow no such law.
-    #[error("the points do not fit this law")]
+    #[error("the throughputs do not follow the Universal Scalability Law")]
     NoFit,
 }
 

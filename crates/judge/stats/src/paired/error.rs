@@ -30,7 +30,7 @@ pub enum PairedError {
         actual: usize,
     },
     /// More pairs than the t distribution is accurate for.
-    #[error("{actual} pairs are more than a t interval is made for")]
+    #[error("{actual} pairs are too many for a t interval")]
     TooManyPairs {
         /// Number of values.
         actual: usize,

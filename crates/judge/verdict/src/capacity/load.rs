@@ -10,7 +10,7 @@ use super::{CapacityProbe, LatencyGrowth, ProbeEvidence, figures, judge_probe};
 use crate::load::LoadWarning;
 
 /// Reason why a probe without one request says nothing.
-const NOTHING_DUE: &str = "no request was due in that time: let probes last longer (--probe)";
+const NOTHING_DUE: &str = "no request was due in that time: use longer probes (--probe)";
 
 /// The result of a probe that was a load, as it is judged.
 #[derive(Clone, Debug, Default, PartialEq)]

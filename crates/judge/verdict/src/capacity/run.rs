@@ -127,7 +127,7 @@ fn judge_completed(
             let share = figure_text(CapacityFigure::Throughput, course.sent - course.counted);
             let why = format!(
                 "sends still in flight may be {share} of all, and decide whether the bounds \
-                 hold: let probes last longer (--probe)"
+                 hold: use longer probes (--probe)"
             );
             (Observed::Unclear, Some(why))
         }

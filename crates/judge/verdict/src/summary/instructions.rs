@@ -17,17 +17,17 @@ pub(super) fn per_event(
     match state(&capture.series) {
         Some(CountingState::None(obstacle)) => return Err(obstacle.to_string()),
         Some(CountingState::All | CountingState::User { .. }) => {}
-        None => return Err("instructions were not counted: no goal requested it".to_owned()),
+        None => return Err("instructions were not counted: no goal requested them".to_owned()),
     }
     if !capture.manifest.restarts.is_empty() {
-        let reason = "the target was started again, and its first instructions were not counted";
+        let reason = "the target was restarted, and the first instructions of the new process were not counted";
         return Err(reason.to_owned());
     }
     if !is_whole(window) {
-        return Err("instructions were counted only for a part of the measured phase".to_owned());
+        return Err("instructions were counted only during a part of the measured phase".to_owned());
     }
     if running_share(window).is_some_and(|share| share < limits::COUNTER_RUNNING_SHARE) {
-        return Err("the CPU's counter of instructions was shared with others".to_owned());
+        return Err("the CPU's counter of instructions was shared with other programs".to_owned());
     }
     let grown = window.grown(catalogue::TARGET_INSTRUCTIONS, |_| true);
     let events = figures.measured.events_sent.filter(|events| *events > 0.0);

@@ -148,7 +148,7 @@ impl<'f> Answers<'f> {
 
     fn measured(&self, metric: &GoalMetric, length: Nanos) -> Result<f64, &'static str> {
         let timed = |quantile: &LatencyQuantile, times| {
-            latency(*quantile, times).ok_or("no answer to a request was timed while measuring")
+            latency(*quantile, times).ok_or("no response was timed while measuring")
         };
         let requests = || Requests::of(self).ok_or(NO_REQUEST);
         match metric {
@@ -176,7 +176,7 @@ fn has_target(capture: &Capture) -> Result<(), &'static str> {
     match capture.manifest.plan.target.kind {
         TargetKind::None => Err("the experiment has no target"),
         TargetKind::Url(_) if capture.series.of(catalogue::TARGET_CPU).next().is_none() => Err(
-            "the target is a URL, and no process that listens there can be watched from this host",
+            "the target is a URL, and no process that listens there can be observed on this host",
         ),
         TargetKind::Child(_)
         | TargetKind::Container(_)
@@ -280,7 +280,7 @@ fn share_of_stamped(
     let (mut counted, mut sent) = (0, 0);
     for entry in &ledger.generators {
         let exactly = count(entry).exactly();
-        counted += exactly.ok_or("the ledger ran out of memory and has only bounds")?;
+        counted += exactly.ok_or("the delivery ledger ran out of memory, so the exact count is unknown")?;
         sent += entry.sent;
     }
     if sent == 0 {

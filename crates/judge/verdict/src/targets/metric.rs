@@ -181,7 +181,7 @@ impl TargetsMetric {
             Self::Duplicated => goal(run, &GoalMetric::Duplicated),
             Self::Drain => match run.figures.drain {
                 Some(drain) => Ok(drain.as_secs_f64()),
-                None => Err("it still sent when the drain ended".to_owned()),
+                None => Err("the target still forwarded events when the drain ended".to_owned()),
             },
             Self::Recovery => recovery(run),
         }
@@ -192,7 +192,7 @@ impl TargetsMetric {
 fn recovery(run: &RunSummary) -> Result<f64, String> {
     let restarts = &run.figures.restarts;
     if restarts.is_empty() {
-        return Err("no step ended it".to_owned());
+        return Err("no timeline step ended the target".to_owned());
     }
     let back: Option<Vec<Nanos>> = restarts
         .iter()
@@ -206,7 +206,7 @@ fn recovery(run: &RunSummary) -> Result<f64, String> {
 /// Bytes that the target took while it was measured.
 pub(super) fn taken_bytes(run: &RunSummary) -> Result<f64, String> {
     let bytes = run.figures.measured.bytes_sent.filter(|bytes| *bytes > 0.0);
-    bytes.ok_or_else(|| "nothing was sent to it while measuring".to_owned())
+    bytes.ok_or_else(|| "nothing was sent to the target while measuring".to_owned())
 }
 
 fn goal(run: &RunSummary, metric: &GoalMetric) -> Result<f64, String> {
@@ -258,7 +258,7 @@ impl Latencies {
     /// In seconds.
     fn value(self, run: &RunSummary, quantile: LatencyQuantile) -> Result<f64, String> {
         let nanos = goal(run, &self.goal(quantile)).map_err(|_| match self {
-            Self::Events => "none of its stamped events arrived".to_owned(),
+            Self::Events => "no stamped event of the target arrived".to_owned(),
             Self::Answers => "no event was stamped and no response arrived".to_owned(),
         })?;
         Ok(nanos / 1e9)

@@ -23,26 +23,26 @@ macro_rules! metrics {
 
 metrics! {
     INTERVAL = "load_interval", Nanoseconds, Gauge, "Length of the interval that ends at this sample.";
-    SCHEDULED = "load_requests_scheduled", Count, Gauge, "Requests of the interval that were due by the schedule.";
-    BEGUN = "load_requests_begun", Count, Gauge, "Requests of the interval that were begun.";
-    SENT = "load_requests_sent", Count, Gauge, "Requests of the interval that were given to a connection.";
+    SCHEDULED = "load_requests_scheduled", Count, Gauge, "Requests that were due by the schedule in the interval.";
+    BEGUN = "load_requests_begun", Count, Gauge, "Requests that began in the interval.";
+    SENT = "load_requests_sent", Count, Gauge, "Requests that were given to a connection in the interval.";
     ENDED = "load_requests_ended", Count, Gauge, "Requests that ended in the interval, labelled outcome.";
-    BYTES_RECEIVED = "load_bytes_received", Bytes, Gauge, "Bytes of the interval that were read from connections.";
-    BYTES_SENT = "load_bytes_sent", Bytes, Gauge, "Bytes of the interval that were written to connections.";
+    BYTES_RECEIVED = "load_bytes_received", Bytes, Gauge, "Bytes that were read from connections in the interval.";
+    BYTES_SENT = "load_bytes_sent", Bytes, Gauge, "Bytes that were written to connections in the interval.";
     RESPONSE_TIME = "load_response_time", Nanoseconds, Histogram, "End of the response minus the intended time, labelled outcome.";
     SERVICE_TIME = "load_service_time", Nanoseconds, Histogram, "End of the response minus the sent time, labelled outcome.";
     LATENESS = "load_lateness", Nanoseconds, Histogram, "Sent time minus intended time of each request.";
-    GENERATOR_LATENESS = "load_generator_lateness", Nanoseconds, Histogram, "Lateness of requests with a free connection.";
+    GENERATOR_LATENESS = "load_generator_lateness", Nanoseconds, Histogram, "Sent time minus intended time where a connection was free.";
     FIRST_BYTE = "load_first_byte_time", Nanoseconds, Histogram, "First byte of the response minus the sent time.";
-    FIRST_MESSAGE = "load_first_message_time", Nanoseconds, Histogram, "First message of a response by gRPC minus the sent time.";
-    CONNECT = "load_connect_time", Nanoseconds, Histogram, "Time that connecting took.";
-    HANDSHAKE = "load_handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
-    BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time for which the schedule was blocked.";
-    ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Time that a response gives in a header.";
-    ROUTE_RESPONSE_TIME = "load_route_response_time", Nanoseconds, Histogram, "Response minus intended time, labelled route.";
-    ROUTE_SERVICE_TIME = "load_route_service_time", Nanoseconds, Histogram, "Response minus sent time, labelled route.";
-    ROUTE_FIRST_BYTE = "load_route_first_byte_time", Nanoseconds, Histogram, "First byte minus sent time, labelled route.";
-    FAILED = "load_failed_time", Nanoseconds, Histogram, "End without a response minus the intended time, labelled outcome.";
+    FIRST_MESSAGE = "load_first_message_time", Nanoseconds, Histogram, "First message of a gRPC response minus the sent time.";
+    CONNECT = "load_connect_time", Nanoseconds, Histogram, "Time to open a connection.";
+    HANDSHAKE = "load_handshake_time", Nanoseconds, Histogram, "Duration of the TLS handshake.";
+    BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time that a due request waited for a connection or the request source.";
+    ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Server time that a response reports in a header.";
+    ROUTE_RESPONSE_TIME = "load_route_response_time", Nanoseconds, Histogram, "End of response minus intended time, labelled route.";
+    ROUTE_SERVICE_TIME = "load_route_service_time", Nanoseconds, Histogram, "End of response minus sent time, labelled route.";
+    ROUTE_FIRST_BYTE = "load_route_first_byte_time", Nanoseconds, Histogram, "First byte of response minus sent time, labelled route.";
+    FAILED = "load_failed_time", Nanoseconds, Histogram, "End of a request without a response minus its intended time, labelled outcome.";
 }
 
 /// Returns the metric of `time`, and the value of its label `outcome` where it has one.

@@ -11,7 +11,7 @@ pub struct MessageLength(NonZeroU32);
 
 /// A length that no message has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a message of {bytes} B is not sent: there are lengths from 1 B to 1 GiB")]
+#[error("a message length of {bytes} B is out of range: use 1 B to 1 GiB")]
 pub struct MessageLengthError {
     bytes: u64,
 }

@@ -79,7 +79,7 @@ pub enum LoadPlanError {
         address: String,
     },
     /// HTTP/3 through a proxy.
-    #[error("HTTP/3 goes through a proxy over HTTP/2 only")]
+    #[error("HTTP/3 through a proxy needs HTTP/2 to the proxy")]
     Http3Tunnel,
     /// A call that makes no sense.
     #[error("{what}")]
@@ -88,7 +88,7 @@ pub enum LoadPlanError {
         what: &'static str,
     },
     /// A header that tracing writes itself.
-    #[error("the header `{name}` is written for each request: leave it out, or do not trace")]
+    #[error("tracing sets the header `{name}` on each request: remove the header, or do not trace")]
     TraceHeaderGiven {
         /// Its name.
         name: String,
@@ -119,7 +119,7 @@ pub enum LoadPlanError {
         workers: u16,
     },
     /// A load that would never end by itself and never measure anything.
-    #[error("the warm-up is as long as the whole load")]
+    #[error("the warm-up is as long as the whole load, so nothing is measured: make it shorter")]
     AllWarmup,
 }
 
@@ -263,16 +263,16 @@ fn check_call(call: &GrpcPlan) -> Result<(), LoadPlanError> {
     let rules = [
         (
             call.count == 0 || is_empty,
-            "a call sends at least one message",
+            "a gRPC call must send at least one message",
         ),
         (
             call.every.is_some_and(|every| every == Nanos::ZERO),
-            "the time between two messages is above zero",
+            "the time between two messages must be above zero",
         ),
         (
             call.deadline
                 .is_some_and(|deadline| deadline == Nanos::ZERO),
-            "a deadline is above zero",
+            "the deadline of a gRPC call must be above zero",
         ),
     ];
     match rules.into_iter().find(|(is_broken, _)| *is_broken) {
@@ -302,9 +302,9 @@ fn check_curve(curve: &RateShape) -> Result<(), LoadPlanError> {
 
 fn check_spacing(spacing: Spacing) -> Result<(), LoadPlanError> {
     let what = match spacing {
-        Spacing::Burst { size: 0 } => "a burst has at least one request",
+        Spacing::Burst { size: 0 } => "a burst must have at least one request",
         Spacing::Zipf { exponent } if !exponent.is_finite() || exponent <= 1.0 => {
-            "the exponent of a Zipf distribution is above one"
+            "the exponent of a Zipf distribution must be above one"
         }
         _ => return Ok(()),
     };

@@ -43,7 +43,7 @@ fn every_event_over_a_stream_has_its_time() {
         latency["p90_ns"].as_u64().unwrap() > 50_000_000,
         "{latency}"
     );
-    assert!(run.shown.contains("times before events"), "{}", run.shown);
+    assert!(run.shown.contains("time prefixes"), "{}", run.shown);
 }
 
 #[test]

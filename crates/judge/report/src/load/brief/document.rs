@@ -48,7 +48,7 @@ fn rows(brief: &BriefLoad) -> Vec<(Text, Text)> {
         ("errors".into(), words::percent(brief.error_share).into()),
     ];
     if brief.requests_not_sent > 0 {
-        let text = format!("{} that were due", brief.requests_not_sent);
+        let text = format!("{} requests that were due", brief.requests_not_sent);
         rows.push(("not sent".into(), text.into()));
     }
     let codes = brief.status_codes.iter();

@@ -69,7 +69,7 @@ impl From<Packed> for PackedHistogram {
 
 /// A text that is no histogram in HdrHistogram's V2 encoding as base64.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("no HdrHistogram in V2 encoding as base64")]
+#[error("not an HdrHistogram in V2 encoding as base64")]
 pub struct HistogramError;
 
 /// JSON form of the histogram.

@@ -64,7 +64,7 @@ fn a_machine_without_a_counter_is_a_named_reason_and_no_warning() {
         assert!(run.value(&GoalMetric::CpuPerEvent).is_some());
     }
     let run = TestRun::healthy().summary();
-    let reason = "instructions were not counted: no goal requested it";
+    let reason = "instructions were not counted: no goal requested them";
     assert_eq!((missing(&run).as_str(), run.notes.len()), (reason, 0));
 }
 
@@ -94,7 +94,7 @@ fn a_part_of_the_measured_phase_is_no_number() {
         );
         run.points.push(point);
     }
-    let reason = "instructions were counted only for a part of the measured phase";
+    let reason = "instructions were counted only during a part of the measured phase";
     assert_eq!(missing(&run.summary()), reason);
     let mut run = counted(&CountingState::All, 1.0);
     run.manifest.restarts = vec![stillwell_capture::Restart {

@@ -243,7 +243,7 @@ impl Parser<'_> {
         Err(self.wrong(
             token.at,
             token.length,
-            "this is nested too deeply".to_owned(),
+            "the expression is nested too deeply".to_owned(),
         ))
     }
 
@@ -256,7 +256,7 @@ impl Parser<'_> {
         if height <= 8 * DEPTH_MAX {
             return Ok(());
         }
-        Err(self.wrong(part.at, part.end - part.at, "this is too long".to_owned()))
+        Err(self.wrong(part.at, part.end - part.at, "the expression has too many operators".to_owned()))
     }
 
     fn wrong(&self, at: usize, length: usize, message: String) -> ExpressionError {
@@ -291,7 +291,7 @@ impl ExpressionKind {
             Self::Number => "a number",
             Self::Truth => "a condition",
             Self::Text => "a text",
-            Self::Mixed => "sometimes one thing, sometimes another",
+            Self::Mixed => "a value that differs in type between the branches of `?:`",
         }
     }
 }
