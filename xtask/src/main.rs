@@ -18,7 +18,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a chore speaks to the person who runs it"
+    reason = "commands of xtask print to a terminal"
 )]
 
 mod calibrate;

@@ -195,7 +195,7 @@ fn check_everywhere(path: &str, place: &Place<'_>, code: &str) -> Vec<String> {
         && let Some(name) = defined_spec(code)
     {
         messages.push(format!(
-            "`{name}`: what was typed stays in crate `config`, others get a Plan"
+            "`{name}`: `…Spec` types stay in crate `config`; other crates use a plan type"
         ));
     }
     messages

@@ -110,11 +110,9 @@ fn read_experiment(case: &CaseFolder<'_>, diagnostics: &mut Diagnostics) -> Opti
     match case.experiment {
         None => {
             let message = format!("{} has no `experiment.yaml`", case.folder.display());
-            diagnostics.push(
-                Diagnostic::warning(code::UNREADABLE, message).help(
-                    "usual goals are used, and the program must be given on the command line",
-                ),
-            );
+            diagnostics.push(Diagnostic::warning(code::UNREADABLE, message).help(
+                "the default goals are used, and the program must be given on the command line",
+            ));
             Some(SmpExperiment::default())
         }
         Some(Ok(source)) => {

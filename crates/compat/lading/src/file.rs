@@ -250,8 +250,7 @@ fn read_observer(reader: &Reader, node: &Node, observer: &mut ObserverPlan) {
     if let Some(value) = map.take("enable_smaps_rollup")
         && reader.boolean(value) == Some(false)
     {
-        let message =
-            "`enable_smaps_rollup` has no effect: proportional memory is read rarely, and always";
+        let message = "`enable_smaps_rollup` has no effect: proportional memory (PSS) is always read, at long intervals";
         reader.report(reader.note(code::NO_EFFECT, value.span, message));
     }
 }

@@ -98,7 +98,7 @@ fn lint(
         let fixed = Source::new(source.path(), text.as_str());
         if meaning(source) != meaning(&fixed) {
             let message = format!(
-                "{}: the current spelling would have another meaning; the file was not changed",
+                "{}: its meaning would change with the current spelling, so the file was not changed",
                 source.path().display()
             );
             diagnostics.push(Diagnostic::error(code::UNREAD_KEY, message));

@@ -166,12 +166,12 @@ impl Linter<'_> {
             !["traditional", "logrotate", "logrotate_fs"].contains(&entry.key.text.as_str())
         };
         if kind == "file_gen" && !entries.is_empty() && entries.iter().all(is_flat) {
-            let message = "`file_gen` has no kind".to_owned();
+            let message = "`file_gen` does not name its kind".to_owned();
             let edits = shape::nest(self.source, part, entries, "traditional");
             self.report(
                 part.key.span,
                 message,
-                "`traditional`, before lading 0.14",
+                "it was `traditional` before lading 0.14",
                 edits,
             );
         }
@@ -247,7 +247,7 @@ impl Linter<'_> {
             self.report(
                 entry.key.span,
                 message,
-                "blocks are always built before",
+                "blocks are always built before the run",
                 edits,
             );
         } else if text != "Fixed" {
@@ -271,7 +271,7 @@ impl Linter<'_> {
             self.report(
                 entry.value.span,
                 message,
-                "the name in 2022",
+                "an outdated name",
                 Some(vec![edit]),
             );
         }
@@ -292,7 +292,7 @@ impl Linter<'_> {
         for inner in entry.value.entries().unwrap_or_default() {
             if inner.key.text == "predictive" {
                 let message = "`predictive` was removed in lading 0.18".to_owned();
-                let label = "write `all_out`, or a rate by `stable`";
+                let label = "write `all_out`, or `stable` with a rate";
                 self.report(inner.key.span, message, label, None);
             }
         }

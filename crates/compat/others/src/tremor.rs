@@ -44,7 +44,7 @@ impl ForeignFormat for TremorPrograms {
             .and_then(|program| deployment::bench_of(&program));
         match deployed {
             Ok(tree) => {
-                let message = "events pass `stillwell relay` in place of Tremor's pipeline";
+                let message = "events pass through `stillwell relay` instead of Tremor's pipeline";
                 diagnostics.push(Diagnostic::note(code::NOT_BUILT, message));
                 Some(tree)
             }

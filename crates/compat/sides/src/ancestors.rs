@@ -198,7 +198,7 @@ fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<O
     let folder = saved
         .folder
         .as_ref()
-        .context("there is only the summary of the run")?;
+        .context("the run has only a summary, and this method needs its capture")?;
     let capture = Capture::open(folder)?;
     let (start, end) = capture
         .manifest

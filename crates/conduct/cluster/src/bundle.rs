@@ -47,8 +47,8 @@ pub(crate) fn pack(folder: &Path, result: &impl Serialize) -> std::io::Result<Ve
 
 fn too_large(size: u64) -> String {
     format!(
-        "it has {} MiB, and an object of the store {} MiB at most; record less in each run, such as \
-         fewer profiles, or make fewer pairs",
+        "it has {} MiB, and the store accepts at most {} MiB; record less in each run (no profiles, for \
+         example), or fewer pairs",
         size.div_ceil(1 << 20),
         OBJECT_MAX >> 20
     )
@@ -74,7 +74,7 @@ fn list(folder: &Path, below: &Path, files: &mut Vec<(PathBuf, u64)>) -> std::io
 /// Text for readers.
 pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8], folder: &Path) -> Result<T, String> {
     let end = bytes.iter().position(|byte| *byte == b'\n');
-    let end = end.ok_or("the result has no first line")?;
+    let end = end.ok_or("the result has no header line")?;
     let head: Head<T> = serde_json::from_slice(&bytes[..end]).map_err(|error| explain(&error))?;
     let mut rest = &bytes[end + 1..];
     for (path, length) in &head.files {
@@ -142,7 +142,7 @@ mod tests {
         file.set_len(OBJECT_MAX + 1).unwrap();
         let error = pack(folder.path(), &7).unwrap_err().to_string();
         assert!(
-            error.starts_with("it has 257 MiB, and an object of the store 256 MiB at most"),
+            error.starts_with("it has 257 MiB, and the store accepts at most 256 MiB"),
             "{error}"
         );
     }

@@ -180,7 +180,7 @@ impl Generator<'_> {
             return Ok(job);
         }
         let typed = self.typed.ok_or_else(|| {
-            failure("its secrets are masked, and the engine gave no file of them".to_owned())
+            failure("its secrets are masked, and the engine provided no file with them".to_owned())
         })?;
         let text = std::fs::read(typed).map_err(|source| GenerateError::System {
             action: "read the secrets of the job",

@@ -39,7 +39,9 @@ pub enum Created {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The folder is not there, or is no store.
-    #[error("the store {0} does not exist: its folder or its mark `.stillwell-store` is missing")]
+    #[error(
+        "the store {0} does not exist: its folder or its marker file `.stillwell-store` is missing"
+    )]
     Missing(String),
     /// The kernel's answer.
     #[error("{action} {place}")]

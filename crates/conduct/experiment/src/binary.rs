@@ -172,7 +172,7 @@ fn check_builds(
     let mut built = experiment.variants.iter().filter(is_built).peekable();
     if built.peek().is_none() {
         return Err(refuse(
-            "no variant comes from a revision: use `git:` variants, or leave it out".to_owned(),
+            "no variant comes from a revision: use `git:` variants, or remove `builds`".to_owned(),
         ));
     }
     for variant in built {

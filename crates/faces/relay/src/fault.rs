@@ -52,7 +52,7 @@ impl FromStr for OneIn {
         events.map(Self).ok_or_else(|| ParseError::Shape {
             input: text.to_owned(),
             kind: "fault",
-            accepted: "how many events have one, such as `1/10000`",
+            accepted: "a share of the events, such as `1/10000`",
         })
     }
 }

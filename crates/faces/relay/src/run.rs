@@ -73,7 +73,7 @@ pub enum RelayError {
         source: ListenError,
     },
     /// The output's URL cannot be requested.
-    #[error("address requests to {endpoint}")]
+    #[error("build requests to {endpoint}")]
     Output {
         /// The output.
         endpoint: String,

@@ -247,7 +247,9 @@ fn add(
         }
         FieldInput::Body => {
             if value.starts_with('@') {
-                return Err("files cannot be sent from here: give the text itself".to_owned());
+                return Err(
+                    "a file (@FILE) cannot be sent from here: enter the text itself".to_owned(),
+                );
             }
             if value.contains('\0') {
                 return Err("the text has a zero byte".to_owned());
@@ -262,7 +264,7 @@ fn add(
 
 fn line(value: &str) -> Result<&str, String> {
     if value.len() > LINE_MAX {
-        return Err(format!("at most {LINE_MAX} bytes"));
+        return Err(format!("the value has more than {LINE_MAX} bytes"));
     }
     if value.chars().any(char::is_control) {
         return Err("the value has a control character".to_owned());

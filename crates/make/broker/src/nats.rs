@@ -47,7 +47,7 @@ pub enum ServerMessage<'a> {
 pub fn read(input: &[u8]) -> Result<Option<(ServerMessage<'_>, usize)>, Malformed> {
     let Some(end) = input.iter().position(|byte| *byte == b'\n') else {
         if input.len() > LINE_BYTES_MAX {
-            return Err(Malformed("a line of NATS, which has no end"));
+            return Err(Malformed("a line of NATS, which is too long"));
         }
         return Ok(None);
     };

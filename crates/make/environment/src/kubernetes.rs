@@ -345,7 +345,7 @@ impl Churn {
             outcome: failure.outcome,
             why: format!(
                 "{action} {shown}: the cluster at {api} does not respond, {why} (`kubectl cluster-info` \
-                 says where it should be)"
+                 shows its address)"
             ),
             is_final: !self.cluster.has_responded.get(),
         }

@@ -25,7 +25,7 @@ pub(crate) struct ProcFs {
 
 /// A file that could not be laid out.
 #[derive(Debug, thiserror::Error)]
-#[error("lay out {}", path.display())]
+#[error("create {}", path.display())]
 pub struct LayOutError {
     /// The file or folder.
     pub path: PathBuf,
@@ -35,7 +35,7 @@ pub struct LayOutError {
 
 impl From<LayOutError> for TransportError {
     fn from(source: LayOutError) -> Self {
-        Self::new("lay out the folder", source)
+        Self::new("create the simulated /proc", source)
     }
 }
 

@@ -43,7 +43,7 @@ pub enum DiskError {
     #[error(transparent)]
     Mount(#[from] MountError),
     /// The folder that it shows cannot be made, opened or gone through.
-    #[error("cannot open {}, which the disk is to show", path.display())]
+    #[error("cannot open {}, the folder that the simulated disk shows", path.display())]
     Backing {
         /// The folder.
         path: PathBuf,

@@ -42,7 +42,7 @@ pub fn write_datagram(payload: &[u8], out: &mut Vec<u8>) {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CapsuleError {
     /// A datagram that ends before the number of its context does.
-    #[error("a datagram ends within the number of its context")]
+    #[error("a datagram ends within its context ID")]
     Context,
     /// A payload that no packet of UDP holds.
     #[error("a payload of {bytes} bytes exceeds the {UDP_PAYLOAD_BYTES_MAX} of UDP")]

@@ -81,10 +81,10 @@ pub enum ParseError {
     #[error("the protocol was switched without a request for it")]
     Upgrade,
     /// A response, or bytes behind one, without a request for it.
-    #[error("the peer sent an answer that was not requested")]
+    #[error("the peer sent a response without a request")]
     Unrequested,
     /// Over 100 interim responses to one request.
-    #[error("more than 100 interim responses (1xx) came before the answer")]
+    #[error("more than 100 interim responses (1xx) came before the final response")]
     InterimFlood,
     /// The connection ended within a message.
     #[error("the connection ended within a message")]

@@ -41,7 +41,7 @@ pub enum PrepareLoadError {
         source: HeadError,
     },
     /// An endpoint that a proxy cannot connect to.
-    #[error("write the request that has the proxy connect with {address}")]
+    #[error("write the CONNECT request to the proxy for {address}")]
     ProxyHead {
         /// The endpoint's address.
         address: String,

@@ -224,10 +224,12 @@ impl fmt::Display for CallTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             CallEnd::NoStatus => "a call was answered without `grpc-status`",
-            CallEnd::NotGrpc => "the response is not gRPC: its content-type is another one",
+            CallEnd::NotGrpc => {
+                "the response is not gRPC: its content-type is not application/grpc"
+            }
             CallEnd::CutShort => "a call ended with status OK within a message",
             CallEnd::WrongCount => {
-                "a call ended with status OK and without a message or with several, but has one"
+                "a call ended with status OK, but without exactly one response message"
             }
             _ => "a response is not a gRPC message, or does not state its compression",
         })

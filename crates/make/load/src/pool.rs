@@ -357,7 +357,7 @@ impl Pool {
 /// Assigns each request to a free connection when it is due.
 pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
     let Ok(mut timer) = Timer::new() else {
-        return worker.fail("there is no timer left");
+        return worker.fail("cannot create a timer: the limit of open files may be too low");
     };
     loop {
         if worker.is_ending() {

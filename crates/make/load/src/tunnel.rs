@@ -105,10 +105,10 @@ pub(super) enum TunnelError {
     #[error("reach the proxy")]
     Quic(#[from] QuicRefused),
     /// It is not to be spoken with.
-    #[error("speak HTTP/3 with the proxy at {proxy}")]
+    #[error("connect to the proxy at {proxy} over HTTP/3")]
     Tls { proxy: String, source: TlsError },
     /// There is no TLS with it.
-    #[error("speak TLS with the proxy at {proxy}")]
+    #[error("connect to the proxy at {proxy} over TLS")]
     Handshake {
         proxy: String,
         source: HandshakeError,

@@ -17,7 +17,7 @@ pub enum BuildError {
         smallest: ByteSize,
     },
     /// Offsets in a set are 32 bits wide.
-    #[error("{requested} are more than the 4 GiB that one worker's payload may have")]
+    #[error("{requested} of payload exceed the maximum of 4 GiB for one worker")]
     TooLarge {
         /// The requested size.
         requested: ByteSize,

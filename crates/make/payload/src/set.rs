@@ -116,7 +116,7 @@ impl BlockSet {
     #[must_use]
     #[expect(
         clippy::len_without_is_empty,
-        reason = "a set is never empty, and a question with one answer misleads"
+        reason = "a set is never empty, so `is_empty` would always return false"
     )]
     pub fn len(&self) -> usize {
         self.layout.marks.len() - 1

@@ -46,7 +46,7 @@ impl Tasks {
     /// If called outside a worker of a [`crate::Scope`].
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the place that the others are sent to"
+        reason = "tasks of all crates start through this function"
     )]
     pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) -> AbortHandle {
         self.set.spawn_local(task)

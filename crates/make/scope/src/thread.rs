@@ -114,7 +114,7 @@ impl Scope {
     /// The kernel's answer where it starts no more threads.
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the place that the others are sent to"
+        reason = "threads of all crates start through this function"
     )]
     pub fn thread(
         &mut self,

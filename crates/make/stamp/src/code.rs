@@ -93,7 +93,7 @@ const fn step(state: u32, word: u32, factor: u32) -> u32 {
 /// The lower 32 bits.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "callers shift away or do not mean what does not fit"
+    reason = "callers shift the upper bits away or do not need them"
 )]
 pub(crate) const fn low_half(value: u64) -> u32 {
     value as u32
@@ -102,7 +102,7 @@ pub(crate) const fn low_half(value: u64) -> u32 {
 /// The lower 8 bits.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "what does not fit is another byte's"
+    reason = "the upper bits belong to another byte"
 )]
 const fn low_byte(value: u16) -> u8 {
     value as u8

@@ -238,7 +238,7 @@ impl Stamper {
 /// The lower 16 bits.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "callers shift away what does not fit"
+    reason = "callers shift the upper bits away"
 )]
 const fn low_u16(value: u32) -> u16 {
     value as u16

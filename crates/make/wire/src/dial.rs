@@ -80,7 +80,7 @@ pub async fn tcp_from(source: SocketAddr, address: &str) -> Result<TcpStream, Di
     let mut all = lookup_host(address).await.map_err(failed)?;
     let peer = all.find(|peer| peer.is_ipv4() == source.is_ipv4());
     let peer = peer.ok_or_else(|| {
-        let message = format!("it has no address of the family of {source}");
+        let message = format!("it has no address of the same family (IPv4 or IPv6) as {source}");
         failed(io::Error::new(io::ErrorKind::AddrNotAvailable, message))
     })?;
     let socket = if source.is_ipv4() {
@@ -122,7 +122,7 @@ pub async fn unix_stream(path: &Path) -> Result<UnixStream, DialError> {
 /// [`DialError`] where no program has bound it.
 #[expect(
     clippy::unused_async,
-    reason = "all dialers are called alike; this one happens not to wait"
+    reason = "all dialers have the same signature; this one does not wait"
 )]
 pub async fn unix_datagram(path: &Path) -> Result<UnixDatagram, DialError> {
     let failed = |source| DialError::at(path.to_string_lossy())(source);

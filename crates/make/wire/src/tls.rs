@@ -53,7 +53,7 @@ pub enum TlsError {
         section: &'static str,
     },
     /// A root certificate that is none.
-    #[error("{place} holds a certificate that cannot be a root")]
+    #[error("{place} holds a certificate that cannot be used as a root certificate")]
     Root {
         /// The file.
         place: String,

@@ -43,8 +43,8 @@ pub trait Mounted: Debug + Send + Sync {
 pub enum ShowError {
     /// Their file system cannot be mounted.
     #[error(
-        "show the logs of generator `{id}` in a file system of their own; where that cannot be, \
-         `folder` in place of `mount` writes real files, and missed events are not counted"
+        "show the logs of generator `{id}` in a separate file system; if this host cannot mount it, \
+         write `folder` instead of `mount`: files are real then, and missed events are not counted"
     )]
     Mount {
         /// The generator.

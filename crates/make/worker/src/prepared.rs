@@ -120,7 +120,9 @@ pub enum PrepareError {
         id: String,
     },
     /// More streams than stamps can name.
-    #[error("generator `{id}` would have stream {number}, and stamps can name 65536")]
+    #[error(
+        "generator `{id}` would have stream {number}, and stamps support at most 65536 streams"
+    )]
     Streams {
         /// The generator.
         id: String,

@@ -271,7 +271,7 @@ impl Link {
             if let (Ok(back), Ok(forth)) = (back, forth) {
                 let name = self.name;
                 sentences.push(format!(
-                    "link {name} lost {} with the load and {back} against it",
+                    "link {name} lost {} in the direction of the load and {back} in the other direction",
                     counted(forth, "packet", "packets")
                 ));
             }

@@ -41,7 +41,7 @@ pub fn prepare_privileges() -> Privileges {
         Ok(()) => Privileges::UserNamespace,
         Err(error) => Privileges::None(Note::new(
             "namespaces",
-            format!("this process is not root and gets no user namespace: {error}"),
+            format!("this process is not root and cannot create a user namespace: {error}"),
         )),
     }
 }

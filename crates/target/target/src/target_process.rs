@@ -70,7 +70,7 @@ pub(crate) struct Owned {
 #[derive(Debug, thiserror::Error)]
 pub enum SignalError {
     /// There is no process, or Stillwell did not start it. Such a process is never signalled.
-    #[error("signal a target that Stillwell did not start")]
+    #[error("cannot signal a target that Stillwell did not start")]
     NotOurs,
     /// The kernel refused.
     #[error("send {signal:?} to the target")]

@@ -34,7 +34,7 @@ pub(super) fn read<T>(
             Ok(_) => {}
             // A compressed file whose writer was killed ends within a frame.
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                return Ok(Some(format!("the file is cut at line {line}")));
+                return Ok(Some(format!("the file is truncated at line {line}")));
             }
             Err(error) => return Err(Problem::Read(error)),
         }
@@ -51,7 +51,7 @@ pub(super) fn read<T>(
             Ok(row) => take(row)?,
             // Without its end, what is wrong with it is that it was cut.
             Err(_) if !whole => {
-                return Ok(Some(format!("the file is cut within line {line}")));
+                return Ok(Some(format!("the file is truncated within line {line}")));
             }
             Err(problem) => return Err(Problem::Line { line, problem }),
         }

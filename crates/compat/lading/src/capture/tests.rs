@@ -117,7 +117,7 @@ fn a_line_that_was_cut_takes_its_tick_with_it() {
     let capture = read_bytes("a.jsonl", &text.as_bytes()[..text.len() - 20]).unwrap();
     assert_eq!(
         capture.cut.as_deref(),
-        Some("the file is cut within line 230")
+        Some("the file is truncated within line 230")
     );
     let ticks = &capture.runs[0].series("bytes_written", None).unwrap().ticks;
     assert_eq!(ticks.last().unwrap().index, 58);

@@ -58,7 +58,7 @@ impl Validity {
             (self.mapping_violations, "ticks with more than one time"),
             (
                 self.series_violations,
-                "rows at which a series does not rise",
+                "rows whose fetch_index or time does not increase within their series",
             ),
         ];
         let broken = rules.into_iter().filter(|(count, _)| *count > 0);

@@ -109,7 +109,7 @@ fn read_socket(reader: &Reader, kind: &str, body: &Node) -> Option<GeneratorPlan
     if kind.starts_with("unix") && plan.concurrency.connections() > 1 && !plan.rate.is_max() {
         plan.rate = throttle::times(plan.rate, plan.concurrency.connections());
         let message = format!(
-            "the rate is that of each of {} connections, as in lading",
+            "the rate applies to each of the {} connections, as in lading",
             plan.concurrency.connections()
         );
         let span = map

@@ -113,7 +113,7 @@ fn read_format(reader: &Reader, node: &Node) -> Option<PayloadFormat> {
         if let Some(today) = today {
             let message = format!("`{text}` was renamed to `{today}`");
             let warning = reader.warning(code::OLD_SPELLING, node.span, message);
-            reader.report(warning.label("the name in 2022"));
+            reader.report(warning.label("an outdated name"));
         }
         let wanted = today.unwrap_or(text);
         let Some(name) = BUILT.iter().find(|name| **name == wanted) else {

@@ -91,7 +91,7 @@ pub(super) fn read_size(reader: &Reader, node: &Node) -> Option<ByteSize> {
                 .warning(code::BITS, node.span, message)
                 .label("a small `b` means bits")
                 .help(format!(
-                    "lading reads it so since 0.25.9; before, it was {if_bytes}. Write `{}` to say bytes",
+                    "lading reads bits since 0.25.9; before, it was {if_bytes}. Write `{}` for bytes",
                     text.replace("bit", "B").replace('b', "B")
                 )),
         );

@@ -28,7 +28,7 @@ pub(super) fn lint(linter: &mut Linter<'_>, options: &Node) {
         linter.report(
             entry.key.span,
             message,
-            "give names by `metric_names`",
+            "list complete names in `metric_names`",
             edits,
         );
     }

@@ -53,7 +53,9 @@ pub enum SessionEvent<'e> {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// Thresholds fail at the first rate already.
-    #[error("thresholds do not hold at the first rate of {initial} requests/s")]
+    #[error(
+        "thresholds do not hold at the first rate of {initial} requests/s: lower initial_value"
+    )]
     FirstRate {
         /// The rate.
         initial: f64,

@@ -103,7 +103,7 @@ fn read_file(
     let requests = reader.parse().and_then(|mut root| {
         snake_keys(&mut root);
         if !is_small {
-            let message = format!("it has {length} bytes, and {largest} are accepted");
+            let message = format!("it has {length} bytes, and at most {largest} are accepted");
             reader.report(reader.error(code::OUT_OF_RANGE, root.span, message));
             return None;
         }

@@ -237,7 +237,7 @@ fn read_chain(reader: &Reader, node: &Node, is_quic: bool) -> Option<(String, Se
         (None, Some(node)) => Some(tls::read_context(reader, node)?),
         (None, None) => None,
         (Some(_), Some(node)) => {
-            let message = "`transport_socket` and `tls_context` say the same thing";
+            let message = "`transport_socket` and `tls_context` cannot both be set";
             reader.report(reader.error(code::ONE_OF_KEYS, node.span, message));
             return None;
         }

@@ -65,7 +65,7 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan
         None => Vec::new(),
     };
     if is_client_certificate_required && client_roots.is_empty() {
-        let message = "a client certificate is required, and no authority is named";
+        let message = "a client certificate is required, but no certificate authority is named";
         let error = reader.error(code::MISSING_KEY, common.span, message);
         reader.report(error.help("name one in `validation_context: {trusted_ca: {filename: …}}`"));
     }

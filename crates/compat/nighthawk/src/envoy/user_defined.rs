@@ -95,7 +95,7 @@ fn read_names(reader: &Reader, node: &Node) -> Option<Vec<String>> {
     for item in reader.list(node)? {
         let name = reader.text(item)?.to_ascii_lowercase();
         let message = match name.as_str() {
-            "" => "a header has a name".to_owned(),
+            "" => "the name of the header is empty".to_owned(),
             _ if names.contains(&name) => format!("`{name}` is named twice"),
             _ => {
                 names.push(name);
@@ -178,7 +178,7 @@ mod tests {
             ),
             (
                 r#"logging_mode:1,log_headers_with_name:[""]"#,
-                "a header has a name",
+                "the name of the header is empty",
             ),
             ("logging_mod:1", "did you mean `logging_mode`?"),
         ] {

@@ -21,7 +21,7 @@ pub enum RequestError {
         problem: String,
     },
     /// An option that only newer versions have.
-    #[error("options.{name} is not known here")]
+    #[error("options.{name} is not supported")]
     Unknown {
         /// The field of the message.
         name: String,

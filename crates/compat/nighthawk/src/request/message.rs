@@ -328,7 +328,7 @@ mod tests {
         options
             .raw_fields
             .insert("future".to_owned(), Value::from(1));
-        assert_eq!(refusal(&options), "options.future is not known here");
+        assert_eq!(refusal(&options), "options.future is not supported");
         let options = CommandLineOptions {
             request_options: Some(RequestOptions {
                 request_headers: vec![("a:b".to_owned(), "c".to_owned())],

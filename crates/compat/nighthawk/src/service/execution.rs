@@ -45,7 +45,7 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
         match event {
             StreamEvent::Answer(answer) => {
                 running = None;
-                let gone = || CallFailed::new(StatusCode::Unavailable, "the service has ended");
+                let gone = || CallFailed::new(StatusCode::Unavailable, "the service has shut down");
                 send(&call, &*answer.ok_or_else(gone)?).await?;
             }
             StreamEvent::Close => {
@@ -53,7 +53,10 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
                 match &running {
                     Some(running) => running.cancel(),
                     None => {
-                        return Err(CallFailed::new(StatusCode::Unavailable, "the service ends"));
+                        return Err(CallFailed::new(
+                            StatusCode::Unavailable,
+                            "the service is shutting down",
+                        ));
                     }
                 }
             }
@@ -61,7 +64,10 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
             StreamEvent::Request(Some(bytes)) => match decode_request(&bytes) {
                 Ok(ExecutionRequest::Start(options)) => {
                     if is_closing {
-                        return Err(CallFailed::new(StatusCode::Unavailable, "the service ends"));
+                        return Err(CallFailed::new(
+                            StatusCode::Unavailable,
+                            "the service is shutting down",
+                        ));
                     }
                     let busy = || CallFailed::new(StatusCode::Internal, BUSY);
                     if running.is_some() {

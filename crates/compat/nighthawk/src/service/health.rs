@@ -21,7 +21,7 @@ pub(crate) async fn check(state: Rc<ServiceState>, mut call: Call) -> Result<(),
 
 /// `Watch`: the same, and once more when the service ends.
 pub(crate) async fn watch(state: Rc<ServiceState>, mut call: Call) -> Result<(), CallFailed> {
-    let ends = || CallFailed::new(StatusCode::Unavailable, "the service ends");
+    let ends = || CallFailed::new(StatusCode::Unavailable, "the service is shutting down");
     let message = select! {
         message = call.only() => message?,
         () = state.token.cancelled() => return Err(ends()),

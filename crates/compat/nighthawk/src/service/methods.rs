@@ -70,6 +70,6 @@ fn authorize(state: &ServiceState, call: &Call) -> Result<(), CallFailed> {
 async fn until_the_end(token: Token, handler: Handler) -> Result<(), CallFailed> {
     select! {
         end = handler => end,
-        () = token.cancelled() => Err(CallFailed::new(StatusCode::Unavailable, "the service ends")),
+        () = token.cancelled() => Err(CallFailed::new(StatusCode::Unavailable, "the service is shutting down")),
     }
 }

@@ -67,7 +67,7 @@ fn files(files: Option<Vec<Vec<u8>>>, name: &str) -> Value {
             let files: Vec<String> = files.iter().map(|file| Schema::bytes_text(file)).collect();
             json!({ "file_descriptor_response": { "file_descriptor_proto": files } })
         }
-        None => not_found(&format!("`{name}` is not known here")),
+        None => not_found(&format!("`{name}` was not found")),
     }
 }
 

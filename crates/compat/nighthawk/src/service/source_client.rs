@@ -59,7 +59,7 @@ struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum RequestSourceError {
     /// There is no connection in time.
-    #[error("there is no connection within {within}")]
+    #[error("no connection within {within}")]
     Late {
         /// The deadline.
         within: Nanos,
@@ -71,7 +71,7 @@ pub enum RequestSourceError {
     #[error("its response is not a request")]
     Message(#[source] WireError),
     /// The request has a body that is too long.
-    #[error("its request has a body of {length} bytes: up to {BODY_BYTES_MAX} are sent")]
+    #[error("its request has a body of {length} bytes: at most {BODY_BYTES_MAX} are supported")]
     Body {
         /// Bytes.
         length: u64,

@@ -96,8 +96,8 @@ pub(super) fn follow_one_another(values: &[f64]) -> Option<String> {
     let limit = FOLLOWING_ERRORS / count.sqrt();
     (correlation.is_finite() && correlation > limit).then(|| {
         format!(
-            "its {} values follow one another (correlation {correlation:.2} from each to the \
-             next) as the seconds of one run do",
+            "its {} values are autocorrelated ({correlation:.2} from each to the next), as the \
+             seconds of one run are",
             values.len()
         )
     })

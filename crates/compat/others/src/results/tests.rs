@@ -346,7 +346,7 @@ fn rows_that_are_seconds_are_reported() {
         (
             "walk",
             rows("rate", 60, |at| format!("{}", 100.0 + (at / 7.0).sin())),
-            "follow one another",
+            "are autocorrelated",
         ),
     ] {
         let actual = parse_columns(&text).unwrap().not_runs;

@@ -73,7 +73,7 @@ pub(super) fn capture_folder(path: &Path) -> Option<PathBuf> {
 
 /// Captures and files of results below `folder`, by name.
 pub(super) fn walk(folder: &Path, depth: u32, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    let read = || format!("look into {}", folder.display());
+    let read = || format!("list the files in {}", folder.display());
     let entries = fs::read_dir(folder).with_context(read)?;
     let mut paths = Vec::new();
     for entry in entries {

@@ -89,7 +89,7 @@ impl KubernetesOptions {
                 "--host-path" => options.host_path = true,
                 "--pull-policy" => options.pull_policy = Some(text),
                 "--pull-secret" => options.pull_secret = Some(text),
-                _ => return Err(refused(&format!("accepted are {ACCEPTED}"))),
+                _ => return Err(refused(&format!("the accepted options are {ACCEPTED}"))),
             }
             if matches!(name, "--namespace" | "--context" | "--kubeconfig") {
                 options.global.push(word.clone());

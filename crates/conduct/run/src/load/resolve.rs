@@ -48,12 +48,13 @@ fn resolve(address: &str, family: AddressFamily) -> std::io::Result<SocketAddr> 
         AddressFamily::V4 => address.is_ipv4(),
         AddressFamily::V6 => address.is_ipv6(),
     };
-    address.to_socket_addrs()?.find(is_wanted).ok_or_else(|| {
-        std::io::Error::new(
-            std::io::ErrorKind::NotFound,
-            "it has no address of the wanted family",
-        )
-    })
+    let missing = match family {
+        AddressFamily::Any => "it has no address",
+        AddressFamily::V4 => "it has no IPv4 address",
+        AddressFamily::V6 => "it has no IPv6 address",
+    };
+    let address = address.to_socket_addrs()?.find(is_wanted);
+    address.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, missing))
 }
 
 /// The host's CPU time so far, from `/proc/stat`.

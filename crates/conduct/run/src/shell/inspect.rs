@@ -88,7 +88,7 @@ impl Shell {
         if stopped.killed {
             let grace = INSPECTOR_STOP.grace;
             self.warn(format!(
-                "the inspector did not end within {grace} and was killed: what it writes may be cut"
+                "the inspector did not end within {grace} and was killed: its output may be incomplete"
             ));
         }
     }

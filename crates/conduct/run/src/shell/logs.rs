@@ -32,7 +32,9 @@ impl Shell {
                          cost the target time; log less, or raise log_limit"
                     ));
                 }
-                Err(error) => self.warn(format!("{name} could not be cut to log_limit: {error}")),
+                Err(error) => self.warn(format!(
+                    "{name} could not be shortened to log_limit: {error}"
+                )),
             }
         }
     }

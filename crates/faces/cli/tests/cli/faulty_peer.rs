@@ -140,11 +140,7 @@ fn http1_cases() -> Vec<Case<http1::Fault>> {
             none,
         ),
         case(Fault::TwoLengths, broken, "content-length"),
-        case(
-            Fault::TwoAnswers,
-            broken,
-            "an answer that was not requested",
-        ),
+        case(Fault::TwoAnswers, broken, "a response without a request"),
     ]
 }
 
@@ -194,7 +190,7 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
         case(
             Fault::MoreThanItsLength,
             broken,
-            "more data than its length says",
+            "more data than its content-length",
         ),
     ]
 }

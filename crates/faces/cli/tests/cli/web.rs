@@ -110,7 +110,7 @@ fn a_call_that_the_target_does_not_describe_ends_the_run_before_its_load() {
         (
             "service, --listen",
             "grpc: {method: grpc.health.v1.Healht/Check}",
-            "does not know `grpc.health.v1.Healht`; it offers ",
+            "has no `grpc.health.v1.Healht`; it offers ",
         ),
         (
             "service, --listen",

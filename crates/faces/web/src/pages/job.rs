@@ -168,7 +168,7 @@ pub(super) fn status(state: &JobState, now: Moment) -> String {
                 JobEnd::Exited(1) => {
                     "Done: a regression, or a failed check (exit code 1)".to_owned()
                 }
-                JobEnd::Exited(2) => "Refused: usage or configuration (exit code 2)".to_owned(),
+                JobEnd::Exited(2) => "Usage or configuration error (exit code 2)".to_owned(),
                 JobEnd::Exited(3) => "Could not run (exit code 3)".to_owned(),
                 JobEnd::Exited(4) => "Not reliable enough (exit code 4)".to_owned(),
                 JobEnd::Exited(130 | 143) => "Stopped".to_owned(),

@@ -152,7 +152,6 @@ pub(super) async fn stop(State(shared): Server, Path(id): Path<u64>) -> Result<A
 }
 
 fn missing(shared: &Shared) -> Answer {
-    let message =
-        "This server has no such command, or no longer. Its results may still be in the list.";
+    let message = "This command is not on this server, or was removed from its list. Its results may still be in the list.";
     refused(shared, StatusCode::NOT_FOUND, message)
 }

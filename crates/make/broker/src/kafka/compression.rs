@@ -22,7 +22,7 @@ pub enum Compression {
 
 /// Records could not be packed: they are too many, or a library refuses them.
 #[derive(Debug, thiserror::Error)]
-#[error("pack records for Kafka")]
+#[error("compress records for Kafka")]
 pub struct CompressionFailed(#[from] io::Error);
 
 /// Header before blocks of Snappy: a magic, and two versions.

@@ -282,7 +282,7 @@ mod tests {
             status: 502,
             body: b"<html>".to_vec(),
         };
-        assert_eq!(page.message(), "and does not say why");
+        assert_eq!(page.message(), "without a message");
     }
 
     #[test]

@@ -37,10 +37,10 @@ pub enum ProcessError {
     #[error("start a child")]
     Child(#[source] io::Error),
     /// The parent has ended, or is not the expected process.
-    #[error("its parent is not the process that it expects")]
+    #[error("the parent is not the expected process")]
     Orphaned,
     /// One below it failed.
-    #[error("a process below failed")]
+    #[error("a child process failed")]
     Below,
 }
 

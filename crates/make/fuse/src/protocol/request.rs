@@ -35,7 +35,7 @@ pub struct Request<'a> {
 #[derive(Debug)]
 #[expect(
     missing_docs,
-    reason = "fields are called as in the calls that they come from"
+    reason = "fields have the names of the arguments of their system calls"
 )]
 pub enum Operation<'a> {
     /// The beginning of everything.

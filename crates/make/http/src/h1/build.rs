@@ -39,7 +39,7 @@ pub enum HeadError {
         name: String,
     },
     /// A header that is written here and so cannot be given.
-    #[error("header `{name}` is set by the framing and cannot be given")]
+    #[error("header `{name}` is set automatically: leave it out")]
     HeaderReserved {
         /// The header.
         name: String,
@@ -48,13 +48,13 @@ pub enum HeadError {
     #[error("CONNECT has no body: it opens a tunnel")]
     ConnectBody,
     /// More headers than a parser of ours takes.
-    #[error("{count} headers are given, and at most 90 can be")]
+    #[error("{count} headers are given, but at most 90 are supported")]
     TooManyHeaders {
         /// The given number.
         count: usize,
     },
     /// A status that does not end an exchange.
-    #[error("{status} is not a status to answer with: those are 200 to 599")]
+    #[error("{status} cannot be the status of a response: use 200 to 599")]
     Status {
         /// The given status.
         status: u16,

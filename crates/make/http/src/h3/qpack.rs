@@ -29,7 +29,7 @@ pub enum QpackError {
         index: usize,
     },
     /// A string that is no Huffman code, or is not filled as it must be.
-    #[error("a string in the header block is not Huffman coded as it says")]
+    #[error("a string in the header block has an invalid Huffman code")]
     Huffman,
     /// It refers to a table that was not offered.
     #[error("the header block refers to a dynamic table, and none was offered")]

@@ -118,7 +118,7 @@ impl quic::Datagrams for Datagrams {
                 }
             }
             if early.is_empty() {
-                let what = "the proxy ended it";
+                let what = "the proxy ended the tunnel";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, what)));
             }
         }

@@ -153,6 +153,6 @@ fn errors_name_what_to_do() {
         BlockSet::build(&large, ByteSize::mib(8192), seed, None)
             .unwrap_err()
             .to_string(),
-        "8 GiB are more than the 4 GiB that one worker's payload may have"
+        "8 GiB of payload exceed the maximum of 4 GiB for one worker"
     );
 }

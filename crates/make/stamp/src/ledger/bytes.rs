@@ -153,7 +153,7 @@ impl<'a> LedgerReader<'a> {
             let number = next + self.number(u64::from(u16::MAX))?;
             next = number + 1;
             let number = u16::try_from(number);
-            numbers.push(number.map_err(|_| LedgerReadError::damaged("a place is too large"))?);
+            numbers.push(number.map_err(|_| LedgerReadError::damaged("an offset is too large"))?);
         }
         Ok(numbers)
     }

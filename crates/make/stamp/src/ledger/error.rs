@@ -42,7 +42,7 @@ pub enum LedgerError {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LedgerReadError {
     /// They begin with something else.
-    #[error("it does not begin as a delivery ledger does")]
+    #[error("it is not a delivery ledger: its first bytes differ")]
     NoLedger,
     /// They are of another version.
     #[error("it is a delivery ledger of version {version}, and version {VERSION} was expected")]

@@ -349,7 +349,9 @@ impl Received {
             unclear: from.count()?,
         };
         if prefix.known > prefix.end * WINDOW {
-            return Err(LedgerReadError::damaged("more arrivals than numbers"));
+            return Err(LedgerReadError::damaged(
+                "more arrivals than sequence numbers",
+            ));
         }
         let mut set = Self {
             prefix,
@@ -358,7 +360,9 @@ impl Received {
         let mut next = prefix.end;
         for _ in 0..from.number(WINDOWS_MAX - next)? {
             let Some(gap_max) = (WINDOWS_MAX - 1).checked_sub(next) else {
-                return Err(LedgerReadError::damaged("more windows than numbers"));
+                return Err(LedgerReadError::damaged(
+                    "more windows than sequence numbers",
+                ));
             };
             let index = next + from.number(gap_max)?;
             let window = Window::read(from)?;

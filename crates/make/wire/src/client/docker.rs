@@ -90,7 +90,7 @@ pub fn id_of(body: &[u8]) -> Option<String> {
 pub fn message_of(body: &[u8]) -> String {
     let body: Option<Value> = serde_json::from_slice(body).ok();
     let message = body.and_then(|body| Some(body.get("message")?.as_str()?.to_owned()));
-    message.unwrap_or_else(|| "and does not say why".to_owned())
+    message.unwrap_or_else(|| "without a message".to_owned())
 }
 
 #[cfg(test)]

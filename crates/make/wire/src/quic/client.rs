@@ -209,7 +209,7 @@ async fn connect(
         }
     }
     Err(last.unwrap_or_else(|| {
-        let message = "it has no address of the family of the local address";
+        let message = "it has no address of the same family (IPv4 or IPv6) as the local address";
         io::Error::new(io::ErrorKind::AddrNotAvailable, message)
     }))
 }

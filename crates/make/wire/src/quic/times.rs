@@ -15,8 +15,8 @@ pub(super) struct Times {
 impl Times {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the library counts in the standard library's moments; this is the only one that is \
-                  read, and all others follow from the run's clock"
+        reason = "the QUIC library needs an `Instant`; only this one is read, and all others are computed \
+                  from the run's clock"
     )]
     pub(super) fn new() -> Self {
         Self {

@@ -178,7 +178,7 @@ const fn advice(failure: HandshakeFailure, is_client: bool) -> &'static str {
         Failure::UnknownAuthority => ": its certificate comes from an unknown authority",
         Failure::OtherName => ": its certificate is for other names; connect to one of them",
         Failure::Authority => {
-            ": it shows a certificate that is for authorities (CA:TRUE); make it one with \
+            ": its certificate is that of an authority (CA:TRUE); replace it by one with \
              basicConstraints=CA:FALSE"
         }
         Failure::BadCertificate => ": its certificate is invalid; replace it",
@@ -188,8 +188,8 @@ const fn advice(failure: HandshakeFailure, is_client: bool) -> &'static str {
             ": no TLS version or cipher suite is supported by both; Stillwell supports TLS 1.2 and 1.3, \
              and suites with ECDHE"
         }
-        Failure::NoProtocol => ": it does not speak the requested version of HTTP",
-        Failure::UnknownName => ": it does not know that name",
+        Failure::NoProtocol => ": it does not support the requested version of HTTP",
+        Failure::UnknownName => ": it does not serve that host name",
         Failure::NotTls => ": it does not speak TLS; try http:// instead of https://",
         Failure::PeerClosed => ": it closed the connection",
         Failure::Other => "",

@@ -79,7 +79,7 @@ impl AdminPages {
                 ends_server: method == "POST",
                 ..match method {
                     "POST" => AdminPage::text(200, "OK\n"),
-                    _ => AdminPage::text(405, "Method Not Allowed: POST it\n"),
+                    _ => AdminPage::text(405, "Method Not Allowed: use POST\n"),
                 }
             };
         }

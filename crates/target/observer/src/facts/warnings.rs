@@ -52,7 +52,7 @@ fn shared_by_workers(used: &[&CpuFacts], workers: usize) -> Option<String> {
     let is_shared = cores > 0 && workers > cores && cores < used.len();
     is_shared.then(|| {
         format!(
-            "{workers} workers share {cores} cores by SMT, so each slows another: use {cores} workers, or switch \
+            "{workers} workers share {cores} cores by SMT, so they slow each other: use {cores} workers, or switch \
              SMT off"
         )
     })
@@ -118,8 +118,8 @@ fn unlike(used: &[&CpuFacts]) -> Option<String> {
     let speed = |cpu: &CpuFacts| (cpu.frequency_max_khz, cpu.capacity);
     let different = used.iter().find(|cpu| speed(cpu) != speed(first))?;
     Some(format!(
-        "CPUs {} and {} are not alike, so results depend on the CPU that runs each: choose CPUs of one \
-         kind for the target and for Stillwell",
+        "CPUs {} and {} differ in speed, so results depend on the CPU that a thread runs on: choose CPUs \
+         of one kind for the target and for Stillwell",
         first.number, different.number
     ))
 }

@@ -53,7 +53,7 @@ pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
         made: maker.made,
     };
     if cgroup.cpu_nanos().is_none() {
-        let why = "the cgroup counts none: the sum over its processes is used";
+        let why = "the cgroup does not report it: the sum over its processes is used";
         notes.push(Note::new("CPU time of the cgroup", why));
     }
     if cgroup.memory_bytes().is_none() {

@@ -226,7 +226,7 @@ fn finish(
         payload::check_block(reader, map, payload);
     }
     if files > 1 && !rate.is_max() {
-        let message = format!("the rate is that of each of {files} files, as in lading");
+        let message = format!("the rate applies to each of the {files} files, as in lading");
         reader.report(reader.note(code::MEANING, map.span(), message));
     }
     Some(GeneratorPlan {

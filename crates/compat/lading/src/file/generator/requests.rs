@@ -108,7 +108,8 @@ fn read_grpc(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         && path_of(url).trim_matches('/').split('/').count() != 2
         && let Some(span) = map.key_span("target_uri")
     {
-        let message = "calls go to no method: their path is `/package.Service/Method`";
+        let message =
+            "the path of `target_uri` is not `/package.Service/Method`, so calls reach no method";
         let warning = reader.warning(code::MEANING, span, message);
         reader.report(warning.label("it names no method"));
     }
@@ -122,7 +123,9 @@ fn read_grpc(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     {
         let message = format!("{connections} calls are in flight at once");
         let note = reader.note(code::MEANING, span, message);
-        reader.report(note.help("lading has one in flight with any value"));
+        reader.report(
+            note.help("lading has one call in flight, with any value of `parallel_connections`"),
+        );
     }
     Some(plan)
 }

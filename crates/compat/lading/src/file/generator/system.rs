@@ -65,8 +65,9 @@ fn read_process_tree(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let seed = map
         .required("seed")
         .and_then(|node| read_seed(reader, node));
-    let message =
-        format!("a tree has at most {PROCESSES_MAX} processes, and the next waits for it");
+    let message = format!(
+        "a tree has at most {PROCESSES_MAX} processes, and the next tree starts when it has ended"
+    );
     let span = map.key_span("max_children").unwrap_or_else(|| map.span());
     reader.report(reader.note(code::MEANING, span, message));
     let tree = ProcessTreePlan {

@@ -86,9 +86,9 @@ pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>, plan: &mut Dogstats
         plan.tag_length = Between::new(sum(key.low, value.low), sum(key.high, value.high));
     }
     if let Some(node) = map.take("prefix_metric_names") {
-        let message = "`prefix_metric_names` has no effect: names are drawn";
+        let message = "`prefix_metric_names` has no effect: names are random";
         let note = reader.warning(code::NO_EFFECT, node.span, message);
-        reader.report(note.help("give whole names by `metric_names`"));
+        reader.report(note.help("list complete names in `metric_names`"));
     }
     is_fine
 }

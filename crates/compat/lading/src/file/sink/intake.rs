@@ -175,7 +175,7 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<Placed<Sin
     let Ok(ip) = text.parse::<IpAddr>() else {
         let message = format!("`{text}` is not an IP address");
         let error = reader.error(code::BAD_VALUE, node.span, message);
-        reader.report(error.label("the port is under `data_port`"));
+        reader.report(error.label("write the port under `data_port`"));
         return None;
     };
     let port = u16::try_from(port?).unwrap_or_default();

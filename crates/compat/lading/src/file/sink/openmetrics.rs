@@ -89,7 +89,7 @@ fn read_families(
         let numbers = reader.texts(node);
         let is_number = |text: &String| text.parse::<f64>().is_ok_and(f64::is_finite);
         if !numbers.iter().all(is_number) {
-            let message = format!("`{key}` are numbers");
+            let message = format!("`{key}` must be a list of finite numbers");
             reader.report(reader.error(code::BAD_VALUE, node.span, message));
             return None;
         }
@@ -108,7 +108,8 @@ fn read_labels(reader: &Reader, node: &Node, plan: &mut OpenmetricsPlan) -> Opti
         };
         let values = reader.texts(node);
         if values.is_empty() || values.iter().any(|text| text.contains(['"', '\\', '\n'])) {
-            let message = format!("`{key}` is one or more plain texts");
+            let message =
+                format!("`{key}` must be one or more strings without `\"`, `\\` or line breaks");
             reader.report(reader.error(code::BAD_VALUE, node.span, message));
             return None;
         }

@@ -22,7 +22,7 @@ pub enum ReflectionError {
     #[error("the server offers no reflection")]
     NotOffered,
     /// The server has reflection, and does not know the symbol.
-    #[error("the server's reflection does not know `{symbol}`{}: {message}", offered(.services))]
+    #[error("the server's reflection has no `{symbol}`{}: {message}", offered(.services))]
     Unknown {
         /// Requested symbol.
         symbol: String,

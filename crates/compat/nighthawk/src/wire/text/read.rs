@@ -42,7 +42,7 @@ impl Reader<'_, '_> {
             return Err(self.wrong("messages are nested too deep"));
         }
         let Ok(message) = self.schema.message(name) else {
-            return Err(self.wrong(format!("the message {name} is not known here")));
+            return Err(self.wrong(format!("the message type {name} is not supported")));
         };
         let mut fields = Map::new();
         let mut packed = None;

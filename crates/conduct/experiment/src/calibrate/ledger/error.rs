@@ -28,7 +28,9 @@ pub enum LedgerError {
     #[error("the ledger has no {0}")]
     NoReference(&'static str),
     /// A reference experiment gave no usable cost.
-    #[error("a round costs {0} of an event")]
+    #[error(
+        "the measured cost of a round of work is {0} of the cost of an event, which is unusable"
+    )]
     Cost(f64),
     /// An experiment did not run.
     #[error("{kind} {number}: {reason}")]

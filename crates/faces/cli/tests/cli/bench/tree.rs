@@ -211,7 +211,7 @@ fn called_as_tremor_it_runs_the_documented_program_in_a_tree_and_by_itself() {
     let ended = call(&["server", "run", "--debug-connectors", "config.troy"]);
     assert_code(&ended, 0);
     assert_holds(&ended.stdout, &["Total count    =         1000"]);
-    assert_holds(&ended.stderr, &["events pass `stillwell relay`"]);
+    assert_holds(&ended.stderr, &["events pass through `stillwell relay`"]);
     let ended = call(&["server", "run", "config.troy"]);
     assert_code(&ended, 2);
     assert_holds(

@@ -105,7 +105,11 @@ fn cases() -> Vec<Case<Fault>> {
             failed,
             "no TLS version or cipher suite",
         ),
-        case(Fault::UnknownName, failed, "it does not know that name"),
+        case(
+            Fault::UnknownName,
+            failed,
+            "it does not serve that host name",
+        ),
         case(Fault::InternalError, failed, "InternalError"),
         case(Fault::Goodbye, failed, "it closed the connection"),
         case(Fault::EndlessAlerts, failed, "complete the TLS handshake"),
@@ -207,7 +211,7 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_reported() {
     let wrong_years = |from, until| known.identity(here, from, until);
     let http1: &[Alpn] = &[Alpn::Http1];
     let http2: &[Alpn] = &[Alpn::Http2];
-    let wrong_version = "it does not speak the requested version of HTTP";
+    let wrong_version = "it does not support the requested version of HTTP";
     for (identity, alpn, words, finding) in [
         (wrong_years(2000, 2001), http1, "", "has expired"),
         (wrong_years(3000, 3001), http1, "", "is not valid yet"),

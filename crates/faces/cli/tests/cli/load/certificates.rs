@@ -297,7 +297,7 @@ fn a_server_that_insists_on_its_name_gets_it() {
     );
     let findings = report.findings();
     assert!(
-        findings.contains("it does not know that name"),
+        findings.contains("it does not serve that host name"),
         "{findings}"
     );
     assert!(findings.contains("set the name with --sni"), "{findings}");

@@ -131,7 +131,7 @@ fn methods_that_cannot_be_called_are_reported_with_what_to_do() {
             "grpc.health.v1.Healht/Check",
             vec![],
             2,
-            "does not know `grpc.health.v1.Healht`; it offers ",
+            "has no `grpc.health.v1.Healht`; it offers ",
         ),
         (
             &url,

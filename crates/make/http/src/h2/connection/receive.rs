@@ -150,7 +150,7 @@ impl H2Connection {
         }
         if let Some(left) = &mut state.body_left {
             let Some(still_left) = left.checked_sub(data_bytes.into()) else {
-                return self.malformed(stream, "more data than its length says");
+                return self.malformed(stream, "more data than its content-length");
             };
             *left = still_left;
         }
@@ -172,7 +172,7 @@ impl H2Connection {
         let is_short = state
             .is_some_and(|state| !state.is_bodiless && !matches!(state.body_left, None | Some(0)));
         if is_short {
-            return self.malformed(stream, "less data than its length says");
+            return self.malformed(stream, "less data than its content-length");
         }
         Ok(None)
     }

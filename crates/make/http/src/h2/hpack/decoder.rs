@@ -21,10 +21,10 @@ pub enum HpackError {
         index: usize,
     },
     /// A string that is no Huffman code, or is not filled as it must be.
-    #[error("a string in the header block is not Huffman coded as it says")]
+    #[error("a string in the header block has an invalid Huffman code")]
     Huffman,
     /// A table size above what was allowed.
-    #[error("the table is to have {bytes} bytes, above the {bytes_max} allowed")]
+    #[error("a table size of {bytes} bytes exceeds the {bytes_max} allowed")]
     TableSize {
         /// The size in the block.
         bytes: usize,

@@ -96,7 +96,7 @@ fn requests_end_once_with_any_server() {
         ),
         (
             Wire::server().headers(1, &[(":status", "200"), ("content-length", "1")], true),
-            fail("less data than its length says"),
+            fail("less data than its content-length"),
         ),
         (
             Wire::server().frame(kind::WINDOW_UPDATE, 0, 1, &[0; 4]),

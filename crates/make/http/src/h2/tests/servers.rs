@@ -134,7 +134,7 @@ fn answers_are_read_as_sent() {
         "5 body d",
         "5 end {\"grpc-status\": \"0\"}",
         // The client did not send `HEAD`.
-        "7 Malformed { what: \"less data than its length says\" }",
+        "7 Malformed { what: \"less data than its content-length\" }",
     ];
     assert_eq!(answers(&mut server, 4), expected);
 }

@@ -184,7 +184,7 @@ impl Calls {
             CallOutput::Message(_, message) => {
                 respond(&mut self.server, stream, call);
                 if write_message(&message, false, &mut call.out).is_err() {
-                    let why = "the response is longer than a message can be";
+                    let why = "the response exceeds the maximum size of a message";
                     call.end = Some(Err(CallFailed::new(StatusCode::ResourceExhausted, why)));
                 }
             }
