@@ -19,4 +19,4 @@ pub use cluster::Cluster;
 pub use forge::Forge;
 pub use process::{Finished, Process, signal_process};
 pub use program::{find_program, program_or_skip};
-pub use wait::{free_port, wait_until};
+pub use wait::{LONG, free_port, wait_until};

@@ -1,28 +1,36 @@
 //! Waiting for a thing itself.
 
-use std::collections::BTreeSet;
-use std::net::TcpListener;
-use std::sync::{Mutex, PoisonError};
+use std::net::{TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A TCP port of loopback that was free a moment ago.
+/// Longer than anything takes that succeeds, on a machine with many times as many runnable programs as CPUs. A test that passes never
+/// waits so long.
+pub const LONG: Duration = Duration::from_secs(180);
+
+/// First port of [`free_port`]. All are below those that Linux gives to clients and to servers at port 0, which may take a port
+/// between this function and its use.
+const FIRST_PORT: u32 = 20_000;
+const PORTS: u32 = 12_000;
+
+/// A port of loopback that is free for TCP and UDP.
 ///
 /// # Panics
-/// If the kernel has none.
+/// If there is none.
 #[must_use]
 pub fn free_port() -> u16 {
-    // The kernel may return a port again as soon as it is free.
-    static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    loop {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("the kernel has a free port")
-            .port();
-        let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.insert(port) {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Processes begin at different ports.
+    let offset = std::process::id().wrapping_mul(997);
+    for _ in 0..PORTS {
+        let number = offset.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(FIRST_PORT + number % PORTS).expect("it is below 32,000");
+        let address = ("127.0.0.1", port);
+        if TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok() {
             return port;
         }
     }
+    panic!("no port from {FIRST_PORT} on is free");
 }
 
 /// Polls `done` until it returns true, at most for `at_most`. Returns the last result.

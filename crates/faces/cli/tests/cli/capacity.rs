@@ -8,7 +8,7 @@ use serde_json::Value;
 use stillwell_testkit::{Finished, Process, free_port};
 
 use crate::load::{STILLWELL, serve};
-use crate::suite::Suite;
+use crate::suite::{LONG, Suite};
 
 /// Some twenty probes of a second, on a machine that does other things too.
 const SEARCH: Duration = Duration::from_secs(240);
@@ -236,7 +236,7 @@ fn an_interrupt_leaves_the_curve_so_far() {
     let is_on = || process.stderr().contains("100 requests/s");
     assert!(stillwell_testkit::wait_until(SEARCH, is_on));
     process.signal("TERM");
-    let ended = process.finish(Duration::from_secs(20));
+    let ended = process.finish(LONG);
     assert_eq!(ended.code, 143, "{}", ended.stderr);
     assert!(
         ended.stdout.contains("interrupted before"),
@@ -258,7 +258,7 @@ fn an_interrupted_first_probe_was_a_target_that_does_not_answer() {
     // The first probe is on once it connects.
     let _connection = silent.accept().unwrap();
     process.signal("TERM");
-    let ended = process.finish(Duration::from_secs(20));
+    let ended = process.finish(LONG);
     assert_eq!(ended.code, 143, "{}", ended.stderr);
 }
 

@@ -19,13 +19,12 @@ mod scenario;
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::Value;
+pub(super) use stillwell_testkit::LONG;
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 
 pub(super) const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
-pub(super) const LONG: Duration = Duration::from_secs(60);
 
 /// A server, and the URL of it.
 pub(super) fn serve(arguments: &[&str]) -> (Process, String) {

@@ -28,14 +28,12 @@ mod tls;
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::Value;
-use stillwell_testkit::{Finished, Process, wait_until};
+use stillwell_testkit::{Finished, LONG, Process, wait_until};
 use tempfile::TempDir;
 
 const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
-const LONG: Duration = Duration::from_secs(60);
 
 /// Our binary under another name.
 struct Named(TempDir, &'static str);

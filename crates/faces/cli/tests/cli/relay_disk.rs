@@ -6,11 +6,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use stillwell_testkit::{Process, free_port, wait_until};
-
-const LONG: Duration = Duration::from_secs(30);
+use stillwell_testkit::{LONG, Process, free_port, wait_until};
 
 fn relay(port: u16, out: &str, folder: &Path, more: &[&str]) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stillwell"));

@@ -1,12 +1,11 @@
 //! Finished pairs are never run again.
 
 use std::fs;
-use std::time::Duration;
 
 use stillwell_capture::Capture;
 use stillwell_testkit::wait_until;
 
-use crate::suite::{LONG, Suite, assert_code, assert_holds};
+use crate::suite::{LONG, STOP_MAX, Suite, assert_code, assert_holds};
 
 const VARIANTS: [&str; 2] = ["one", "two"];
 
@@ -36,7 +35,7 @@ fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
     run.signal("KILL");
     assert_code(&run.finish(LONG), 137);
     // The kernel ends the target with the thread that started it.
-    suite.assert_no_process(Duration::from_secs(5));
+    suite.assert_no_process(STOP_MAX);
     let before = fingerprints(&suite, &[1, 2]);
 
     let ended = suite.run(&["--resume"]).finish(LONG);

@@ -7,14 +7,12 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use stillwell_testkit::{Finished, Process};
+use stillwell_testkit::{Finished, LONG, Process};
 
 use crate::suite::Suite;
 
 const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
-const LONG: Duration = Duration::from_secs(30);
 
 fn stillwell(folder: &Path, words: &[&str], variables: &[(&str, &str)]) -> Finished {
     let mut command = Command::new(STILLWELL);

@@ -7,12 +7,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use std::time::Duration;
 
-use stillwell_testkit::{Finished, Process, wait_until};
+use stillwell_testkit::{Finished, LONG, Process, wait_until};
 
 const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
-const LONG: Duration = Duration::from_secs(20);
 
 /// Sends one request over plain HTTP and returns the whole answer.
 fn exchange(address: &str) -> String {

@@ -12,7 +12,6 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::json;
 use stillwell_nighthawk::service::{CallFailed, Channel, ChannelError, ClientCall, StatusCode};
@@ -22,12 +21,11 @@ use stillwell_nighthawk::wire::{
 };
 use stillwell_nighthawk::{CommandLineOptions, IdleStrategy, WorkerResult, read_json};
 use stillwell_plan::tls::{Alpn, ClientTlsPlan, TlsSuites, Verification};
-use stillwell_testkit::{Finished, Process, free_port, wait_until};
+use stillwell_testkit::{Finished, LONG, Process, free_port, wait_until};
 use stillwell_units::Nanos;
 use tempfile::TempDir;
 
 const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
-const LONG: Duration = Duration::from_secs(60);
 const EXECUTION: &str = "/nighthawk.client.NighthawkService/ExecutionStream";
 
 /// A process of ours that listens, and where.

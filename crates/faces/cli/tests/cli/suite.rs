@@ -11,19 +11,15 @@ use std::time::Duration;
 
 use stillwell_capture::{Capture, Manifest};
 use stillwell_plan::Phase;
+pub(crate) use stillwell_testkit::LONG;
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 use tempfile::TempDir;
 
 /// The binary.
 pub(crate) const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 
-/// Permitted time of a phase beyond its deadline, on a busy machine; well below the
-/// minute after which a hang is reported.
+/// Permitted time of a phase beyond its deadline, on a busy machine; well below [`LONG`].
 pub(crate) const STOP_MAX: Duration = Duration::from_secs(20);
-
-/// Longer than anything takes that goes well, on a machine that does other
-/// things too.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// An environment variable of the target, which its descendants inherit.
 const MARK: &str = "STILLWELL_TEST";

@@ -5,12 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use stillwell_testkit::{Process, wait_until};
+use stillwell_testkit::{LONG, Process, wait_until};
 
 const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
-const LONG: Duration = Duration::from_secs(30);
 
 /// A server of a folder, and the cookie that opens it.
 struct Ui {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process};
 
-use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds};
+use crate::suite::{LONG, STILLWELL, STOP_MAX, Suite, assert_code, assert_holds};
 
 /// A tree with one bench that passes, one whose assert fails and one that is not
 /// selected.
@@ -96,7 +96,7 @@ fn a_tree_is_run_and_held_against_its_asserts() {
     assert_eq!(evidence["after 0: stdout"], "cleaned\n");
     // What was started before it has ended, and what came after it has been.
     assert!(!suite.path("tree/passes/ready").exists());
-    suite.assert_no_process(std::time::Duration::from_secs(5));
+    suite.assert_no_process(STOP_MAX);
     assert!(
         suite
             .results()
@@ -146,7 +146,7 @@ fn what_does_not_come_true_and_what_takes_too_long_fails() {
         ],
     );
     assert_eq!(report["stats"]["all"]["fail"], 2);
-    suite.assert_no_process(std::time::Duration::from_secs(5));
+    suite.assert_no_process(STOP_MAX);
 }
 
 #[test]

@@ -5,17 +5,14 @@ use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use rcgen::CertifiedKey;
 use serde_json::Value;
+pub(crate) use stillwell_testkit::LONG;
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 use tempfile::TempDir;
 
 pub(crate) const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
-
-/// Longer than anything here takes: a process that has not ended by then hangs.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// The result of a load, as it wrote it.
 pub(crate) struct Report {

