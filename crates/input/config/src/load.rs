@@ -265,7 +265,10 @@ fn run_of_native(
     let none = Cell::default();
     let cells = file.cells().unwrap_or_else(|| std::slice::from_ref(&none));
     if cells.len() > 1 {
-        let message = format!("only the first of the {} cells of its matrix is run", cells.len());
+        let message = format!(
+            "only the first of the {} cells of its matrix is run",
+            cells.len()
+        );
         diagnostics.push(Diagnostic::note(code::MATRIX, message));
     }
     let (spec, _) = file.read(files, cells.first()?, diagnostics)?;

@@ -198,9 +198,12 @@ fn generator(
     let connections = options.connections.unwrap_or(1);
     check_effect(options, input, diagnostics);
     if options.iters.is_some() && connections > 1 && !input.is_answered() {
-        let message = "with several connections, `iters` would not replay the whole recording each time";
+        let message =
+            "with several connections, `iters` would not replay the whole recording each time";
         let error = Diagnostic::error(code::BAD_VALUE, message);
-        diagnostics.push(error.help("leave out `connections`, or write `stop_after_secs` instead of `iters`"));
+        diagnostics.push(
+            error.help("leave out `connections`, or write `stop_after_secs` instead of `iters`"),
+        );
     }
     Some(GeneratorPlan {
         id: "bench".to_owned(),

@@ -437,7 +437,9 @@ fn read_operating_point(
         Some((OperatingPoint::Probe { .. }, span)) if !any_max => {
             let message = "the operating point is a probe, but every generator states a rate";
             let error = reader.error(code::OPERATING_POINT, span, message);
-            reader.report(error.help("remove `operating_point`, or the `rate` that the probe should find"));
+            reader.report(
+                error.help("remove `operating_point`, or the `rate` that the probe should find"),
+            );
             OperatingPoint::Stated
         }
         Some((point, _)) => point,

@@ -341,7 +341,11 @@ const COMMON: &[Field] = &[
         Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
         "Content of one write.",
     ),
-    optional("cache", SIZE, "Size of the payload that is built before the run; the rest is built during the run."),
+    optional(
+        "cache",
+        SIZE,
+        "Size of the payload that is built before the run; the rest is built during the run.",
+    ),
     optional(
         "stamps",
         stamp::SHAPE,

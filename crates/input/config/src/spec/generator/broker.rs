@@ -102,7 +102,7 @@ pub(super) const NATS: Element = Element {
         required(
             "subject",
             Shape::Like("logs"),
-            "Subject that messages are published to.",
+            "Name that messages are published to, such as `logs.app`.",
         ),
         optional(
             "acks",

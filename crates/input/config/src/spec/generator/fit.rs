@@ -10,7 +10,9 @@ use crate::spec::rate;
 /// Reports `events` of a block where the format says how many there are.
 pub(super) fn check_events(reader: &Reader, block: Option<&Node>, format: &PayloadFormat) {
     let what = match format {
-        PayloadFormat::RemoteWrite(_) => "`samples_per_request` is the number of samples in a write request",
+        PayloadFormat::RemoteWrite(_) => {
+            "`samples_per_request` is the number of samples in a write request"
+        }
         PayloadFormat::Netflow(_) => "a packet holds as many flows as fit",
         _ => return,
     };
@@ -74,9 +76,7 @@ pub(super) fn check_contexts(
         );
         let note = reader.note(code::MEANING, node.span, message);
         reader.report(
-            note.help(
-                "with a warm-up of that length, all of them are sent before the measurement",
-            ),
+            note.help("with a warm-up of that length, all of them are sent before the measurement"),
         );
     }
 }

@@ -106,7 +106,11 @@ pub(super) const CONTAINER: Element = Element {
         optional("arguments", TEXTS, "Arguments of the image's entry point."),
         optional("environment", TEXTS, "Each as `NAME=VALUE`."),
         optional("labels", TEXT_MAP, "Labels of each container."),
-        optional("offline", Shape::Boolean, "`true`: containers have no network."),
+        optional(
+            "offline",
+            Shape::Boolean,
+            "`true`: containers have no network.",
+        ),
         optional(
             "ports",
             TEXTS,

@@ -113,7 +113,11 @@ pub(super) const DOGSTATSD: Element = Element {
             WEIGHTS,
             "Weights of metrics, events and service checks; 80, 10 and 10 by default.",
         ),
-        optional("metric_weights", WEIGHTS, "Weights of the types of metrics."),
+        optional(
+            "metric_weights",
+            WEIGHTS,
+            "Weights of the types of metrics.",
+        ),
         optional("value", Shape::Element(&VALUE), "The values of metrics."),
         optional(
             "length_prefix_framed",
@@ -385,7 +389,11 @@ const CALL: Element = Element {
             Shape::Whole,
             "Maximum number of calls; 1 by default.",
         ),
-        optional("attributes", ATTRIBUTES, "Attributes of the spans of caller and called."),
+        optional(
+            "attributes",
+            ATTRIBUTES,
+            "Attributes of the spans of caller and called.",
+        ),
     ],
     one_of: &[],
 };

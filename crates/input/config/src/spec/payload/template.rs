@@ -41,11 +41,7 @@ const TEMPLATE: Element = Element {
     name: "template",
     about: "Texts with fields; each event uses a random one.",
     fields: &[
-        optional(
-            "lines",
-            LINES,
-            "Texts; each event uses a random one.",
-        ),
+        optional("lines", LINES, "Texts; each event uses a random one."),
         optional(
             "define",
             Shape::Map(&LINES),

@@ -286,7 +286,10 @@ fn named(
     }
     if grammar.place == Names::Definition {
         let mut mistake = name.mistake("`same` belongs in `lines`");
-        mistake.help = Some("`same` repeats a value of its event, and a definition is used in many events".to_owned());
+        mistake.help = Some(
+            "`same` repeats a value of its event, and a definition is used in many events"
+                .to_owned(),
+        );
         return Err(mistake);
     }
     let held = grammar.held.iter().position(|held| *held == index);
