@@ -180,10 +180,7 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
             row(&head, Some(text));
         }
     }
-    row(
-        "time prefixes",
-        figures.prefixes.map(stamps::prefixes),
-    );
+    row("time prefixes", figures.prefixes.map(stamps::prefixes));
     row("event latency", between(figures, figures.event_latency));
     row("from sent time", between(figures, figures.event_transit));
     row("lateness", figures.lateness.map(times));

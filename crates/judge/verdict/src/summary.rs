@@ -480,9 +480,9 @@ impl RunSummary {
         };
         match self.series.get(&goal.to_string()) {
             Some(value) => Measured::Value(*value),
-            None if self.series_left_out > 0 => {
-                missing("it was not recorded, or is one of the series beyond the maximum of a summary")
-            }
+            None if self.series_left_out > 0 => missing(
+                "it was not recorded, or is one of the series beyond the maximum of a summary",
+            ),
             None => missing(
                 "it was not recorded, or is of another kind: mean and peak need a gauge, rate and \
                  per_event a counter",

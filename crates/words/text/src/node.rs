@@ -368,7 +368,8 @@ fn key_of(node: Node, source: &Arc<Source>, diagnostics: &mut Vec<Diagnostic>) -
         Value::Scalar { text, .. } => text,
         Value::Null => "null".to_owned(),
         Value::List(_) | Value::Map(_) => {
-            let error = Diagnostic::error(code::WRONG_SHAPE, "a key must be a text, not a list or map");
+            let error =
+                Diagnostic::error(code::WRONG_SHAPE, "a key must be a text, not a list or map");
             diagnostics.push(error.at(Place::new(source, node.span)));
             String::new()
         }

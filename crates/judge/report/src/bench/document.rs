@@ -203,7 +203,8 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
     );
     if let Some(why) = &report.unstamped {
         let no_latency = if is_timed { "" } else { " without latencies" };
-        let output = format!("{why}: events are only counted{no_latency}; lost events are not identified");
+        let output =
+            format!("{why}: events are only counted{no_latency}; lost events are not identified");
         row("no stamps", output);
     }
     if let Some(answers) = &report.answers {

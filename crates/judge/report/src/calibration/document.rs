@@ -85,7 +85,10 @@ fn section(experiment: &CalibratedExperiment) -> Block {
                 Block::paragraph(pace(experiment)),
             ],
         ),
-        ("what limits the detectable change", vec![Block::list(limits(experiment))]),
+        (
+            "what limits the detectable change",
+            vec![Block::list(limits(experiment))],
+        ),
     ];
     let subsections = subsections.map(|(title, blocks)| Block::section(3, title, blocks));
     let answer = answer(experiment).map(Block::paragraph);

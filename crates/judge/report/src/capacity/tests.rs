@@ -209,7 +209,7 @@ fn a_knee_and_its_peak() {
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     assert!(text.contains("\n  2 of "), "{text}");
     report.answer = Some(CapacityAnswer::Knee(Err(
-        "the throughputs do not follow the Universal Scalability Law".to_owned()
+        "the throughputs do not follow the Universal Scalability Law".to_owned(),
     )));
     let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     let expected = "! no knee: the throughputs do not follow the Universal Scalability Law";

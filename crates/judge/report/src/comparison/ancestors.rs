@@ -59,7 +59,8 @@ const SECONDS_ARE_NOT_RUNS: &str = "It treats every second of every run as an in
     comparisons of a program with itself, 70 to 90 of 100 come out significant at 5 %.";
 const THRESHOLD: &str = "Only the threshold of 5 % limits those false alarms, so nothing \
     smaller is ever detected: half of all true changes of exactly 5 % pass, and nearly all of 3 %.";
-const CONFIDENCE: &str = "\"Confidence\" is 1 − p, which is not the probability that there is a change.";
+const CONFIDENCE: &str =
+    "\"Confidence\" is 1 − p, which is not the probability that there is a change.";
 const WRONG_WITH_SOAK: [&str; 3] = [
     "Central differences make neighbouring seconds overlap, which alone takes 5 % of false alarms \
      to 16 %; seconds in which nothing came through are dropped, so a stall costs nothing.",

@@ -216,7 +216,9 @@ pub(super) fn budget(budget: &ErrorBudget) -> String {
     }
     if !budget.demoted.is_empty() {
         let demoted = budget.demoted.join(", ");
-        text.push_str(&format!("; not regressed after Holm's correction: {demoted}"));
+        text.push_str(&format!(
+            "; not regressed after Holm's correction: {demoted}"
+        ));
     }
     text
 }

@@ -24,7 +24,9 @@ pub(super) fn per_event(
         return Err(reason.to_owned());
     }
     if !is_whole(window) {
-        return Err("instructions were counted only during a part of the measured phase".to_owned());
+        return Err(
+            "instructions were counted only during a part of the measured phase".to_owned(),
+        );
     }
     if running_share(window).is_some_and(|share| share < limits::COUNTER_RUNNING_SHARE) {
         return Err("the CPU's counter of instructions was shared with other programs".to_owned());

@@ -280,7 +280,8 @@ fn share_of_stamped(
     let (mut counted, mut sent) = (0, 0);
     for entry in &ledger.generators {
         let exactly = count(entry).exactly();
-        counted += exactly.ok_or("the delivery ledger ran out of memory, so the exact count is unknown")?;
+        counted += exactly
+            .ok_or("the delivery ledger ran out of memory, so the exact count is unknown")?;
         sent += entry.sent;
     }
     if sent == 0 {

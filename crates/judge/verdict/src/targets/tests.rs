@@ -143,7 +143,10 @@ fn equal_work_is_required_of_compared_targets() {
             && row.cells.iter().filter(values).count() == 4
     });
     let row = totals.next().unwrap();
-    assert_eq!(row.unranked, ["`d` received 40 % of the bytes that `c` received"]);
+    assert_eq!(
+        row.unranked,
+        ["`d` received 40 % of the bytes that `c` received"]
+    );
     let compared: Vec<_> = row
         .pairs
         .iter()
@@ -174,7 +177,10 @@ fn a_target_with_less_work_does_not_win_by_using_less() {
         .iter()
         .filter(|row| row.metric.ranking() == Ranking::LowerForEqualWork);
     for row in totals {
-        assert_eq!(row.unranked, ["`b` received 40 % of the bytes that `a` received"]);
+        assert_eq!(
+            row.unranked,
+            ["`b` received 40 % of the bytes that `a` received"]
+        );
         assert_eq!(row.pairs, []);
     }
     // For each GiB it is the other way round.

@@ -143,7 +143,9 @@ impl FromStr for Expression {
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
         if text.len() > BYTES_MAX {
             return Err(ExpressionError {
-                message: format!("the expression is too long: at most {BYTES_MAX} bytes are accepted"),
+                message: format!(
+                    "the expression is too long: at most {BYTES_MAX} bytes are accepted"
+                ),
                 text: String::new(),
                 at: 0,
                 length: 0,

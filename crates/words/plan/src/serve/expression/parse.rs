@@ -256,7 +256,11 @@ impl Parser<'_> {
         if height <= 8 * DEPTH_MAX {
             return Ok(());
         }
-        Err(self.wrong(part.at, part.end - part.at, "the expression has too many operators".to_owned()))
+        Err(self.wrong(
+            part.at,
+            part.end - part.at,
+            "the expression has too many operators".to_owned(),
+        ))
     }
 
     fn wrong(&self, at: usize, length: usize, message: String) -> ExpressionError {
