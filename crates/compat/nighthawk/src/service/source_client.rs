@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(read(&json!({})), Ok(SourceRequest::default()));
         let too_long = json!({ "request_specifier": { "content_length": 4_194_305 } });
         let why = read(&too_long).unwrap_err();
-        assert!(why.contains("up to 4194304"), "{why}");
+        assert!(why.contains("at most 4194304"), "{why}");
         assert!(request_of(b"\x0a\x7f").is_err());
     }
 }

@@ -458,7 +458,7 @@ fn a_text_that_is_no_message_is_refused_with_its_line() {
         ),
         (
             "request_source_plugin_config { typed_config { [a.b/C] {} } }",
-            "the message C is not known",
+            "the message type C is not supported",
         ),
         ("[a.b/C] {}", "is not google.protobuf.Any"),
     ] {

@@ -419,7 +419,7 @@ fn a_certificate_of_a_proxy_is_checked_unless_that_is_not_wanted() {
     let report = load(&[&served.url, "-n4", "-c1", &uri]);
     assert_eq!(report.outcome("handshake_failed"), 4);
     assert!(
-        report.findings().contains("TLS with the proxy"),
+        report.findings().contains("connect to the proxy at"),
         "{}",
         report.findings()
     );

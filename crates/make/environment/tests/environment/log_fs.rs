@@ -273,7 +273,7 @@ fn a_place_that_is_not_free_is_refused_with_its_entries() {
     let mut scope = Scope::new(&Token::new());
     let error = prepared.show(&mut scope, &Place::default()).unwrap_err();
     let text = stillwell_scope::explain(&error);
-    for words in ["generator `one`", "`folder` in place of `mount`", "`kept`"] {
+    for words in ["generator `one`", "`folder` instead of `mount`", "`kept`"] {
         assert!(text.contains(words), "{text}");
     }
 }

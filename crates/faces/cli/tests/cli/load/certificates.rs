@@ -134,7 +134,7 @@ fn a_certificate_for_authorities_is_distinguished_from_a_servers_own() {
         "{:?}",
         report.outcomes()
     );
-    let expected = "make it one with basicConstraints=CA:FALSE";
+    let expected = "replace it by one with basicConstraints=CA:FALSE";
     assert!(
         report.findings().contains(expected),
         "{}",
