@@ -208,6 +208,7 @@ fn generator(
             format,
             blocks: blocks(options, input, &rate, transport.block_limit()),
             cache: CACHE,
+            repeats: false,
         },
         transport,
         rate,
