@@ -45,6 +45,7 @@ fn main() -> anyhow::Result<()> {
                 maximum: ByteSize::kib(64),
             },
             cache: CACHE,
+            repeats: false,
         };
         let mut speeds = Vec::new();
         for round in 0..ROUNDS {
@@ -68,6 +69,7 @@ fn large_dogstatsd() -> anyhow::Result<()> {
             maximum: ByteSize::kib(8),
         },
         cache,
+        repeats: false,
     };
     let before = clock::thread_cpu();
     let set = BlockSet::build(&plan, cache, Seed::from_number(0), None)?;

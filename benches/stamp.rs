@@ -92,6 +92,7 @@ impl Events {
                 maximum: ByteSize::kib(64),
             },
             cache: ByteSize::mib(1),
+            repeats: false,
         };
         let set = BlockSet::build(&plan, plan.cache, Seed::from_number(1), None)?;
         let bytes = set.bytes().get(..BYTES).context("a set of 1 MiB")?.to_vec();

@@ -30,6 +30,7 @@ pub fn generator(
             format,
             blocks: BlockShape::UpTo { maximum },
             cache: ByteSize::mib(16),
+            repeats: false,
         },
         rate: RatePlan::MAX,
         concurrency: Concurrency::ONE.with_connections(connections),

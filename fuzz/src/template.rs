@@ -71,6 +71,7 @@ fn make_events(template: &TemplatePlan, format: PayloadFormat) {
             maximum: ByteSize::new(2 * EVENT_MAX),
         },
         cache: ByteSize::new(2 * EVENT_MAX),
+        repeats: false,
     };
     let set = match BlockSet::build(&plan, plan.cache, Seed::from_number(1), None) {
         Ok(set) => set,

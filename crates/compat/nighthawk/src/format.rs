@@ -27,6 +27,8 @@ pub use message::{nighthawk_output, nighthawk_result};
 pub enum NighthawkFormat {
     /// For readers, in Nighthawk's layout.
     Human,
+    /// The same in its layout of 2020.
+    Human2020,
     /// The JSON form of `nighthawk.client.Output`.
     Json,
     /// YAML of the same shape.
@@ -39,20 +41,24 @@ pub enum NighthawkFormat {
     Prometheus,
     /// fortio's shape, as Nighthawk writes it.
     Fortio,
+    /// The same as Nighthawk wrote it in early 2020.
+    Fortio2020,
     /// fortio's shape with the types that fortio itself reads.
     FortioPedantic,
 }
 
 impl NighthawkFormat {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Human,
+        Self::Human2020,
         Self::Json,
         Self::Yaml,
         Self::Dotted,
         Self::Csv,
         Self::Prometheus,
         Self::Fortio,
+        Self::Fortio2020,
         Self::FortioPedantic,
     ];
 
@@ -61,12 +67,14 @@ impl NighthawkFormat {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Human => "nighthawk-human",
+            Self::Human2020 => "nighthawk-human-2020",
             Self::Json => "nighthawk-json",
             Self::Yaml => "nighthawk-yaml",
             Self::Dotted => "nighthawk-dotted",
             Self::Csv => "nighthawk-csv",
             Self::Prometheus => "nighthawk-prometheus",
             Self::Fortio => "fortio",
+            Self::Fortio2020 => "fortio-2020",
             Self::FortioPedantic => "experimental_fortio_pedantic",
         }
     }
@@ -165,15 +173,18 @@ pub fn render_as(report: &LoadReport, format: NighthawkFormat) -> String {
     };
     match format {
         NighthawkFormat::Human => layout::human(&global()),
+        NighthawkFormat::Human2020 => layout::human_2020(&global()),
         NighthawkFormat::Json => write_json(&output()),
         NighthawkFormat::Yaml => write_yaml(&output()),
         NighthawkFormat::Dotted => layout::dotted(&output()),
         NighthawkFormat::Csv => layout::csv(&global()),
         NighthawkFormat::Prometheus => layout::prometheus(&output()),
-        NighthawkFormat::Fortio | NighthawkFormat::FortioPedantic => {
+        fortio @ (NighthawkFormat::Fortio
+        | NighthawkFormat::Fortio2020
+        | NighthawkFormat::FortioPedantic) => {
             let options = &report.options;
             let rate = options.original.is_none().then_some(options.rate);
-            layout::fortio(&output(), &global(), rate, types(format))
+            layout::fortio(&output(), &global(), rate, fortio_form(fortio))
         }
     }
 }
@@ -218,14 +229,15 @@ pub fn render_nighthawk(
     use NighthawkFormat as Nighthawk;
     Ok(match format {
         LoadFormat::HUMAN | LoadFormat::Nighthawk(Nighthawk::Human) => layout::human(global()?),
+        LoadFormat::Nighthawk(Nighthawk::Human2020) => layout::human_2020(global()?),
         LoadFormat::Nighthawk(Nighthawk::Json) => write_json(output),
         LoadFormat::Nighthawk(Nighthawk::Yaml) => write_yaml(output),
         LoadFormat::Nighthawk(Nighthawk::Dotted) => layout::dotted(output),
         LoadFormat::Nighthawk(Nighthawk::Csv) => layout::csv(global()?),
         LoadFormat::Nighthawk(Nighthawk::Prometheus) => layout::prometheus(output),
-        LoadFormat::Nighthawk(fortio @ (Nighthawk::Fortio | Nighthawk::FortioPedantic)) => {
-            layout::fortio(output, global()?, None, types(fortio))
-        }
+        LoadFormat::Nighthawk(
+            fortio @ (Nighthawk::Fortio | Nighthawk::Fortio2020 | Nighthawk::FortioPedantic),
+        ) => layout::fortio(output, global()?, None, fortio_form(fortio)),
         LoadFormat::Native(Native::Hgrm) => hgrm_of_result(global()?, statistic)?,
         LoadFormat::Native(Native::Hlog) => {
             return Err(cannot("histograms, only lists of percentiles"));
@@ -276,8 +288,9 @@ pub fn render_log(
     })
 }
 
-const fn types(format: NighthawkFormat) -> Fortio {
+const fn fortio_form(format: NighthawkFormat) -> Fortio {
     match format {
+        NighthawkFormat::Fortio2020 => Fortio::Nighthawk2020,
         NighthawkFormat::FortioPedantic => Fortio::Pedantic,
         _ => Fortio::Nighthawk,
     }

@@ -11,6 +11,7 @@ mod secrets;
 mod signals;
 
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -117,7 +118,8 @@ fn words_of_ancestor() -> Result<Vec<OsString>, ExitCode> {
     let translated = match called_by_name().as_deref() {
         Some(test_harness::NAME) => {
             let names = test_harness::result_names();
-            test_harness::translate(&words, &names, Path::exists)
+            let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
+            test_harness::translate(&words, &names, cpus, Path::exists)
         }
         Some(tremor::NAME) => tremor::translate(&words).map(|words| (words, Vec::new())),
         _ => return Ok(typed),
@@ -125,7 +127,7 @@ fn words_of_ancestor() -> Result<Vec<OsString>, ExitCode> {
     match translated {
         Ok((words, remarks)) => {
             for remark in remarks {
-                Paint::print_message(&format!("note: {remark}"));
+                Paint::print_message(&remark);
             }
             secrets::set_command(&words);
             Ok(words.into_iter().map(OsString::from).collect())

@@ -232,6 +232,7 @@ pub(crate) fn run_plan() -> RunPlan {
                     maximum: ByteSize::kib(64),
                 },
                 cache: ByteSize::mib(1),
+                repeats: false,
             },
             rate: RatePlan::events(EventRate::try_new(1000.0).unwrap()),
             concurrency: Concurrency::ONE,

@@ -24,6 +24,7 @@ pub use self::metric::{Ranking, TargetsMetric};
 use self::rank::Ranked;
 pub use self::rank::{PairFound, Place};
 use crate::limits;
+use crate::run_note::RunNote;
 use crate::summary::RunSummary;
 
 /// Several programs under one load, side by side.
@@ -134,6 +135,7 @@ pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict 
             plan.runs
         ));
     }
+    remarks.extend(not_isolated(&columns, &runs));
     let mut claims: Vec<Option<Durability>> = columns.iter().map(|left| left.durability).collect();
     claims.sort_unstable();
     claims.dedup();
@@ -378,6 +380,31 @@ fn left_out(
         ))
     };
     columns.iter().zip(runs).filter_map(of).collect()
+}
+
+/// Isolation features that runs did not have, each once: CPUs that the host lacks change what
+/// a table shows. Names the targets, if only some are affected.
+fn not_isolated(columns: &[ColumnFound], runs: &[Vec<&RunSummary>]) -> Vec<String> {
+    let mut features: Vec<(String, Vec<&str>)> = Vec::new();
+    for (column, runs) in columns.iter().zip(runs) {
+        for note in runs.iter().flat_map(|run| &run.notes) {
+            if !matches!(note, RunNote::NotIsolated { .. }) {
+                continue;
+            }
+            let text = note.to_string();
+            match features.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, names)) if names.last() == Some(&column.name.as_str()) => {}
+                Some((_, names)) => names.push(&column.name),
+                None => features.push((text, vec![&column.name])),
+            }
+        }
+    }
+    let with_runs = runs.iter().filter(|runs| !runs.is_empty()).count();
+    let sentence = |(text, names): (String, Vec<&str>)| match names.len() == with_runs {
+        true => text,
+        false => format!("{}: {text}", names.join(", ")),
+    };
+    features.into_iter().map(sentence).collect()
 }
 
 /// For each column the first one that claims to keep the same.

@@ -20,6 +20,7 @@
 //!     format: PayloadFormat::Syslog5424,
 //!     blocks: BlockShape::UpTo { maximum: ByteSize::kib(8) },
 //!     cache: ByteSize::kib(256),
+//!     repeats: false,
 //! };
 //! let set = BlockSet::build(&plan, plan.cache, Seed::from_number(42), None)?;
 //! let mut cursor = Cursor::new(&set);

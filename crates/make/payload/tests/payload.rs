@@ -49,6 +49,7 @@ fn plan(format: PayloadFormat, blocks: BlockShape, cache: u64) -> PayloadPlan {
         format,
         blocks,
         cache: ByteSize::new(cache),
+        repeats: false,
     }
 }
 

@@ -37,15 +37,15 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// For a worker with `first`, a set of `cache`; `None` where nothing new can be built:
-    /// events from files are sent unchanged.
+    /// For a worker with `first`, a set of `cache`; `None` where that set repeats: the plan
+    /// says so, or nothing new can be built, because events from files are sent unchanged.
     pub(crate) fn new(
         payload: &PayloadPlan,
         seeds: Seeds,
         cache: ByteSize,
         first: &BlockSet,
     ) -> Option<Self> {
-        if !payload.format.files().is_empty() {
+        if payload.repeats || !payload.format.files().is_empty() {
             return None;
         }
         let room = payload.blocks.maximum().bytes().saturating_mul(BLOCKS_MIN);

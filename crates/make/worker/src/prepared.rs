@@ -328,8 +328,8 @@ impl Prepared {
 
     /// The same, with new blocks after one round through the first set. A thread of lowest
     /// priority builds them for each worker. Has no effect where stamps make events new,
-    /// where events come from files, and where turns are taken, so no thread works off
-    /// turn.
+    /// where events come from files, where the plan's blocks repeat, and where turns are
+    /// taken, so no thread works off turn.
     #[must_use]
     pub fn fresh(self) -> Self {
         Self {

@@ -55,6 +55,9 @@ pub struct PayloadPlan {
     pub blocks: BlockShape,
     /// Bytes built before the run, for all workers of the generator together.
     pub cache: ByteSize,
+    /// True if these blocks are sent over and over. Otherwise new ones follow them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeats: bool,
 }
 
 impl PayloadPlan {
@@ -66,6 +69,7 @@ impl PayloadPlan {
             maximum: ByteSize::kib(1),
         },
         cache: ByteSize::kib(64),
+        repeats: false,
     };
 }
 
@@ -264,5 +268,24 @@ impl BlockShape {
         match self {
             Self::UpTo { maximum } | Self::Events { maximum, .. } => maximum,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_of_before_blocks_could_repeat_is_read() {
+        let text = serde_json::to_string(&PayloadPlan::PACE).unwrap();
+        assert!(!text.contains("repeats"), "{text}");
+        let read: PayloadPlan = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, PayloadPlan::PACE);
+        let plan = PayloadPlan {
+            repeats: true,
+            ..read
+        };
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<PayloadPlan>(&text).unwrap(), plan);
     }
 }

@@ -93,6 +93,8 @@ pub(super) fn read_as(
         format: format?,
         blocks: BlockShape::UpTo { maximum: maximum? },
         cache: cache?,
+        // lading builds its blocks once.
+        repeats: true,
     })
 }
 
@@ -163,13 +165,10 @@ fn read_cache_method(reader: &Reader, node: &Node) {
         return;
     };
     match text {
-        "Fixed" | "fixed" => {
-            let message =
-                "`block_cache_method` has no effect: blocks are always built before the run";
-            reader.report(reader.note(code::NO_EFFECT, node.span, message));
-        }
+        "Fixed" | "fixed" => {}
         "Streaming" | "streaming" => {
-            let message = "`Streaming` is read as `Fixed`: blocks are built before the run";
+            let message =
+                "`Streaming` is read as `Fixed`: blocks are built before the run, and repeat";
             reader.report(reader.warning(code::NO_EFFECT, node.span, message));
         }
         _ => reader.unknown_word(node.span, "cache method", text, std::iter::once("Fixed")),

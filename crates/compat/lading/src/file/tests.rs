@@ -78,7 +78,7 @@ fn list_and_map_shape_are_the_same() {
     assert_eq!(list.generators, map.generators);
 }
 
-// compat: lading, files | throttle, bytes_per_second, block_cache_method | works
+// compat: lading, files | throttle, bytes_per_second | works
 #[test]
 fn rates_read_in_every_spelling() {
     for (body, rate) in [
@@ -415,6 +415,27 @@ fn block_sizes_and_cache_methods_are_remarked_on() {
     assert_eq!(maximum.bytes(), 4096);
     let codes: Vec<&str> = result.iter().map(|single| single.code).collect();
     assert_eq!(codes, [code::MEANING, code::BITS, code::NO_EFFECT]);
+}
+
+// compat: lading, files | block_cache_method | works
+#[test]
+fn blocks_repeat_with_every_cache_method() {
+    for method in ["", "Fixed", "fixed", "Streaming"] {
+        let key = match method {
+            "" => String::new(),
+            method => format!("\n      block_cache_method: {method}"),
+        };
+        let (run, result) = run_plan(&generator("unix_datagram", &format!("path: /tmp/s{key}")));
+        assert!(run.generators[0].payload.repeats, "{method}");
+        let remarks = result
+            .iter()
+            .filter(|single| single.code == code::NO_EFFECT);
+        assert_eq!(
+            remarks.count(),
+            usize::from(method == "Streaming"),
+            "{result}"
+        );
+    }
 }
 
 proptest::proptest! {

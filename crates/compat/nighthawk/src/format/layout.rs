@@ -14,7 +14,7 @@ use stillwell_units::{Nanos, float_from_u64};
 pub(super) use csv::csv;
 pub(super) use dotted::dotted;
 pub(super) use fortio::{Fortio, fortio};
-pub(super) use human::human;
+pub(super) use human::{human, human_2020};
 pub(super) use prometheus::prometheus;
 
 /// First line of the layouts for readers.

@@ -22,15 +22,17 @@ fn rendered(format: NighthawkFormat) -> String {
 fn every_format() {
     for format in NighthawkFormat::ALL {
         let report = match format {
-            NighthawkFormat::Human | NighthawkFormat::Csv => fixture::report(),
+            NighthawkFormat::Human | NighthawkFormat::Human2020 | NighthawkFormat::Csv => {
+                fixture::report()
+            }
             _ => fixture::brief(),
         };
         insta::assert_snapshot!(format.name(), render_as(&report, format));
     }
 }
 
-// compat: nighthawk_client | layout of human | differs | today's; that of 2020 is not written
-// compat: nighthawk_client | layout of fortio | differs | today's; that of early 2020 is not written
+// compat: nighthawk_client | layout of human | differs | today's; that of 2020 is human-2020
+// compat: nighthawk_client | layout of fortio | differs | today's; that of early 2020 is fortio-2020
 /// The layouts as in Nighthawk's own test data, of the same message.
 #[test]
 fn nighthawks_own_data_gives_its_own_layouts() {
@@ -121,6 +123,62 @@ fn gold() -> Output {
         results: vec![result("worker_0"), result("global")],
         ..Output::default()
     }
+}
+
+// compat: nighthawk_client | layout of human in 2020, as human-2020 | works
+// compat: nighthawk_client | layout of fortio in early 2020, as fortio-2020 | works
+#[test]
+fn layouts_of_2020_have_the_lines_and_keys_of_then() {
+    let mut output = gold();
+    output.options.labels = vec!["a".to_owned(), "b".to_owned()];
+    let mut render = |format, id: &str| {
+        output.results[1].statistics[3].id = id.to_owned();
+        render_nighthawk(&output, LoadFormat::Nighthawk(format), None).unwrap()
+    };
+    let human = render(NighthawkFormat::Human2020, id::REQUEST_TO_RESPONSE);
+    let expected = concat!(
+        "Request start to response end\n",
+        "  samples: 4\n",
+        "  mean:    0s 000ms 195us\n",
+        "  pstdev:  0s 000ms 011us\n\n",
+        "  Percentile  Count       Latency\n",
+        "  0           1           0s 000ms 180us\n",
+        "  0.5         2           0s 000ms 190us\n",
+        "  0.75        3           0s 000ms 200us\n",
+        "  1           4           0s 000ms 210us\n\n",
+        "Counter                                 Value       Per second\n",
+        "client.bar                              2           2.00\n",
+        "client.foo                              1           1.00\n\n",
+    );
+    assert!(human.ends_with(expected), "{human}");
+    let size = render(NighthawkFormat::Human2020, id::RESPONSE_BODY_SIZE);
+    assert!(!size.contains("Response body size"), "{size}");
+    let fortio = render(NighthawkFormat::Fortio2020, id::REQUEST_TO_RESPONSE);
+    let fortio: serde_json::Value = serde_json::from_str(&fortio).unwrap();
+    assert_eq!(fortio["Labels"], "a b Nighthawk");
+    assert_eq!(
+        fortio["DurationHistogram"]["Percentiles"][0]["Percentile"],
+        0.5
+    );
+    for key in [
+        "RunType",
+        "Sizes",
+        "HeaderSizes",
+        "BytesSent",
+        "BytesReceived",
+    ] {
+        assert!(fortio.get(key).is_none(), "{key}");
+    }
+}
+
+/// Rows of 2020 are of the entries that Nighthawk lists, so their shares are those of then.
+#[test]
+fn rows_of_2020_are_ticks() {
+    let text = rendered(NighthawkFormat::Human2020);
+    for row in ["\n  0.990625    ", "\n  0.999023    ", "\n  1           "] {
+        assert!(text.contains(row), "{text}");
+    }
+    assert!(!text.contains("\n  0.99 "), "{text}");
 }
 
 const GOLD_HUMAN: &str = concat!(

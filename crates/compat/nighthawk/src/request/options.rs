@@ -206,13 +206,13 @@ fn set_output(output: &NighthawkOutput, options: &mut CommandLineOptions) {
         // Nighthawk has no name for these.
         LoadFormat::Native(_) => OutputFormat::Default,
         LoadFormat::Nighthawk(format) => match format {
-            NighthawkFormat::Human => OutputFormat::Human,
+            NighthawkFormat::Human | NighthawkFormat::Human2020 => OutputFormat::Human,
             NighthawkFormat::Json => OutputFormat::Json,
             NighthawkFormat::Yaml => OutputFormat::Yaml,
             NighthawkFormat::Dotted => OutputFormat::Dotted,
             NighthawkFormat::Csv => OutputFormat::Csv,
             NighthawkFormat::Prometheus => OutputFormat::Prometheus,
-            NighthawkFormat::Fortio => OutputFormat::Fortio,
+            NighthawkFormat::Fortio | NighthawkFormat::Fortio2020 => OutputFormat::Fortio,
             NighthawkFormat::FortioPedantic => OutputFormat::ExperimentalFortioPedantic,
         },
     });

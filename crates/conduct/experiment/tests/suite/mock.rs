@@ -356,6 +356,7 @@ fn run_plan() -> RunPlan {
                     maximum: ByteSize::new(8192),
                 },
                 cache: ByteSize::new(1 << 20),
+                repeats: false,
             },
             rate: RatePlan::events(EventRate::try_new(100.0).unwrap()),
             concurrency: Concurrency::ONE,

@@ -46,6 +46,7 @@ fn plan(address: &str, way: Way, rate: RatePlan) -> GeneratorPlan {
                 maximum: ByteSize::kib(100),
             },
             cache: ByteSize::kib(1024),
+            repeats: false,
         },
         rate,
         concurrency: Concurrency::try_new(CONNECTIONS, 2).unwrap(),

@@ -122,6 +122,7 @@ fn generator() -> GeneratorPlan {
                 maximum: ByteSize::kib(1),
             },
             cache: ByteSize::kib(256),
+            repeats: false,
         },
         rate: RatePlan::bytes(ByteRate::try_new(4_000_000).unwrap()),
         concurrency: Concurrency::ONE,

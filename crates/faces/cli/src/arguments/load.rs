@@ -145,9 +145,10 @@ pub(crate) struct LoadArguments {
     #[arg(long)]
     pub(crate) keep_going: bool,
     /// Format on standard output: human, json, csv, stillwell (the full
-    /// result as JSON), hgrm, hlog, fortio, experimental_fortio_pedantic,
-    /// nighthawk-human, nighthawk-json, nighthawk-yaml, nighthawk-dotted,
-    /// nighthawk-csv or nighthawk-prometheus
+    /// result as JSON), hgrm, hlog, fortio, fortio-2020,
+    /// experimental_fortio_pedantic, nighthawk-human, nighthawk-human-2020,
+    /// nighthawk-json, nighthawk-yaml, nighthawk-dotted, nighthawk-csv or
+    /// nighthawk-prometheus
     #[arg(
         long,
         visible_alias = "format",

@@ -29,9 +29,9 @@ pub(crate) struct TransformArguments {
     /// Format of FILE [default: detected]
     #[arg(long, value_enum, value_name = "SOURCE")]
     pub(crate) from: Option<TransformSource>,
-    /// Output format: human, json, csv, stillwell, hgrm, hlog, fortio,
-    /// experimental_fortio_pedantic, nighthawk-human, nighthawk-json, nighthawk-yaml,
-    /// nighthawk-dotted, nighthawk-csv or nighthawk-prometheus
+    /// Output format: human, json, csv, stillwell, hgrm, hlog, fortio, fortio-2020,
+    /// experimental_fortio_pedantic, nighthawk-human, nighthawk-human-2020, nighthawk-json,
+    /// nighthawk-yaml, nighthawk-dotted, nighthawk-csv or nighthawk-prometheus
     #[arg(long, visible_alias = "format", value_name = "FORMAT", value_parser = LoadFormat::from_str)]
     pub(crate) output_format: LoadFormat,
     /// Statistic for hgrm [default: stillwell.response_time, or
@@ -62,8 +62,8 @@ pub(crate) enum TransformSource {
         Nighthawk's JSON is read from standard input and written in another format"
 )]
 pub(crate) struct NighthawkTransformArguments {
-    /// json, human, yaml, dotted, fortio, experimental_fortio_pedantic, csv or
-    /// prometheus
+    /// json, human, yaml, dotted, fortio, experimental_fortio_pedantic, csv, prometheus,
+    /// human-2020 or fortio-2020
     #[arg(long, value_name = "FORMAT")]
     pub(crate) output_format: NighthawkTransformFormat,
     /// Words after `--` are ignored
@@ -82,9 +82,11 @@ impl FromStr for NighthawkTransformFormat {
         let known = [
             ("json", NighthawkFormat::Json),
             ("human", NighthawkFormat::Human),
+            ("human-2020", NighthawkFormat::Human2020),
             ("yaml", NighthawkFormat::Yaml),
             ("dotted", NighthawkFormat::Dotted),
             ("fortio", NighthawkFormat::Fortio),
+            ("fortio-2020", NighthawkFormat::Fortio2020),
             (
                 "experimental_fortio_pedantic",
                 NighthawkFormat::FortioPedantic,

@@ -35,14 +35,15 @@ const CONFIGURATIONS: [(&str, &str, &str); 2] = [
     ("file-to-tcp", "multi_file", "files-to-tcp"),
 ];
 
-/// Returns the command line of Stillwell that does the same, and remarks about flags without
-/// effect. `folders` lists the results so far.
+/// Returns the command line of Stillwell that does the same, and remarks: flags without effect,
+/// and too few CPUs. `folders` lists the results so far; this process may use `cpus`.
 ///
 /// # Errors
 /// Why there is none; the text is for the user.
 pub(crate) fn translate(
     typed: &[String],
     folders: &[String],
+    cpus: usize,
     exists: impl Fn(&Path) -> bool,
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (mut test, mut targets, mut remarks) = (None, Vec::new(), Vec::new());
@@ -63,10 +64,10 @@ pub(crate) fn translate(
             "-s" => targets.push(value()?.clone()),
             flag if UNUSED.contains(&flag) => {
                 let value = value()?;
-                remarks.push(format!("{flag} {value} has no effect"));
+                remarks.push(format!("note: {flag} {value} has no effect"));
             }
             flag if UNUSED_SWITCHES.contains(&flag) => {
-                remarks.push(format!("{flag} has no effect"));
+                remarks.push(format!("note: {flag} has no effect"));
             }
             other => bail!(
                 "unknown word `{other}`: write test-harness [test|compare] -t TEST [-c CONFIGURATION] [-s TARGET]"
@@ -104,6 +105,7 @@ pub(crate) fn translate(
             format!("there is no folder harness/{folder}: run this in the folder that contains `harness`")
         }
     })?;
+    remarks.extend(configuration.and_then(|name| fewer_cpus(name, cpus)));
     let mut words = vec!["stillwell".to_owned(), "run".to_owned(), place.clone()];
     if !targets.is_empty() {
         words.extend(["--targets".to_owned(), targets.join(",")]);
@@ -117,6 +119,17 @@ pub(crate) fn result_names() -> Vec<String> {
     entries
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect()
+}
+
+/// Returns the warning about configuration `N_cores`, if there are fewer than N CPUs.
+fn fewer_cpus(configuration: &str, cpus: usize) -> Option<String> {
+    let wanted: usize = configuration.strip_suffix("_cores")?.parse().ok()?;
+    (wanted > cpus).then(|| {
+        format!(
+            "warning: `{configuration}` is for {wanted} CPUs, and this machine has {cpus}: each target may\n  \
+             use all of them, together with generators and sinks; the report has a note"
+        )
+    })
 }
 
 /// The folder of a test: `disk_buffer_performance` is in `disk-buffer`, its configuration
@@ -143,13 +156,38 @@ mod tests {
     fn translated(line: &str, folders: &[&str]) -> Result<String, String> {
         let typed: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let folders: Vec<String> = folders.iter().map(|name| (*name).to_owned()).collect();
-        let known = ["disk-buffer", "files-to-tcp", "tcp-to-tcp-high-concurrency"];
+        let known = [
+            "disk-buffer",
+            "files-to-tcp",
+            "tcp-to-tcp-16-cores",
+            "tcp-to-tcp-high-concurrency",
+        ];
         let known = known.map(|name| Path::new("harness").join(name));
         let exists = |path: &Path| known.iter().any(|known| known == path);
-        let translated = translate(&typed, &folders, exists);
+        let translated = translate(&typed, &folders, 8, exists);
         let line =
             |(words, remarks): (Vec<String>, Vec<String>)| [words, remarks].concat().join(" ");
         translated.map(line).map_err(|error| error.to_string())
+    }
+
+    // compat: Vector's test harness | bin/test -c 16_cores | differs | on a machine with fewer CPUs, as many as it has, with a warning and a note in the report
+    #[test]
+    fn a_configuration_for_more_cpus_runs_on_those_that_there_are() {
+        let run = "stillwell run harness/tcp-to-tcp-16-cores";
+        let warned = translated("-t tcp_to_tcp_performance -c 16_cores", &[]).unwrap();
+        let warning = "warning: `16_cores` is for 16 CPUs, and this machine has 8: each";
+        assert!(warned.starts_with(&format!("{run} {warning}")), "{warned}");
+        assert_eq!(fewer_cpus("16_cores", 16), None);
+        assert_eq!(fewer_cpus("high_concurrency", 1), None);
+        let newest = translated(
+            "compare -t tcp_to_tcp_performance -c 16_cores",
+            &[
+                "20200101T000000-tcp-to-tcp-16-cores",
+                "20200102T000000-tcp-to-tcp",
+            ],
+        );
+        let folder = ".stillwell/results/20200101T000000-tcp-to-tcp-16-cores";
+        assert_eq!(newest.unwrap(), format!("stillwell report {folder}"));
     }
 
     // compat: Vector's test harness | bin/test -t, -s | works
@@ -170,11 +208,11 @@ mod tests {
             ),
             (
                 "test -t disk-buffer -s vector -s rsyslog -v 0.1",
-                "stillwell run harness/disk-buffer --targets vector,rsyslog -v 0.1 has no effect",
+                "stillwell run harness/disk-buffer --targets vector,rsyslog note: -v 0.1 has no effect",
             ),
             (
                 "-b -t disk_buffer_performance -c default",
-                "stillwell run harness/disk-buffer -b has no effect",
+                "stillwell run harness/disk-buffer note: -b has no effect",
             ),
             (
                 "-t tcp_to_tcp_performance -c high_concurrency",

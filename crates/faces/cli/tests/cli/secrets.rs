@@ -10,17 +10,19 @@ use crate::suite::{Suite, assert_code};
 /// No other text of a result has this in it.
 const SECRET: &str = "s3cr3t-77-Value";
 
-const FORMATS: [&str; 13] = [
+const FORMATS: [&str; 15] = [
     "human",
     "json",
     "csv",
     "nighthawk-human",
+    "nighthawk-human-2020",
     "nighthawk-json",
     "nighthawk-yaml",
     "nighthawk-dotted",
     "nighthawk-csv",
     "nighthawk-prometheus",
     "fortio",
+    "fortio-2020",
     "hgrm",
     "hlog",
     "stillwell",

@@ -211,6 +211,7 @@ fn generator(
             format,
             blocks: blocks(options, input, &rate, transport.block_limit()),
             cache: CACHE,
+            repeats: false,
         },
         transport,
         rate,

@@ -252,6 +252,7 @@ fn body(text: &str, files: &dyn Files) -> Result<BodyPlan, LoadSpecError> {
         format,
         blocks: BlockShape::UpTo { maximum: size },
         cache: BODY_CACHE,
+        repeats: false,
     }))
 }
 

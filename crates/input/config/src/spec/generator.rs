@@ -15,6 +15,7 @@ use crate::element::{DURATION, Element, Field, SIZE, Shape, optional, required};
 use crate::rules::{Ids, Placed};
 
 mod broker;
+mod cache;
 mod files;
 mod fit;
 mod http;
@@ -343,8 +344,8 @@ const COMMON: &[Field] = &[
     ),
     optional(
         "cache",
-        SIZE,
-        "Size of the payload that is built before the run; the rest is built during the run.",
+        Shape::Any(&[SIZE, Shape::Element(&cache::CACHE)]),
+        "Size of the payload that is built before the run; without `repeat`, more is built during the run.",
     ),
     optional(
         "stamps",
@@ -472,7 +473,7 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
     }
     let block = map.take("block");
     let cache_node = map.take("cache");
-    let cache = cache_node.map_or(Some(ByteSize::mib(64)), |node| reader.parsed(node));
+    let cache = cache::read(context, cache_node);
     let transport = transport?;
     let known = format.as_ref().and_then(Option::as_ref);
     let stamps_node = map.take("stamps");
@@ -480,7 +481,7 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
     // One mistake must not hide another.
     let known_rate = rate.as_ref().unwrap_or(&RatePlan::MAX);
     let blocks = read_blocks(context, block, &transport, known_rate);
-    let (blocks, cache) = (blocks?, cache?);
+    let (blocks, (cache, repeats)) = (blocks?, cache?);
     if let Some(node) = cache_node {
         fit::check_cache(reader, node, cache, blocks.maximum());
     }
@@ -498,6 +499,7 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
                 format: format?,
                 blocks,
                 cache,
+                repeats,
             },
             None => PayloadPlan::PACE,
         },

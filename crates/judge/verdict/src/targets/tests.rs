@@ -524,3 +524,23 @@ fn the_way_back_from_a_restart_is_a_row_where_a_step_ended_the_target() {
         "{cell:?}"
     );
 }
+
+#[test]
+fn cpus_that_the_host_lacks_are_named_below_the_table() {
+    let (plan, mut runs) = two(6, 1.0, [100_000.0; 2]);
+    let lacks = RunNote::NotIsolated {
+        what: "16 CPUs".to_owned(),
+        why: "this process may use 2".to_owned(),
+    };
+    let text = "not isolated: 16 CPUs: this process may use 2";
+    let remarks = |runs: &[RunSummary]| judge_targets(&plan, runs).remarks;
+    assert_eq!(remarks(&runs), [""; 0]);
+    for run in runs.iter_mut().step_by(2) {
+        run.notes.push(lacks.clone());
+    }
+    assert_eq!(remarks(&runs), [format!("a: {text}")]);
+    for run in runs.iter_mut().skip(1).step_by(2) {
+        run.notes.push(lacks.clone());
+    }
+    assert_eq!(remarks(&runs), [text]);
+}

@@ -28,6 +28,7 @@ pub(crate) fn plan(transport: TransportPlan) -> GeneratorPlan {
                 maximum: ByteSize::kib(4),
             },
             cache: ByteSize::kib(512),
+            repeats: false,
         },
         rate: RatePlan::MAX,
         concurrency: Concurrency::ONE,

@@ -87,6 +87,38 @@ fn requests_of_http_do_not_walk_the_first_set_over_and_over() {
 }
 
 #[test]
+fn requests_of_a_payload_that_repeats_walk_the_first_set_over_and_over() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (mut plan, first, requests) = several_rounds(plan(TransportPlan::Http {
+        url,
+        headers: Vec::new(),
+        exchange: Box::default(),
+    }));
+    plan.payload.repeats = true;
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&bodies);
+    let mut fixture = Fixture::start_fresh(&plan);
+    let server = fixture.beside("server", move |stop| {
+        serve_one(&listener, &[], |request| {
+            let mut bodies = taken.lock().unwrap();
+            bodies.push(request.body);
+            if bodies.len() == requests {
+                stop.cancel();
+            }
+            response(200, "")
+        })
+    });
+    server.recv_timeout(LONG).unwrap();
+    let shards = fixture.finish();
+    let bodies = bodies.lock().unwrap();
+    for (index, body) in bodies.iter().enumerate() {
+        assert!(body == &first[index % first.len()], "body {index}");
+    }
+    assert_eq!(shards[0].blocks_again.total(), 0);
+}
+
+#[test]
 fn requests_of_splunk_hec_do_not_walk_the_first_set_over_and_over() {
     let transport = |url| TransportPlan::SplunkHec {
         url,

@@ -64,6 +64,7 @@ mod tests {
                 maximum: ByteSize::new(512),
             },
             cache: ByteSize::kib(2),
+            repeats: false,
         };
         let set = BlockSet::build(&payload, payload.cache, Seed::from_number(1), None);
         Rc::new(set.unwrap())

@@ -15,6 +15,7 @@ fn recipe(cache: ByteSize) -> Recipe {
             maximum: ByteSize::kib(2),
         },
         cache,
+        repeats: false,
     };
     let seeds = Seed::from_number(1).into();
     let first = BlockSet::build(&payload, cache, seeds, None).unwrap();
@@ -65,6 +66,17 @@ fn nothing_repeats_while_the_builder_keeps_up() {
 }
 
 #[test]
+fn a_payload_that_repeats_has_no_later_sets() {
+    let recipe = recipe(ByteSize::kib(16));
+    let first = first(&recipe);
+    let payload = PayloadPlan {
+        repeats: true,
+        ..recipe.payload
+    };
+    assert!(Recipe::new(&payload, recipe.seeds, payload.cache, &first).is_none());
+}
+
+#[test]
 fn without_later_sets_the_first_goes_round() {
     let recipe = recipe(ByteSize::kib(16));
     let sets = Sets::new(first(&recipe), None);
@@ -85,6 +97,7 @@ fn times_of_a_series_went_back_from_set_to_set() {
             maximum: ByteSize::kib(32),
         },
         cache: ByteSize::kib(64),
+        repeats: false,
     };
     let seeds = Seed::from_number(1).into();
     let first = BlockSet::build(&payload, payload.cache, seeds, None).unwrap();

@@ -15,6 +15,7 @@ fn set(seed: u64) -> BlockSet {
             maximum: ByteSize::kib(4),
         },
         cache: ByteSize::kib(64),
+        repeats: false,
     };
     BlockSet::build(&plan, plan.cache, Seed::from_number(seed), None).unwrap()
 }

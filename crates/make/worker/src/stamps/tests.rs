@@ -22,6 +22,7 @@ fn set_with(format: PayloadFormat, slots: SlotUse) -> BlockSet {
             maximum: ByteSize::kib(4),
         },
         cache: ByteSize::kib(64),
+        repeats: false,
     };
     let seed = Seed::from_number(3);
     BlockSet::build_with(&plan, plan.cache, seed, None, slots).unwrap()

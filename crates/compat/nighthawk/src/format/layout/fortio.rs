@@ -26,11 +26,22 @@ const CODES: [(&str, &[&str]); 6] = [
     ("600", &["benchmark.http_xxx"]),
 ];
 
-/// Choice of types.
+/// Keys that Nighthawk did not write in early 2020.
+const AFTER_EARLY_2020: [&str; 5] = [
+    "RunType",
+    "Sizes",
+    "HeaderSizes",
+    "BytesSent",
+    "BytesReceived",
+];
+
+/// Choice of types and keys.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::format) enum Fortio {
     /// The JSON form of protocol buffers, as Nighthawk writes it.
     Nighthawk,
+    /// The same of early 2020.
+    Nighthawk2020,
     /// Those that fortio itself reads.
     Pedantic,
 }
@@ -65,7 +76,7 @@ pub(in crate::format) fn fortio(
     };
     let count = |name: &str| types.long(global.counter(name));
     let entries = vec![
-        entry("Labels", Tree::text(options.labels.join(" "))),
+        entry("Labels", Tree::text(types.labels(&options.labels))),
         entry(
             "StartTime",
             Tree::text(timestamp_text(start.unwrap_or_default())),
@@ -101,7 +112,7 @@ pub(in crate::format) fn fortio(
         entry("BytesSent", count("upstream_cx_tx_bytes_total")),
         entry("BytesReceived", count("upstream_cx_rx_bytes_total")),
     ];
-    Tree::Map(entries).to_json()
+    types.keys(entries).to_json()
 }
 
 fn entry(name: &str, value: Tree) -> (String, Tree) {
@@ -156,9 +167,23 @@ fn version(output: &Output) -> String {
 }
 
 impl Fortio {
+    /// The last word was the name of the program.
+    fn labels(self, labels: &[String]) -> String {
+        let program = (self == Self::Nighthawk2020).then_some("Nighthawk");
+        let words = labels.iter().map(String::as_str).chain(program);
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    fn keys(self, mut entries: Vec<(String, Tree)>) -> Tree {
+        if self == Self::Nighthawk2020 {
+            entries.retain(|(name, _)| !AFTER_EARLY_2020.contains(&name.as_str()));
+        }
+        Tree::Map(entries)
+    }
+
     fn long(self, value: u64) -> Tree {
         match self {
-            Self::Nighthawk => Tree::long(value),
+            Self::Nighthawk | Self::Nighthawk2020 => Tree::long(value),
             Self::Pedantic => Tree::Integer(value),
         }
     }
@@ -166,7 +191,9 @@ impl Fortio {
     /// fortio's own word for full speed is `max`; the message has only numbers.
     fn rate(self, rate: Option<f64>) -> Tree {
         match (self, rate) {
-            (Self::Nighthawk, rate) => Tree::Integer(floor_to_u64(rate.unwrap_or(0.0).round())),
+            (Self::Nighthawk | Self::Nighthawk2020, rate) => {
+                Tree::Integer(floor_to_u64(rate.unwrap_or(0.0).round()))
+            }
             (Self::Pedantic, Some(rate)) => Tree::text(rate.to_string()),
             (Self::Pedantic, None) => Tree::text("max"),
         }
@@ -189,7 +216,7 @@ impl Fortio {
             entry("StdDev", Tree::Number(number(statistic.pstdev))),
             entry(
                 "Percentiles",
-                Tree::List(percentiles.map(percentile).collect()),
+                Tree::List(percentiles.map(|entry| self.percentile(entry)).collect()),
             ),
         ])
     }
@@ -214,15 +241,19 @@ impl Fortio {
         });
         Tree::List(data.collect())
     }
-}
 
-fn percentile(percentile: &Percentile) -> Tree {
-    // One digit, cut: 99.0625 becomes 99.
-    let tenths = float_from_u64(floor_to_u64(percentile.percentile * 1000.0 + 1e-9));
-    Tree::Map(vec![
-        entry("Percentile", Tree::Number(tenths / 10.0)),
-        entry("Value", Tree::Number(number(percentile.value))),
-    ])
+    fn percentile(self, percentile: &Percentile) -> Tree {
+        // One digit of percent, cut: 99.0625 becomes 99.
+        let tenths = float_from_u64(floor_to_u64(percentile.percentile * 1000.0 + 1e-9));
+        let share = match self {
+            Self::Nighthawk2020 => percentile.percentile,
+            Self::Nighthawk | Self::Pedantic => tenths / 10.0,
+        };
+        Tree::Map(vec![
+            entry("Percentile", Tree::Number(share)),
+            entry("Value", Tree::Number(number(percentile.value))),
+        ])
+    }
 }
 
 /// A share as percent, without the noise of binary fractions.

@@ -91,6 +91,8 @@ fn every_output_format_is_reported_on_standard_output_alone() {
         ),
         ("fortio", "\"Labels\": \"a b\""),
         ("experimental_fortio_pedantic", "\"200\": 5"),
+        ("fortio-2020", "\"Labels\": \"a b Nighthawk\""),
+        ("human-2020", "Initiation to completion\n  samples: 5\n"),
     ] {
         let ended = client(&format!("{few} --output-format {format} {}", origin.url()));
         assert_eq!(ended.code, 0, "{format}: {}", ended.stderr);

@@ -14,6 +14,7 @@ fn set() -> BlockSet {
             maximum: ByteSize::new(2000),
         },
         cache: ByteSize::new(50_000),
+        repeats: false,
     };
     BlockSet::build(&plan, plan.cache, Seed::from_number(1), None).unwrap()
 }

@@ -65,6 +65,7 @@ fn set() -> BlockSet {
             maximum: ByteSize::kib(1),
         },
         cache: ByteSize::kib(64),
+        repeats: false,
     };
     BlockSet::build(&plan, plan.cache, Seed::from_number(1), None).unwrap()
 }
