@@ -316,7 +316,7 @@ pub(crate) fn design(design: DesignPlan) -> String {
         DesignPlan::Paired => "runs one after the other".to_owned(),
         DesignPlan::Duet => "both variants at once, on different CPUs".to_owned(),
         DesignPlan::Sliced { turn_min, turn_max } => {
-            format!("both variants alive, load in random turns of {turn_min} to {turn_max}")
+            format!("both variants running, load in random turns of {turn_min} to {turn_max}")
         }
     }
 }
