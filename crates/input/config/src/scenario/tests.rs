@@ -85,7 +85,7 @@ fn mistakes_are_named_with_what_is_right() {
         ),
         (
             step("    path: /\n    think: 2s..1s\n"),
-            "the longest time is shorter",
+            "the end of this range is below its start",
         ),
         (
             step("    path: /\n  - name: a\n    path: /\n"),

@@ -212,7 +212,7 @@ fn flags_that_cannot_be_are_errors() {
                 measure: Some(Nanos::from_millis(300)),
                 ..none()
             },
-            "too long for random turns in 300ms",
+            "too long for a measured phase of 300ms",
         ),
     ] {
         let diagnostics = experiment_with(LEAST, &overrides).unwrap_err().to_string();
