@@ -299,7 +299,7 @@ fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
 #[test]
 fn without_a_listener_nothing_could_be_run() {
     let url = format!("http://127.0.0.1:{}/", free_port());
-    for words in ["-n 3 -c 1", "--rate 100/s -d 200ms"] {
+    for words in ["-n 3 -c 1", "--rate 100/s -d 1s"] {
         let mut arguments = vec![url.as_str()];
         arguments.extend(words.split_whitespace());
         let report = load(&arguments);

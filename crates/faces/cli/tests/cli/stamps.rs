@@ -83,7 +83,7 @@ impl Run {
     }
 
     fn with(input: &str, output: &str, load: Load<'_>, pace: Pace, arguments: &[&str]) -> Self {
-        let suite = Suite::alone();
+        let suite = Suite::new();
         let Way {
             ready,
             from,
@@ -115,7 +115,7 @@ impl Run {
     /// From the generator, which `target` makes of the sink's address, right into the
     /// sink of kind `kind`.
     fn direct(target: impl Fn(&str) -> String, kind: &str, load: Load<'_>, pace: Pace) -> Self {
-        let suite = Suite::alone();
+        let suite = Suite::new();
         let (sink, target) = (&suite.sink, target(&suite.sink));
         let Pace { rate, measure } = pace;
         let Load {

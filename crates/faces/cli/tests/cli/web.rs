@@ -31,7 +31,7 @@ fn observe_server(suite: &Suite, words: &str, generator: &str) -> (Finished, Val
 #[test]
 fn requests_of_a_mix_are_sent_at_the_rate_and_answered() {
     for protocol in ["http1", "http2"] {
-        let suite = Suite::alone();
+        let suite = Suite::new();
         let listen = suite.listen.clone();
         let mix = format!(
             "{{url: \"http://{listen}/\", protocol: {protocol}, \
@@ -90,7 +90,7 @@ fn a_target_describes_the_calls_of_a_run_by_reflection() {
         "grpc.health.v1.Health/Check".to_owned(),
         format!("{session}, json: {list}, messages: 3"),
     ] {
-        let suite = Suite::alone();
+        let suite = Suite::new();
         let generator = format!(
             "{{url: \"http://{}/\", grpc: {{method: {call}}}}}",
             suite.listen
@@ -134,7 +134,7 @@ fn a_call_that_the_target_does_not_describe_ends_the_run_before_its_load() {
             "the server's reflection did not respond within 1s",
         ),
     ] {
-        let suite = Suite::alone();
+        let suite = Suite::new();
         let generator = format!("{{url: \"http://{}/\", {keys}}}", suite.listen);
         let (ended, summary) = observe_server(&suite, server, &generator);
         assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);

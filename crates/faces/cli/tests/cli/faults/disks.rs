@@ -20,7 +20,7 @@ fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
     let Some(_mounts) = may_mount("full disk on the timeline") else {
         return;
     };
-    let suite = Suite::alone();
+    let suite = Suite::new();
     let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: full}}, \
                  {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";
     let run = run(&suite, &buffered(&suite), steps, DISK);
@@ -47,7 +47,7 @@ fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
     let Some(_mounts) = may_mount("slow disk on the timeline") else {
         return;
     };
-    let suite = Suite::alone();
+    let suite = Suite::new();
     // An hour, of which only the part before the next step is waited for.
     let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: {fsync_delay: 1h}}}, \
                  {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";

@@ -144,7 +144,7 @@ fn a_proxy_carries_headers_on_from_http2() {
     let Some(nginx) = program_or_skip("stamps::headers", "nginx") else {
         return;
     };
-    let suite = Suite::alone();
+    let suite = Suite::new();
     let conf = suite.file("nginx.conf", &super::http2::configuration(&suite));
     let (listen, sink) = (&suite.listen, &suite.sink);
     let text = format!(

@@ -33,7 +33,7 @@ fn a_proxy_that_sends_its_clients_away_loses_nothing() {
     let Some(nginx) = program_or_skip("stamps::http2", "nginx") else {
         return;
     };
-    let suite = Suite::alone();
+    let suite = Suite::new();
     let conf = suite.file("nginx.conf", &configuration(&suite));
     let (listen, sink) = (&suite.listen, &suite.sink);
     let text = format!(

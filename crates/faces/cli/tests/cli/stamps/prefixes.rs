@@ -97,7 +97,7 @@ fn text_that_is_no_time_is_reported() {
 /// By the names that Tremor has for what puts a time before events and takes it off.
 #[test]
 fn a_bench_with_tremors_interceptors_has_latencies_and_no_account() {
-    let suite = Suite::alone();
+    let suite = Suite::new();
     let (listen, sink) = (&suite.listen, &suite.sink);
     suite.file("in.json", &"{\"a\":\"some text\"}\n".repeat(10));
     let text = format!(
