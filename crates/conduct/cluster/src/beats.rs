@@ -10,6 +10,7 @@ use stillwell_units::Nanos;
 
 use crate::job::{ABORT, beat_name};
 use crate::pause::pause;
+use crate::roles::PartTotals;
 use crate::store::JobStore;
 
 /// Time between two signs of life.
@@ -22,12 +23,15 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 const STOP_SIGNAL: i32 = 15;
 
 /// A sign of life of a generator.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct SignOfLife {
-    /// Requests since the last one.
+    /// Requests of a load since the last one.
     pub(crate) requests: u64,
     /// Time since then.
     pub(crate) length: Nanos,
+    /// Totals of a part of a run, once that has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) totals: Option<PartTotals>,
 }
 
 /// Starts a thread that gives signs of life of `task`, which has made `sent` requests, and raises `interrupt` after an abort.
@@ -54,6 +58,7 @@ pub(crate) fn start(
                 let beat = SignOfLife {
                     requests: all - counted,
                     length: now.since(since),
+                    totals: None,
                 };
                 let bytes = serde_json::to_vec(&beat).unwrap_or_default();
                 let key = place(&beat_name(task, number));

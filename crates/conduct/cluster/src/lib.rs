@@ -23,8 +23,9 @@
 //! | object | made by | content |
 //! | --- | --- | --- |
 //! | `members.json` | controller | the attempt of each task that counts, and the addresses of the hosts |
-//! | `tasks/0000/prepared`, `bound`, `quiet`, `stopped` | task | a point of the run that others wait for |
+//! | `tasks/0000/prepared`, `bound`, `target-ready`, `quiet`, `stopped` | task | a point of the run that others wait for |
 //! | `tasks/0000/sent` | generator | the same, with the events that each stream has begun |
+//! | `tasks/0000/beat-0` | task | a sign of life, with the totals of its part |
 //!
 //! The tasks of an [allocation](Allocation) do several such runs, one after the other. Its job has
 //! `job.json`, `engine.json`, `tasks/0000/ready-0.json` and, when it ends, `abort.json`. The objects

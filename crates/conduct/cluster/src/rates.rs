@@ -89,6 +89,7 @@ mod tests {
             let beat = SignOfLife {
                 requests,
                 length: Nanos::from_secs(10),
+                totals: None,
             };
             let name = beat_name(task, number);
             store.create_json(&Interrupt::new(), &name, &beat).unwrap();

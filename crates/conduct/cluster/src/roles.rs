@@ -7,10 +7,11 @@ mod allocation;
 mod clock_bounds;
 mod controller;
 mod exchange;
+mod figures;
 mod task;
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use stillwell_capture::RunIdentity;
@@ -20,6 +21,7 @@ use stillwell_units::{Nanos, RunId};
 
 pub use allocation::{Allocation, AllocationTask, end_left};
 pub use controller::{FleetRun, FleetRunEnd, failed_target};
+pub(crate) use figures::PartTotals;
 pub use task::{RunTaskContext, RunTaskEnd};
 
 use crate::job::{ALLOCATION_SCHEMA, Job, RUN_SCHEMA, read_job};
@@ -133,6 +135,9 @@ pub struct AllocationJob {
     pub roles: RunRoles,
     /// A name that no other allocation has.
     pub id: RunId,
+    /// Folder of results, on the machine of the command.
+    #[serde(default)]
+    pub results: PathBuf,
 }
 
 impl AllocationJob {
@@ -153,7 +158,20 @@ impl AllocationJob {
             seed,
             roles,
             id,
+            results: PathBuf::new(),
         }
+    }
+
+    /// The same machines for a suite with these results.
+    #[must_use]
+    pub fn with_results(self, results: PathBuf) -> Self {
+        Self { results, ..self }
+    }
+
+    /// Returns true if a command in `folder` with these roles can continue its suite.
+    #[must_use]
+    pub fn is_of(&self, roles: RunRoles, folder: &Path) -> bool {
+        self.roles == roles && self.folder == folder
     }
 
     /// Returns the allocation of the job of `store`; `None` if the job is another one.

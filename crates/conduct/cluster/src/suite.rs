@@ -139,6 +139,14 @@ impl FleetSuite<'_> {
         )?)
     }
 
+    /// Returns the text with which the engine would start this number of experiments.
+    ///
+    /// # Errors
+    /// [`FleetError`] if it would refuse.
+    pub fn render(&self, experiments: usize) -> Result<String, FleetError> {
+        Ok(self.engine.render(&self.submission(experiments))?)
+    }
+
     /// Has all experiments run, and writes the results of each to a folder below `folder`, which
     /// has its index as its name. Returns where each ran, or why it has no result.
     ///
@@ -194,19 +202,24 @@ impl FleetSuite<'_> {
         if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
             return Ok(handle);
         }
-        let submission = Submission {
+        let handle = self
+            .engine
+            .submit(&self.submission(job.experiments.len()))?;
+        self.store.create_json(self.interrupt, ENGINE, &handle)?;
+        Ok(handle)
+    }
+
+    fn submission(&self, experiments: usize) -> Submission<'_> {
+        Submission {
             job: self.store.job(),
-            tasks: u16::try_from(job.experiments.len()).unwrap_or(u16::MAX),
+            tasks: u16::try_from(experiments).unwrap_or(u16::MAX),
             cpus: 1,
             program: &self.program,
             arguments: self.arguments,
             folder: self.store.store().folder(),
             logs: &self.logs,
             secrets: None,
-        };
-        let handle = self.engine.submit(&submission)?;
-        self.store.create_json(self.interrupt, ENGINE, &handle)?;
-        Ok(handle)
+        }
     }
 
     fn end(

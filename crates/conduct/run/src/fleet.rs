@@ -18,6 +18,8 @@ use crate::together::describe;
 pub enum Milestone {
     /// Sinks listen: the target may start.
     Bound,
+    /// The target is ready: it can describe calls.
+    TargetReady,
     /// The part is ready for load.
     Ready,
     /// Generators have ended.
@@ -30,8 +32,9 @@ pub enum Milestone {
 
 impl Milestone {
     /// All of them, in their order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Bound,
+        Self::TargetReady,
         Self::Ready,
         Self::Sent,
         Self::Quiet,
@@ -43,6 +46,7 @@ impl Milestone {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bound => "bound",
+            Self::TargetReady => "target-ready",
             Self::Ready => "prepared",
             Self::Sent => "sent",
             Self::Quiet => "quiet",
@@ -57,7 +61,7 @@ impl Milestone {
             Self::Bound | Self::Quiet => roles.has_sinks(role),
             Self::Ready => true,
             Self::Sent => matches!(role, TaskRole::Generators(_)),
-            Self::Stopped => role == TaskRole::Target,
+            Self::TargetReady | Self::Stopped => role == TaskRole::Target,
         }
     }
 }
@@ -244,6 +248,8 @@ mod tests {
         assert!(Milestone::Bound.is_of(roles, role(1)) && !Milestone::Bound.is_of(roles, role(0)));
         assert!(Milestone::Sent.is_of(roles, role(3)) && !Milestone::Sent.is_of(roles, role(1)));
         assert!(Milestone::Stopped.is_of(roles, role(0)));
+        let of_target = (0..4).filter(|task| Milestone::TargetReady.is_of(roles, role(*task)));
+        assert_eq!(of_target.collect::<Vec<_>>(), [0]);
         let fleet = RunFleet::new(roles, role(2), Vec::new());
         let conductor = fleet.clone();
         conductor.reach(Milestone::Ready);

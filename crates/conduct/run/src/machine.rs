@@ -39,6 +39,8 @@ pub enum Event {
     Started,
     /// It could not be started.
     StartFailed(String),
+    /// The target is on another machine, and this part is not ready without it.
+    TargetAwaited,
     /// The target is ready for load.
     Ready,
     /// The target of the run beside this one is ready too: load begins then.
@@ -300,6 +302,10 @@ impl Machine {
             Event::Started if self.phase == Phase::Start => {
                 self.enter(now, Phase::Ready, [Action::AwaitReady])
             }
+            Event::TargetAwaited if self.phase == Phase::Ready => {
+                self.is_waiting = true;
+                Vec::new()
+            }
             Event::Ready if self.phase == Phase::Ready && self.is_together => {
                 self.is_waiting = true;
                 vec![Action::Meet]
@@ -330,6 +336,7 @@ impl Machine {
             // Late events, which have no effect.
             Event::Prepared
             | Event::Started
+            | Event::TargetAwaited
             | Event::Ready
             | Event::Agreed(_)
             | Event::LoadEnded

@@ -6,7 +6,7 @@ use stillwell_capture::RunIdentity;
 use stillwell_metric::Histogram;
 use stillwell_plan::target::Places;
 use stillwell_plan::{Phase, RunPlan};
-use stillwell_units::{Nanos, RunId, Secrets};
+use stillwell_units::{Moment, Nanos, RunId, Secrets};
 
 use crate::describe::CallDescriber;
 use crate::export::Exports;
@@ -49,6 +49,8 @@ pub enum Progress {
     },
     /// A second went by. Totals since the run began.
     Beat {
+        /// Time of the totals.
+        at: Moment,
         /// Events that generators sent.
         events_sent: u64,
         /// Bytes that generators sent.

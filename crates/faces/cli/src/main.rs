@@ -101,7 +101,7 @@ fn main() -> ExitCode {
         }
         Command::Serve(serve) => command::serve::run(&serve, &paint),
         Command::Service(service) => command::service::run(&service),
-        Command::Cluster(cluster) => command::cluster::run(&cluster),
+        Command::Cluster(cluster) => command::cluster::run(&cluster, &paint),
         Command::Transform(transform) => command::transform::run(&transform, &paint),
         Command::Relay(relay) => command::relay::run(&relay),
     };

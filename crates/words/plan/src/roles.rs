@@ -354,14 +354,6 @@ fn check_generator(generator: &GeneratorPlan) -> Result<(), String> {
             generator.transport.name()
         ));
     }
-    if let TransportPlan::Requests(requests) = &generator.transport
-        && requests.undescribed_call().is_some()
-    {
-        return Err(format!(
-            "generator `{id}` needs the server's reflection, which a run on several machines does \
-             not support: give `descriptors`"
-        ));
-    }
     let stamps = generator.stamps;
     if stamps.is_some_and(|stamps| stamps.form.prefix().is_some()) {
         return Err(format!(

@@ -8,11 +8,12 @@ use stillwell_capture::{
     RunTaskResult,
 };
 use stillwell_plan::{RunHosts, RunPlan, RunRoles, TaskRole};
-use stillwell_run::{Interrupt, Milestone, join_ledgers};
+use stillwell_run::{Interrupt, Milestone, Progress, join_ledgers};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, human};
 
 use super::clock_bounds::{error_over, lead_of};
+use super::figures::RunFigures;
 use super::{Member, Members, RunJob};
 use crate::attempt::boot_id;
 use crate::bundle;
@@ -54,6 +55,8 @@ pub struct FleetRun<'a> {
     pub interrupt: &'a Interrupt,
     /// Receives progress for readers.
     pub print_message: &'a dyn Fn(&str),
+    /// Receives phases and figures of the run.
+    pub show: &'a dyn Fn(Progress),
 }
 
 /// Results of a run on several machines.
@@ -97,6 +100,14 @@ impl FleetRun<'_> {
         )?)
     }
 
+    /// Returns the text with which the engine would start the tasks of `roles`.
+    ///
+    /// # Errors
+    /// [`FleetError`] if it would refuse.
+    pub fn render(&self, roles: RunRoles) -> Result<String, FleetError> {
+        Ok(self.engine.render(&self.submission(roles))?)
+    }
+
     /// Has the tasks run, and writes the capture of each to a folder below `folder`, which has the
     /// index of the task as its name.
     ///
@@ -121,21 +132,24 @@ impl FleetRun<'_> {
         if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
             return Ok(handle);
         }
+        let handle = self.engine.submit(&self.submission(job.roles))?;
+        self.store.create_json(self.interrupt, ENGINE, &handle)?;
+        Ok(handle)
+    }
+
+    fn submission(&self, roles: RunRoles) -> Submission<'_> {
         let workers = self.plan.generators.iter();
         let workers = workers.map(|generator| generator.concurrency.workers());
-        let submission = Submission {
+        Submission {
             job: self.store.job(),
-            tasks: job.roles.tasks(),
+            tasks: roles.tasks(),
             cpus: workers.fold(0, u16::saturating_add).max(1),
             program: &self.program,
             arguments: self.arguments,
             folder: self.store.store().folder(),
             logs: &self.logs,
             secrets: None,
-        };
-        let handle = self.engine.submit(&submission)?;
-        self.store.create_json(self.interrupt, ENGINE, &handle)?;
-        Ok(handle)
+        }
     }
 
     /// Waits until all tasks are there and ready, and agrees on a start. Otherwise returns the part
@@ -342,6 +356,7 @@ impl FleetRun<'_> {
             is_live: false,
         };
         let quiet = Interrupt::new();
+        let mut figures = RunFigures::new(start, members.tasks.len());
         let mut deadline = self.deadline(start);
         let (mut is_aborted, mut shown) = (false, usize::MAX);
         while collected.ends.iter().any(Option::is_none) {
@@ -381,6 +396,8 @@ impl FleetRun<'_> {
                 self.abort(part, &why)?;
             }
             if collected.ends.iter().any(Option::is_none) {
+                let is_open = |task: usize| collected.ends[task].is_none();
+                figures.look(self.store, &self.plan.phases, &is_open, self.show);
                 pause(&quiet, LOOK_EVERY);
             }
         }

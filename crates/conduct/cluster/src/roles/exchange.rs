@@ -8,6 +8,7 @@ use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{Moment, Nanos};
 
 use super::clock_bounds::lead_of;
+use super::figures::{PartFigures, beat_every};
 use super::{Members, RunJob};
 use crate::attempt::Attempt;
 use crate::beats::SignOfLife;
@@ -18,7 +19,7 @@ use crate::store::JobStore;
 
 /// Time between two looks at the store.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
-/// Time between two signs of life.
+/// Time between two signs of life before the start.
 const BEAT_EVERY: Nanos = Nanos::from_secs(10);
 /// Time without an answer of the store after which the run ends.
 const STORE_MAX: Nanos = Nanos::from_secs(60);
@@ -31,6 +32,7 @@ pub(super) struct Exchange {
     pub(super) members: Members,
     pub(super) attempt: Attempt,
     pub(super) fleet: RunFleet,
+    pub(super) figures: PartFigures,
 }
 
 /// Objects that were read and written.
@@ -99,6 +101,10 @@ impl Exchange {
         {
             exchanged.has_start = true;
             self.take_start(&start);
+            let begin = self.figures.start();
+            exchanged.next_beat = begin.map_or(exchanged.next_beat, |start| {
+                start + beat_every(self.job.roles.tasks(), Nanos::ZERO)
+            });
         }
         for milestone in self.awaited() {
             self.read_milestone(milestone, exchanged)?;
@@ -127,13 +133,17 @@ impl Exchange {
         }
         let now = clock::now();
         if now >= exchanged.next_beat {
+            let every = self.figures.start().map_or(BEAT_EVERY, |start| {
+                beat_every(self.job.roles.tasks(), now.since(start))
+            });
             let beat = SignOfLife {
                 requests: 0,
-                length: BEAT_EVERY,
+                length: every,
+                totals: self.figures.totals(),
             };
             self.create(&beat_name(task, exchanged.beats), &beat)?;
             exchanged.beats += 1;
-            exchanged.next_beat = now + BEAT_EVERY;
+            exchanged.next_beat = now + every;
         }
         Some(())
     }
@@ -145,7 +155,8 @@ impl Exchange {
             Some(TaskRole::Target) if roles.sinks > 0 => vec![Milestone::Bound, Milestone::Quiet],
             Some(TaskRole::Target) => vec![Milestone::Sent],
             Some(TaskRole::Sinks(_)) => vec![Milestone::Sent, Milestone::Stopped],
-            _ => Vec::new(),
+            Some(TaskRole::Generators(_)) => vec![Milestone::TargetReady],
+            None => Vec::new(),
         }
     }
 
@@ -197,8 +208,10 @@ impl Exchange {
             let lead = lead_of(&self.members, &start.clocks, generator.into(), task);
             lead.map_or(0, |lead| lead.nanos) + planted
         });
+        let at = clock::now() + rest;
+        self.figures.begin(at);
         self.fleet.set_start(FleetStart {
-            at: clock::now() + rest,
+            at,
             leads: leads.collect(),
         });
     }

@@ -11,6 +11,7 @@ use stillwell_scope::{clock, explain};
 use stillwell_units::Nanos;
 
 use super::exchange::Exchange;
+use super::figures::PartFigures;
 use super::{Member, Members, RunJob};
 use crate::attempt::Attempt;
 use crate::bundle;
@@ -114,15 +115,19 @@ impl RunTaskContext<'_> {
         let request = request(placed.part_of(roles, role), fleet.clone());
         let request = request.map_err(FleetError::NoStart)?;
         let folder = request.folder.clone();
+        let figures = PartFigures::default();
         let exchange = Exchange {
             store: self.store.clone(),
             job: self.job.clone(),
             members,
             attempt: self.attempt.clone(),
             fleet,
+            figures: figures.clone(),
         };
         let exchange = exchange.start().map_err(FleetError::Thread)?;
-        let conducted = conduct(request, self.interrupt, &mut |_| {});
+        let conducted = conduct(request, self.interrupt, &mut |progress| {
+            figures.take(progress)
+        });
         exchange.close(CLOSE_MAX);
         conducted.map_err(|error| FleetError::NoStart(explain(&error)))?;
         let end = self.commit(&folder, &this_member);

@@ -227,6 +227,23 @@ fn a_run_whose_partner_fails_ends_unless_its_load_is_over() {
 }
 
 #[test]
+fn a_part_that_needs_a_target_elsewhere_waits_for_it_longer_than_for_its_own() {
+    let mut machine = machine(&[]).together();
+    let awaited = Event::TargetAwaited;
+    play(
+        &mut machine,
+        &[(1, Event::Prepared), (1, Event::Started), (2, awaited)],
+    );
+    assert_eq!(play(&mut machine, &[(28, Event::Tick)]), []);
+    assert_eq!(play(&mut machine, &[(28, Event::Ready)]), [Action::Meet]);
+    let start = Event::Agreed(at(30));
+    assert_eq!(
+        play(&mut machine, &[(29, start)]),
+        [Action::Enter(Phase::Warmup), Action::StartLoad]
+    );
+}
+
+#[test]
 fn a_partner_that_is_never_ready_is_given_up() {
     let mut machine = machine(&[]).together();
     let mut events = vec![(1, Event::Prepared), (1, Event::Started), (2, Event::Ready)];
@@ -248,6 +265,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Event::Prepared),
         Just(Event::PrepareFailed("p".into())),
         Just(Event::Started),
+        Just(Event::TargetAwaited),
         Just(Event::StartFailed("s".into())),
         Just(Event::Ready),
         (0_u64..100).prop_map(|start| Event::Agreed(at(start))),

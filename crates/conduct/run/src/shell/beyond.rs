@@ -20,6 +20,8 @@ pub(super) struct Beyond {
     pub(super) start: Option<FleetStart>,
     /// True if the target starts as soon as sinks elsewhere listen.
     is_start_held: bool,
+    /// True if calls are described as soon as the target elsewhere is ready.
+    is_description_held: bool,
     /// True if the part has stopped, and the target elsewhere has not.
     is_stop_held: bool,
     /// True if the counts of generators elsewhere are in the ledger.
@@ -49,6 +51,13 @@ impl Shell {
         if self.beyond.is_start_held && fleet.have_others_reached(Milestone::Bound) {
             self.beyond.is_start_held = false;
             self.start_target();
+        }
+        if self.beyond.is_description_held
+            && self.machine.phase() == Phase::Ready
+            && fleet.have_others_reached(Milestone::TargetReady)
+        {
+            self.beyond.is_description_held = false;
+            self.describe_calls();
         }
         if self.machine.phase() == Phase::Ready
             && let Some(start) = fleet.start()
@@ -82,6 +91,11 @@ impl Shell {
         if !waits {
             self.start_target();
         }
+    }
+
+    /// Has the calls described once the target elsewhere is ready.
+    pub(super) fn wait_for_target(&mut self) {
+        self.beyond.is_description_held = true;
     }
 
     /// Reports that the sinks of this part listen.

@@ -3,19 +3,35 @@
 use stillwell_plan::{GeneratorPlan, Phase, TransportPlan};
 use stillwell_worker::Prepared;
 
+use crate::fleet::Milestone;
 use crate::machine::Event;
 use crate::shell::{Shell, ShellMessage};
 
 impl Shell {
-    /// The target is ready. Load starts once it has described the calls that have no description.
+    /// The target is ready, or is on another machine. Load starts once it has described the calls
+    /// that have no description.
     pub(super) fn target_ready(&mut self) {
+        let fleet = self.request.fleet.clone();
+        if let Some(fleet) = fleet.as_ref().filter(|fleet| fleet.is_target()) {
+            fleet.reach(Milestone::TargetReady);
+        }
+        let mut generators = self.request.plan.generators.iter();
+        if !generators.any(is_undescribed) || self.generators.is_empty() {
+            return self.begin_load();
+        }
+        if fleet.is_some_and(|fleet| !fleet.have_others_reached(Milestone::TargetReady)) {
+            self.wait_for_target();
+            return self.happen(Event::TargetAwaited);
+        }
+        self.describe_calls();
+    }
+
+    /// Has the target, which is ready, describe the calls.
+    pub(super) fn describe_calls(&mut self) {
         let places = &self.request.places;
         let target = self.request.plan.target.filled(places);
         let generators = self.request.plan.generators.iter();
         let plans: Vec<GeneratorPlan> = generators.map(|plan| plan.beside(&target)).collect();
-        if !plans.iter().any(is_undescribed) || self.generators.is_empty() {
-            return self.begin_load();
-        }
         let (describer, sender) = (self.request.describer.clone(), self.sender.clone());
         self.spawn("describe", move |_| {
             sender.send(ShellMessage::Described(describer.prepare(&plans)))?;

@@ -117,6 +117,7 @@ impl Shell {
             latencies,
         } = RunTotals::of(&batch.samples);
         self.report(Progress::Beat {
+            at: batch.beat.moment,
             events_sent,
             bytes_sent,
             bytes_received,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::LoadArguments;
+use super::{LoadArguments, ObserveArguments, RunArguments};
 
 /// The job of a command on several machines.
 #[derive(Args, Clone, Debug, Default)]
@@ -56,7 +56,7 @@ pub(crate) struct SuiteFleetArguments {
     #[arg(long, value_enum, value_name = "ENGINE", requires = "store")]
     pub(crate) on: Option<EngineName>,
     /// Number of machines with generators, in addition to the target's machine; rates and
-    /// connections are totals over all of them. --resume continues such a suite
+    /// connections are totals over all of them
     #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) generators: Option<u16>,
     /// Number of machines among which the sinks are divided; 0 runs them on the target's machine
@@ -118,12 +118,33 @@ pub(crate) enum ClusterCommand {
     Logs(ClusterJobArguments),
     /// End all generators and tasks of a job early
     Cancel(ClusterJobArguments),
-    /// Print the job that `load` with the same options would submit, such as a Kubernetes
-    /// Job in YAML
-    Render(Box<LoadArguments>),
+    /// Print the job that `load`, `observe` or `run` with the same options would submit,
+    /// such as a Kubernetes Job in YAML
+    Render(Box<RenderArguments>),
     /// Run one generator; engines start it
     #[command(hide = true)]
     Generate(GenerateArguments),
+}
+
+/// A command on several machines whose job is printed. Without its name it is `load`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct RenderArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<RenderCommand>,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
+}
+
+/// Commands whose job is printed.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RenderCommand {
+    /// Print the job of a load
+    Load(Box<LoadArguments>),
+    /// Print the job of a run with target, sinks and generators
+    Observe(Box<ObserveArguments>),
+    /// Print the job of experiments
+    Run(Box<RunArguments>),
 }
 
 /// A generator.

@@ -16,18 +16,23 @@ use stillwell_units::Nanos;
 pub(crate) use self::state::JobState;
 use crate::arguments::{
     ClusterArguments, ClusterCommand, ClusterJobArguments, ClusterStatusArguments,
-    GenerateArguments, StatusForm,
+    GenerateArguments, RenderCommand, StatusForm,
 };
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::{secrets, signals};
 
-pub(crate) fn run(arguments: &ClusterArguments) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &ClusterArguments, paint: &Paint) -> Result<Exit, CommandError> {
     match &arguments.command {
         ClusterCommand::Status(job) => status(job),
         ClusterCommand::Logs(job) => logs(job),
         ClusterCommand::Cancel(job) => cancel(job),
-        ClusterCommand::Render(load) => super::load::render(load),
+        ClusterCommand::Render(render) => match &render.command {
+            None => super::load::render(&render.load),
+            Some(RenderCommand::Load(load)) => super::load::render(load),
+            Some(RenderCommand::Observe(observe)) => super::observe::fleet::render(observe, paint),
+            Some(RenderCommand::Run(run)) => super::run::render(run, paint),
+        },
         ClusterCommand::Generate(job) => be_generator(job),
     }
 }

@@ -11,6 +11,7 @@ use stillwell_units::{Secrets, Seed};
 use super::random::random;
 use crate::arguments::{Command, EngineName, JobArguments};
 use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
 use crate::secrets;
 
 pub(crate) fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
@@ -19,6 +20,17 @@ pub(crate) fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
 
 pub(crate) fn usage(why: impl Into<String>) -> CommandError {
     CommandError::new(Exit::Usage, anyhow::anyhow!(why.into()))
+}
+
+/// Returns the error of a job that is to be printed, and whose engine is not named.
+pub(crate) fn no_engine() -> CommandError {
+    usage("--on and --store are required")
+}
+
+/// Prints `text`, with which an engine would start tasks.
+pub(crate) fn print_rendered(text: &str) -> Result<Exit, CommandError> {
+    Paint::data(text).map_err(could_not)?;
+    Ok(Exit::Held)
 }
 
 /// Returns the engine with these options.

@@ -83,10 +83,7 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
 pub(crate) fn render(arguments: &LoadArguments) -> Result<Exit, CommandError> {
     match arguments.fleet.on {
         Some(engine) => fleet::render(arguments, engine),
-        None => Err(CommandError::new(
-            Exit::Usage,
-            anyhow::anyhow!("--on and --store are required"),
-        )),
+        None => Err(crate::command::fleet::no_engine()),
     }
 }
 

@@ -17,8 +17,9 @@ use stillwell_run::RunTelemetry;
 use stillwell_target::Privileges;
 use stillwell_verdict::{GatePolicy, exit_code};
 
-use crate::arguments::{Gate, LoadStatsArguments, OutputArguments, RunArguments};
+use crate::arguments::{EngineName, Gate, LoadStatsArguments, OutputArguments, RunArguments};
 use crate::command::conduct::Conductor;
+use crate::command::fleet::no_engine;
 use crate::command::report::runs;
 use crate::command::{counters, export, output, places, problems, programs, select};
 use crate::exit::{CommandError, Exit};
@@ -39,25 +40,13 @@ fn start(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
-    let has_targets = !arguments.targets.is_empty() || arguments.runs.is_some();
-    let has_targets = has_targets || loader().has_targets(&arguments.paths);
-    if let Some(engine) = arguments.fleet.on {
-        if has_targets {
-            let error =
-                anyhow::anyhow!("experiments with several targets run only on this machine");
-            return Err(CommandError::new(Exit::Usage, error).hint("leave out --on"));
-        }
-        if arguments.stats.has_exporters() {
-            let error = anyhow::anyhow!("metrics are exported only by runs on this machine");
-            return Err(CommandError::new(Exit::Usage, error)
-                .hint("leave out --on, or --stats-sink and --stats-listen"));
-        }
+    if let Some(engine) = engine_of(arguments)? {
         return match arguments.fleet.generators {
             Some(generators) => roles::run(arguments, (engine, generators), paint),
             None => fleet::run(arguments, engine, paint),
         };
     }
-    if has_targets {
+    if has_targets(arguments) {
         return targets::run(arguments, paint, privileges);
     }
     let store = store_of(arguments)?;
@@ -70,25 +59,41 @@ fn start(
             .hint("install it, or correct `command` of the target"));
     }
     counters::warn(&plan);
-    let run = SuiteRun {
-        plan: &plan,
-        title: plan_title(arguments),
-        labels: labels(arguments, &plan),
-        results: match &store {
-            Some(_) => new_folder(&name_of(arguments))?,
-            None => results_folder(arguments)?,
-        },
-        store: store.as_ref(),
-        can_resume: true,
-        resume: arguments.resume,
-        judge_only: false,
-        cache: arguments.cache.as_ref(),
-        gate: arguments.gate,
-        exit_zero: arguments.exit_zero,
-        output: &arguments.output,
-        stats: Some(&arguments.stats),
-    };
+    let results = results_folder(arguments, store.as_ref())?;
+    let run = SuiteRun::new(arguments, &plan, store.as_ref(), results);
     run.carry_out(paint, Some(privileges))
+}
+
+/// Prints what the engine of a suite on several machines would be given.
+pub(crate) fn render(arguments: &RunArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let engine = engine_of(arguments)?.ok_or_else(no_engine)?;
+    match arguments.fleet.generators {
+        Some(generators) => roles::render(arguments, (engine, generators), paint),
+        None => fleet::render(arguments, engine, paint),
+    }
+}
+
+/// Returns the engine, if the suite is one for several machines.
+fn engine_of(arguments: &RunArguments) -> Result<Option<EngineName>, CommandError> {
+    let Some(engine) = arguments.fleet.on else {
+        return Ok(None);
+    };
+    if has_targets(arguments) {
+        let error = anyhow::anyhow!("experiments with several targets run only on this machine");
+        return Err(CommandError::new(Exit::Usage, error).hint("leave out --on"));
+    }
+    if arguments.stats.has_exporters() {
+        let error = anyhow::anyhow!("metrics are exported only by runs on this machine");
+        return Err(CommandError::new(Exit::Usage, error)
+            .hint("leave out --on, or --stats-sink and --stats-listen"));
+    }
+    Ok(Some(engine))
+}
+
+/// Returns true if the suite compares several targets instead of variants.
+fn has_targets(arguments: &RunArguments) -> bool {
+    let are_named = !arguments.targets.is_empty() || arguments.runs.is_some();
+    are_named || loader().has_targets(&arguments.paths)
 }
 
 /// A suite to be run and reported.
@@ -114,6 +119,32 @@ pub(crate) struct SuiteRun<'a> {
     pub(crate) output: &'a OutputArguments,
     /// Exporters of metrics.
     pub(crate) stats: Option<&'a LoadStatsArguments>,
+}
+
+impl<'a> SuiteRun<'a> {
+    /// Returns the suite of `plan` as its command line says.
+    fn new(
+        arguments: &'a RunArguments,
+        plan: &'a SuitePlan,
+        store: Option<&'a ObjectStore>,
+        results: PathBuf,
+    ) -> Self {
+        Self {
+            plan,
+            title: plan_title(arguments),
+            labels: labels(arguments, plan),
+            results,
+            store,
+            can_resume: true,
+            resume: arguments.resume,
+            judge_only: false,
+            cache: arguments.cache.as_ref(),
+            gate: arguments.gate,
+            exit_zero: arguments.exit_zero,
+            output: &arguments.output,
+            stats: Some(&arguments.stats),
+        }
+    }
 }
 
 impl SuiteRun<'_> {
@@ -267,10 +298,15 @@ fn put_table(
     Ok(())
 }
 
-/// Results folder: the one of --results, a new one, or the newest one.
-fn results_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
+/// Results folder: the one of --results, a new one, or the newest one. Beside an object store it is
+/// a new one.
+fn results_folder(
+    arguments: &RunArguments,
+    store: Option<&ObjectStore>,
+) -> Result<PathBuf, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let results = match (&arguments.results, arguments.resume) {
+    let folder = arguments.results.as_ref().filter(|_| store.is_none());
+    let results = match (folder, arguments.resume) {
         (Some(folder), _) => folder.clone(),
         (None, false) => return new_folder(&name_of(arguments)),
         (None, true) => latest(&Path::new(places::HOME).join("results"))

@@ -100,6 +100,7 @@ impl RunCourse {
                 }
             }
             Progress::Beat {
+                at,
                 events_sent,
                 bytes_received,
                 target_cpu,
@@ -109,7 +110,7 @@ impl RunCourse {
                 ..
             } => {
                 let totals = BeatTotals {
-                    at: now,
+                    at: *at,
                     events: *events_sent,
                     units: *scheduled_units,
                     cpu: *target_cpu,
@@ -161,8 +162,9 @@ impl RunCourse {
 mod tests {
     use super::*;
 
-    fn beat(events_sent: u64, units: [u64; 2], cpu: u64) -> Progress {
+    fn beat(millis: u64, events_sent: u64, units: [u64; 2], cpu: u64) -> Progress {
         Progress::Beat {
+            at: Moment::new(millis * 1_000_000),
             events_sent,
             bytes_sent: 0,
             bytes_received: 0,
@@ -182,15 +184,15 @@ mod tests {
             ends_in: Some(Nanos::from_secs(10)),
         };
         run.update(&phase, at(1_000));
-        run.update(&beat(100, [10, 10], 0), at(1_000));
+        run.update(&beat(1_000, 100, [10, 10], 0), at(1_000));
         assert_eq!(run.figures.rate, None);
         // The schedule counts blocks of ten events, one of which is late.
-        run.update(&beat(1_100, [120, 110], 500_000_000), at(2_000));
+        run.update(&beat(2_000, 1_100, [120, 110], 500_000_000), at(2_700));
         assert_eq!(run.figures.rate, Some(1_000.0));
         assert_eq!(run.figures.requested, Some(1_100.0));
         assert_eq!(run.figures.cpu, Some(0.5));
         // Too close to say anything.
-        run.update(&beat(9_999, [999, 999], 0), at(2_100));
+        run.update(&beat(2_100, 9_999, [999, 999], 0), at(2_800));
         assert_eq!(run.figures.rate, Some(1_000.0));
         assert_eq!(
             run.elapsed(at(4_000)),

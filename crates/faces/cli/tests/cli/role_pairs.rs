@@ -86,6 +86,71 @@ fn a_regression_is_found_with_two_generators() {
 }
 
 #[test]
+fn figures_of_each_run_are_shown_while_it_goes_on() {
+    let suite = Suite::new()
+        .with(
+            "phases",
+            "{ready: 10s, warmup: 500ms, measure: 6s, quiet: 50ms}",
+        )
+        .with("pairs", "1")
+        .with("validity", "off");
+    suite.write();
+    let words = [&["run", "experiment", "--generators=2"], &WORDS[..]].concat();
+    let mut command = suite.stillwell(&words);
+    let ended = Process::start(command.env("STILLWELL_PROGRESS", "json")).finish(LONG * 2);
+    let lines = ended.stderr.lines();
+    let records = lines.filter_map(|line| line.strip_prefix("progress: "));
+    let records: Vec<Value> = records
+        .map(|record| serde_json::from_str(record).unwrap())
+        .collect();
+    for variant in ["one", "two"] {
+        let of_variant = records.iter().filter(|record| record["series"] == variant);
+        let rates: Vec<f64> = of_variant
+            .filter_map(|record| record["rate"].as_f64())
+            .collect();
+        assert!(!rates.is_empty(), "{variant}: {}", ended.stderr);
+        // That of both generators.
+        let is_near = |rate: &f64| (350.0..650.0).contains(rate);
+        assert!(rates.iter().all(is_near), "{variant}: {rates:?}");
+    }
+}
+
+#[test]
+fn jobs_of_runs_and_suites_are_printed() {
+    let suite = Suite::new();
+    suite.write();
+    let roles = ["--generators=3", "--sinks=1"];
+    let options = [
+        "--store=store",
+        "--job=s",
+        "--engine-option=--image=stillwell:1",
+        "--engine-option=--claim=disk",
+    ];
+    let file = "experiment/experiment.yaml";
+    for (words, tasks) in [
+        (&[&["observe", file], &roles[..]].concat(), 5),
+        (&[&["run", file], &roles[..]].concat(), 5),
+        (&vec!["run", file], 1),
+    ] {
+        let words = [&["cluster", "render"], &words[..], &options].concat();
+        let on = [&words[..], &["--on=kubernetes"]].concat();
+        let ended = suite.call(&on);
+        assert_code(&ended, 0);
+        let tasks = format!("completions: {tasks}");
+        assert_holds(
+            &ended.stdout,
+            &["kind: Job", &tasks, "claimName: disk", "--job=s"],
+        );
+        assert_code(&suite.call(&words), 2);
+    }
+    let refused = ["cluster", "render", "run", file, "--on=local", "--sinks=2"];
+    let ended = suite.call(&[&refused[..], &["--generators=1", "--store=store"]].concat());
+    assert_code(&ended, 2);
+    assert_holds(&ended.stderr, &["cannot be divided among 2"]);
+    assert!(!suite.path("store").exists(), "it starts nothing");
+}
+
+#[test]
 fn a_killed_generator_costs_its_pair_and_tasks_read_secrets_from_the_files() {
     let variants = format!(
         "{{one: {{environment: {{API_KEY: {SECRET}}}}}, two: {{environment: {{API_KEY: {SECRET}}}}}}}"
@@ -143,13 +208,16 @@ fn a_killed_controller_is_resumed_and_ends_the_tasks_that_are_left() {
     let left = wait_for_start(&suite, 2, 0);
     run.signal("KILL");
     assert_code(&run.finish(LONG), 137);
-    let again = start(&suite, 1, &[]).finish(LONG);
-    assert_code(&again, 2);
-    assert_holds(
-        &again.stderr,
-        &["the store has a job s already", "--resume"],
-    );
-    let ended = start(&suite, 1, &["--resume"]).finish(LONG * 2);
+    for (folder, generators, why) in [
+        ("results", "--generators=2", "it is of another command"),
+        ("others", "--generators=1", "its results are in /"),
+    ] {
+        let words = ["run", "experiment", "--results", folder, generators];
+        let again = suite.call(&[&words[..], &WORDS].concat());
+        assert_code(&again, 2);
+        assert_holds(&again.stderr, &["the store already has a job s", why]);
+    }
+    let ended = start(&suite, 1, &[]).finish(LONG * 2);
     assert!([0, 1, 4].contains(&ended.code), "{}", ended.stderr);
     assert!(!Path::new(&format!("/proc/{left}")).exists(), "task {left}");
     for variant in ["one", "two"] {
@@ -159,6 +227,12 @@ fn a_killed_controller_is_resumed_and_ends_the_tasks_that_are_left() {
     assert!(suite.path("store/s/abort.json").is_file());
     assert!(suite.path("store/s.2/runs/0002/start.json").is_file());
     assert!(!suite.results().join(".tasks").exists());
+    // The job has the folder of the results, and --resume does the same.
+    let words = ["run", "experiment", "--generators=1"];
+    let last = suite.call(&[&words[..], &WORDS].concat());
+    assert_code(&last, ended.code);
+    assert_code(&start(&suite, 1, &["--resume"]).finish(LONG), ended.code);
+    assert!(!suite.path("store/s.3").exists(), "nothing runs again");
     suite.assert_no_process(STOP_MAX);
 }
 

@@ -105,6 +105,30 @@ validity: off
         Self { folder, listen }
     }
 
+    /// A gRPC service that begins to listen after a while, and calls of `method`.
+    fn of_calls(method: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listen = free_port();
+        let text = format!(
+            r#"
+target:
+  name: service
+  command: [sh, -c, 'sleep 1; exec "$@"', sh, "{{self}}", service, --listen, "{{host}}:{listen}"]
+  ready: {{tcp: "{{host}}:{listen}"}}
+workload:
+  generators:
+    - requests: {{url: "http://127.0.0.1:{listen}/", grpc: {{method: {method}}}}}
+      rate: 200/s
+      connections: 4
+phases: {{ready: 20s, warmup: 200ms, measure: 2s}}
+validity: off
+"#
+        );
+        fs::write(folder.path().join("run.yaml"), text).unwrap();
+        let listen = listen.to_string();
+        Self { folder, listen }
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -411,6 +435,25 @@ fn the_clock_of_sinks_that_is_ahead_changes_no_latency() {
     let latency = &summary["figures"]["event_latency"];
     let median = number(&latency["p50_ns"]);
     assert!(median < AHEAD.unsigned_abs() / 2, "{latency}");
+}
+
+#[test]
+fn calls_are_described_once_the_target_elsewhere_is_ready() {
+    let _machine = share_machine();
+    let pipeline = Pipeline::of_calls("grpc.health.v1.Health/Check");
+    let ended = pipeline.on_tasks(2, 0, "").finish(LONG * 2);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stderr, ended.stdout);
+    let summary = summary(&ended);
+    let outcomes = summary["figures"]["outcomes"].as_array().unwrap();
+    assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+    assert_eq!(outcomes[0]["outcome"], "ok");
+    assert!(number(&outcomes[0]["count"]) > 100, "{outcomes:?}");
+
+    let pipeline = Pipeline::of_calls("grpc.health.v1.Health/Chek");
+    let ended = pipeline.on_tasks(1, 0, "").finish(LONG);
+    assert_eq!(ended.code, 3, "{}\n{}", ended.stderr, ended.stdout);
+    let why = "did you mean `Check`?";
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
 }
 
 #[test]

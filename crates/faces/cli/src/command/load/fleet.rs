@@ -43,9 +43,7 @@ pub(super) fn render(arguments: &LoadArguments, name: EngineName) -> Result<Exit
     let words = fleet::task_words(&arguments.fleet.job, &store);
     let interrupt = Interrupt::new();
     let load = fleet_load(arguments, &plan, &store, &*engine, &words, &interrupt)?;
-    let text = load.render().map_err(fleet::refused)?;
-    Paint::data(&text).map_err(could_not)?;
-    Ok(Exit::Held)
+    fleet::print_rendered(&load.render().map_err(fleet::refused)?)
 }
 
 /// The plan of one process with the threads of all generators.

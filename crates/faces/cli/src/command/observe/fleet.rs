@@ -1,5 +1,6 @@
 //! `stillwell observe --on`: one run on several machines.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use stillwell_capture::{Capture, merge_runs};
@@ -7,7 +8,7 @@ use stillwell_cluster::{
     Attempt, FleetRun, FleetRunEnd, JobStore, RunJob, RunTaskContext, RunTaskEnd,
 };
 use stillwell_plan::{RunPlan, RunRoles};
-use stillwell_run::Interrupt;
+use stillwell_run::{Interrupt, Progress};
 use stillwell_target::prepare_privileges;
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{RunWarning, summarise};
@@ -15,14 +16,15 @@ use stillwell_verdict::{RunWarning, summarise};
 use super::{deliver, exit_of, keep, overrides, request};
 use crate::arguments::{Command, EngineName, ObserveArguments};
 use crate::command::fleet::{
-    could_not, engine_named, logs, open_store, place, refused, shared_line, task_words, typed_line,
-    usage,
+    could_not, engine_named, logs, no_engine, open_store, place, print_rendered, refused,
+    shared_line, task_words, typed_line, usage,
 };
 use crate::command::random::random;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
+use crate::progress::ProgressDisplay;
 use crate::{secrets, signals};
 
 /// Has target, sinks and generators run as tasks, and reports the run as a whole.
@@ -31,13 +33,8 @@ pub(super) fn run(
     name: EngineName,
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
-    let plan = plan(arguments, paint)?;
+    let (plan, roles) = planned(arguments, paint)?;
     let fleet = &arguments.fleet;
-    let roles = RunRoles {
-        generators: fleet.generators,
-        sinks: fleet.sinks,
-    };
-    plan.over(roles).map_err(usage)?;
     output::check_writable(&arguments.output.output)?;
     let folder = arguments
         .results
@@ -49,9 +46,13 @@ pub(super) fn run(
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
     let is_quiet = arguments.output.quiet;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let display = ProgressDisplay::new(paint, is_quiet, &interrupt).named(&name);
+    let display = RefCell::new(display);
+    let show = |progress: Progress| display.borrow_mut().run(&progress);
     let print_message = |text: &str| {
         if !is_quiet {
-            Paint::print_message(text);
+            display.borrow().print_message(text);
         }
     };
     let place = place(&fleet.job, &store);
@@ -65,11 +66,13 @@ pub(super) fn run(
         logs: logs(&store)?,
         interrupt: &interrupt,
         print_message: &print_message,
+        show: &show,
     };
     print_message(&format!("job {} in {}", store.job(), place.display()));
     let job = controller.job(job_of(&plan, roles)?).map_err(refused)?;
     let tasks = folder.join(".tasks");
     let end = controller.conduct(&job, &tasks).map_err(refused);
+    display.borrow_mut().clear();
     signals.close(Nanos::SECOND);
     let merged = merge(end?, &folder);
     // Nothing is left in it that the capture does not have.
@@ -81,6 +84,40 @@ pub(super) fn run(
     keep(&summary, &folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
     deliver(arguments, summary, &capture, (&folder, paint))?;
     Ok(exit)
+}
+
+/// Prints what the engine would be given.
+pub(crate) fn render(arguments: &ObserveArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let fleet = &arguments.fleet;
+    let engine = engine_named(fleet.on.ok_or_else(no_engine)?, &fleet.job)?;
+    let (plan, roles) = planned(arguments, paint)?;
+    let store = open_store(&fleet.job, "run", false)?;
+    let controller = FleetRun {
+        plan: &plan,
+        store: &store,
+        engine: &*engine,
+        program: std::env::current_exe().map_err(could_not)?,
+        arguments: &task_words(&fleet.job, &store),
+        logs: logs(&store)?,
+        interrupt: &Interrupt::new(),
+        print_message: &|_| {},
+        show: &|_| {},
+    };
+    print_rendered(&controller.render(roles).map_err(refused)?)
+}
+
+/// Reads the plan of the run as the command line names it, and the roles of its tasks.
+fn planned(
+    arguments: &ObserveArguments,
+    paint: &Paint,
+) -> Result<(RunPlan, RunRoles), CommandError> {
+    let plan = plan(arguments, paint)?;
+    let roles = RunRoles {
+        generators: arguments.fleet.generators,
+        sinks: arguments.fleet.sinks,
+    };
+    plan.over(roles).map_err(usage)?;
+    Ok((plan, roles))
 }
 
 /// Reads the plan of the run as the command line names it.

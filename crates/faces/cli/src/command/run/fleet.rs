@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use stillwell_cluster::{
     Attempt, Created, ExperimentNode, FleetSuite, JobStore, SuiteJob, SuiteTask,
 };
-use stillwell_experiment::{BinaryIdentity, Results, SuiteRecord, fingerprint};
+use stillwell_experiment::{BinaryIdentity, ObjectStore, Results, SuiteRecord, fingerprint};
 use stillwell_plan::SuitePlan;
 use stillwell_run::Interrupt;
 use stillwell_target::{Privileges, prepare_privileges};
 use stillwell_units::Nanos;
 
-use super::{SuiteRun, labels, load, plan_title, results_folder};
+use super::{SuiteRun, load, results_folder, store_of};
 use crate::arguments::{Command, EngineName, RunArguments};
 use crate::command::fleet::{
-    could_not, engine_named, logs, open_store, place, refused, shared_line, task_words, typed_line,
-    usage,
+    could_not, engine_named, logs, open_store, place, print_rendered, refused, shared_line,
+    task_words, typed_line, usage,
 };
 use crate::command::{output, select};
 use crate::exit::{CommandError, Exit};
@@ -34,9 +34,10 @@ pub(super) fn run(
              the same --job",
         ));
     }
+    let upload = store_of(arguments)?;
     let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
     output::check_writable(&arguments.output.output)?;
-    let results = results_folder(arguments)?;
+    let results = results_folder(arguments, upload.as_ref())?;
     let fleet = &arguments.fleet;
     let engine = engine_named(name, &fleet.job)?;
     let store = open_store(&fleet.job, "suite", true)?;
@@ -67,7 +68,44 @@ pub(super) fn run(
     signals.close(Nanos::SECOND);
     let ends = ends?;
     let merged = merge(&job, &ends, &unpacked, &results, &print_message)?;
-    judge(arguments, plan, &job, merged, results, paint)
+    let merged = MergedSuite {
+        names: merged,
+        results,
+        upload,
+    };
+    judge(arguments, plan, &job, merged, paint)
+}
+
+/// Results of all nodes in one folder.
+struct MergedSuite {
+    /// Names of the experiments that have some.
+    names: Vec<String>,
+    results: PathBuf,
+    /// Store that the table of results is uploaded to.
+    upload: Option<ObjectStore>,
+}
+
+/// Prints what the engine would be given.
+pub(super) fn render(
+    arguments: &RunArguments,
+    name: EngineName,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
+    let fleet = &arguments.fleet;
+    let engine = engine_named(name, &fleet.job)?;
+    let store = open_store(&fleet.job, "suite", false)?;
+    let suite = FleetSuite {
+        store: &store,
+        engine: &*engine,
+        program: std::env::current_exe().map_err(could_not)?,
+        arguments: &task_words(&fleet.job, &store),
+        logs: logs(&store)?,
+        interrupt: &Interrupt::new(),
+        print_message: &|_| {},
+    };
+    let text = suite.render(plan.experiments.len()).map_err(refused)?;
+    print_rendered(&text)
 }
 
 /// Returns the job of the command line of this process.
@@ -163,8 +201,7 @@ fn judge(
     arguments: &RunArguments,
     mut plan: SuitePlan,
     job: &SuiteJob,
-    merged: Vec<String>,
-    results: PathBuf,
+    merged: MergedSuite,
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
     if plan.seed.to_string() != job.seed {
@@ -177,22 +214,13 @@ fn judge(
     }
     let all = plan.experiments.len();
     plan.experiments
-        .retain(|experiment| merged.contains(&experiment.name));
+        .retain(|experiment| merged.names.contains(&experiment.name));
     let is_whole = plan.experiments.len() == all;
     let run = SuiteRun {
-        plan: &plan,
-        title: plan_title(arguments),
-        labels: labels(arguments, &plan),
-        results,
-        store: None,
         can_resume: false,
         resume: true,
         judge_only: true,
-        cache: arguments.cache.as_ref(),
-        gate: arguments.gate,
-        exit_zero: arguments.exit_zero,
-        output: &arguments.output,
-        stats: None,
+        ..SuiteRun::new(arguments, &plan, merged.upload.as_ref(), merged.results)
     };
     let exit = run.carry_out(paint, None)?;
     Ok(match exit {

@@ -5,7 +5,7 @@ mod plans;
 mod task;
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stillwell_capture::{RunOutcome, RunTask, make_private, write_private};
 use stillwell_cluster::{
@@ -13,7 +13,7 @@ use stillwell_cluster::{
     StoreError, Submission, end_left, failed_target, job_status,
 };
 use stillwell_config::files::read_text;
-use stillwell_experiment::{Executor, ExecutorError, Local};
+use stillwell_experiment::{Executor, ExecutorError, Local, Results};
 use stillwell_plan::experiment::BinarySource;
 use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{ExperimentPlan, RunRoles, SuitePlan, TaskRole};
@@ -23,10 +23,11 @@ use stillwell_units::{Nanos, RunId, Seed};
 use stillwell_verdict::RunSummary;
 
 pub(crate) use self::task::be_task;
-use super::{SuiteRun, labels, load, name_of, new_folder, plan_title, results_folder, store_of};
+use super::{SuiteRun, load, results_folder, store_of};
 use crate::arguments::{EngineName, JobArguments, RunArguments};
 use crate::command::fleet::{
-    could_not, engine_named, logs, open_store, place, shared_line, task_words, usage,
+    could_not, engine_named, logs, open_store, place, print_rendered, shared_line, task_words,
+    usage,
 };
 use crate::command::observe::fleet::merge;
 use crate::command::random::random;
@@ -47,23 +48,16 @@ pub(super) fn run(
     (name, generators): (EngineName, u16),
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
-    let roles = RunRoles {
-        generators,
-        sinks: arguments.fleet.sinks,
-    };
     let upload = store_of(arguments)?;
-    let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
-    for experiment in &plan.experiments {
-        check(experiment, roles, name)
-            .map_err(|why| usage(format!("experiment `{}`: {why}", experiment.name)))?;
-    }
+    let (plan, roles) = planned(arguments, (name, generators), paint)?;
     output::check_writable(&arguments.output.output)?;
     let line = shared_line()?;
     let engine = engine_named(name, &arguments.fleet.job)?;
-    let store = job_store(arguments)?;
-    let results = match &upload {
-        Some(_) => new_folder(&name_of(arguments))?,
-        None => results_folder(arguments)?,
+    let (store, begun) = job_store(arguments, roles, &line.0)?;
+    let resume = arguments.resume || begun.is_some();
+    let results = match begun {
+        Some(results) => results,
+        None => results_folder(arguments, upload.as_ref())?,
     };
     let mut executor = RolesExecutor {
         suite: &plan,
@@ -74,46 +68,94 @@ pub(super) fn run(
         line,
         program: std::env::current_exe().map_err(could_not)?,
         folder: results.join(".tasks"),
+        results: results.clone(),
         held: None,
         run: None,
         begun: 0,
     };
     let run = SuiteRun {
-        plan: &plan,
-        title: plan_title(arguments),
-        labels: labels(arguments, &plan),
-        results,
-        store: upload.as_ref(),
-        can_resume: true,
-        resume: arguments.resume,
-        judge_only: false,
-        cache: arguments.cache.as_ref(),
-        gate: arguments.gate,
-        exit_zero: arguments.exit_zero,
-        output: &arguments.output,
-        stats: None,
+        resume,
+        ..SuiteRun::new(arguments, &plan, upload.as_ref(), results)
     };
     let exit = run.carry_out_by(&mut executor, paint, None);
     executor.close();
     exit
 }
 
-/// Returns the objects of the job, which must be a new one unless the suite is resumed.
-fn job_store(arguments: &RunArguments) -> Result<JobStore, CommandError> {
+/// Prints what the engine would be given.
+pub(super) fn render(
+    arguments: &RunArguments,
+    (name, generators): (EngineName, u16),
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    let (plan, roles) = planned(arguments, (name, generators), paint)?;
+    let engine = engine_named(name, &arguments.fleet.job)?;
+    let store = open_store(&arguments.fleet.job, "suite", false)?;
+    let start = TaskStart {
+        program: &std::env::current_exe().map_err(could_not)?,
+        words: &task_words(&arguments.fleet.job, &store),
+        logs: &logs(&store)?,
+    };
+    let text = engine.render(&start.submission(&store, &plan, roles));
+    print_rendered(&text.map_err(could_not)?)
+}
+
+/// Reads the suite as the command line names it, and the roles of its tasks.
+fn planned(
+    arguments: &RunArguments,
+    (name, generators): (EngineName, u16),
+    paint: &Paint,
+) -> Result<(SuitePlan, RunRoles), CommandError> {
+    let roles = RunRoles {
+        generators,
+        sinks: arguments.fleet.sinks,
+    };
+    let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
+    for experiment in &plan.experiments {
+        check(experiment, roles, name)
+            .map_err(|why| usage(format!("experiment `{}`: {why}", experiment.name)))?;
+    }
+    Ok((plan, roles))
+}
+
+/// Returns the objects of the job, and the results that an earlier session of this command has
+/// begun. Without --resume, a job of another command is refused.
+fn job_store(
+    arguments: &RunArguments,
+    roles: RunRoles,
+    folder: &Path,
+) -> Result<(JobStore, Option<PathBuf>), CommandError> {
     let store = open_store(&arguments.fleet.job, "suite", true)?;
     let job = store.job();
     if store.beside(&format!("{job}{LONGEST}")).is_err() {
         return Err(usage(format!("the job name `{job}` is too long")));
     }
-    let status = job_status(&store, &Interrupt::new());
-    if !arguments.resume && !matches!(status, Ok(None)) {
-        status.map_err(could_not)?;
-        return Err(usage(format!("the store has a job {job} already")).hint(
-            "continue its suite with --resume and its --results, or choose another name for \
-                 --job",
+    let quiet = Interrupt::new();
+    if arguments.resume || job_status(&store, &quiet).map_err(could_not)?.is_none() {
+        return Ok((store, None));
+    }
+    let taken =
+        |hint: &str| Err(usage(format!("the store already has a job {job}")).hint(hint.to_owned()));
+    let begun = AllocationJob::read(&store, &quiet).map_err(could_not)?;
+    let Some(begun) = begun.filter(|begun| begun.is_of(roles, folder)) else {
+        return taken("it is of another command: choose another name for --job");
+    };
+    let named = arguments.results.as_deref().map(std::path::absolute);
+    let named = named.transpose().map_err(could_not)?;
+    if named.is_some_and(|named| named != begun.results) || !holds_suite(&begun.results) {
+        let results = begun.results.display();
+        return taken(&format!(
+            "its results are in {results} of the machine that started it: resume it there, or \
+             choose another name for --job"
         ));
     }
-    Ok(store)
+    let results = begun.results;
+    Ok((store, Some(results)))
+}
+
+/// Returns true if `folder` has results that can be resumed.
+fn holds_suite(folder: &Path) -> bool {
+    Results::new(folder.to_path_buf()).suite().exists()
 }
 
 /// Refuses an experiment whose runs cannot be on several machines.
@@ -137,6 +179,44 @@ fn check(experiment: &ExperimentPlan, roles: RunRoles, engine: EngineName) -> Re
     }
 }
 
+/// Program, arguments and logs of tasks.
+struct TaskStart<'a> {
+    program: &'a Path,
+    words: &'a [String],
+    logs: &'a Path,
+}
+
+impl<'a> TaskStart<'a> {
+    /// Returns the tasks of `roles` for all runs of `suite`.
+    fn submission(
+        &self,
+        store: &'a JobStore,
+        suite: &SuitePlan,
+        roles: RunRoles,
+    ) -> Submission<'a> {
+        Submission {
+            job: store.job(),
+            tasks: roles.tasks(),
+            cpus: cpus(suite),
+            program: self.program,
+            arguments: self.words,
+            folder: store.store().folder(),
+            logs: self.logs,
+            secrets: None,
+        }
+    }
+}
+
+/// Most threads of generators that a task has in any run.
+fn cpus(suite: &SuitePlan) -> u16 {
+    let workers = suite.experiments.iter().map(|experiment| {
+        let generators = experiment.run_plan.generators.iter();
+        let workers = generators.map(|generator| generator.concurrency.workers());
+        workers.fold(0, u16::saturating_add)
+    });
+    workers.max().unwrap_or(1).max(1)
+}
+
 /// Carries runs out by the tasks of an allocation.
 struct RolesExecutor<'a> {
     suite: &'a SuitePlan,
@@ -148,6 +228,8 @@ struct RolesExecutor<'a> {
     /// The command line, with its folder.
     line: (PathBuf, Vec<String>),
     program: PathBuf,
+    /// Folder of results.
+    results: PathBuf,
     /// Folder of files that the results do not need.
     folder: PathBuf,
     held: Option<HeldMachines>,
@@ -176,8 +258,9 @@ impl Executor for RolesExecutor<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<RunSummary, ExecutorError> {
         let progress = RefCell::new(progress);
-        let print = |text: &str| (*progress.borrow_mut())(Progress::Note(text.to_owned()));
-        let mut ended = self.conduct(&request, interrupt, &print);
+        let show = |event: Progress| (*progress.borrow_mut())(event);
+        let print = |text: &str| show(Progress::Note(text.to_owned()));
+        let mut ended = self.conduct(&request, interrupt, &show);
         let is_whole = matches!(&ended, Ok(end) if end.manifest.outcome.is_completed());
         if !is_whole {
             // Its tasks have ended, or are in an unknown state.
@@ -236,8 +319,9 @@ impl RolesExecutor<'_> {
         &mut self,
         request: &RunRequest,
         interrupt: &Interrupt,
-        print: &dyn Fn(&str),
+        show: &dyn Fn(Progress),
     ) -> Result<FleetRunEnd, FleetError> {
+        let print = |text: &str| show(Progress::Note(text.to_owned()));
         self.run = None;
         let is_first = request.identity.as_ref();
         let is_first = is_first.is_none_or(|identity| identity.position == 0);
@@ -247,13 +331,13 @@ impl RolesExecutor<'_> {
             !allocation.is_whole(&*self.engine) && !allocation.is_cancelled()
         });
         if is_first && has_ended {
-            self.release(print);
+            self.release(&print);
         }
         let mut held = match self.held.take() {
             Some(held) => held,
-            None => self.begin(interrupt, print)?,
+            None => self.begin(interrupt, &print)?,
         };
-        let end = self.conduct_on(&mut held, request, interrupt, print);
+        let end = self.conduct_on(&mut held, request, interrupt, show);
         self.held = Some(held);
         end
     }
@@ -263,8 +347,9 @@ impl RolesExecutor<'_> {
         held: &mut HeldMachines,
         request: &RunRequest,
         interrupt: &Interrupt,
-        print: &dyn Fn(&str),
+        show: &dyn Fn(Progress),
     ) -> Result<FleetRunEnd, FleetError> {
+        let print = |text: &str| show(Progress::Note(text.to_owned()));
         let planned = plans::shared(self.suite, request).map_err(no_run)?;
         let store = held.allocation.next_run(interrupt)?;
         self.run = Some(store.clone());
@@ -278,7 +363,8 @@ impl RolesExecutor<'_> {
             logs: PathBuf::new(),
             interrupt,
             // The others differ in nothing.
-            print_message: if is_first { print } else { &|_| {} },
+            print_message: if is_first { &print } else { &|_| {} },
+            show,
         };
         let seed = request.plan.seed.to_string();
         let version = env!("CARGO_PKG_VERSION");
@@ -331,24 +417,18 @@ impl RolesExecutor<'_> {
         let id = RunId::from_bytes(random().map_err(no_run)?);
         let seed = self.suite.seed.to_string();
         let version = env!("CARGO_PKG_VERSION");
-        let job = AllocationJob::new(version, self.line.clone(), seed, id, self.roles);
-        let logs = logs(&store).map_err(no_run)?;
-        let words = task_words(self.job, &store);
-        let (name, folder) = (store.job().to_owned(), store.store().folder());
-        let folder = folder.map(PathBuf::from);
-        let submission = Submission {
-            job: &name,
-            tasks: self.roles.tasks(),
-            cpus: self.cpus(),
+        let job = AllocationJob::new(version, self.line.clone(), seed, id, self.roles)
+            .with_results(self.results.clone());
+        let start = TaskStart {
             program: &self.program,
-            arguments: &words,
-            folder: folder.as_deref(),
-            logs: &logs,
-            secrets: None,
+            words: &task_words(self.job, &store),
+            logs: &logs(&store).map_err(no_run)?,
         };
-        let allocation = Allocation::begin(store, &job, &*self.engine, &submission, interrupt)?;
+        let submission = start.submission(&store, self.suite, self.roles);
+        let engine = &*self.engine;
+        let allocation = Allocation::begin(store.clone(), &job, engine, &submission, interrupt)?;
         let written = make_private(&self.folder)
-            .and_then(|()| write_private(&self.folder.join(HELD), name.as_bytes()));
+            .and_then(|()| write_private(&self.folder.join(HELD), store.job().as_bytes()));
         match written {
             Ok(()) => Ok(allocation),
             Err(error) => {
@@ -356,17 +436,6 @@ impl RolesExecutor<'_> {
                 Err(no_run(error))
             }
         }
-    }
-
-    /// Most threads of generators that a task has in any run.
-    fn cpus(&self) -> u16 {
-        let experiments = self.suite.experiments.iter();
-        let workers = experiments.map(|experiment| {
-            let generators = experiment.run_plan.generators.iter();
-            let workers = generators.map(|generator| generator.concurrency.workers());
-            workers.fold(0, u16::saturating_add)
-        });
-        workers.max().unwrap_or(1).max(1)
     }
 
     /// Ends the tasks, and waits until they have ended.
@@ -395,7 +464,8 @@ impl RolesExecutor<'_> {
 
     fn close(mut self) {
         self.release(&|text| Paint::print_message(text));
-        if !self.folder.join(HELD).exists() {
+        // Another process may use the folder of a suite that did not begin here.
+        if self.begun > 0 && !self.folder.join(HELD).exists() {
             drop(std::fs::remove_dir_all(&self.folder));
         }
     }

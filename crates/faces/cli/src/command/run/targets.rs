@@ -46,10 +46,7 @@ pub(super) fn run(
         Paint::print_message(&format!("skipped: {}: {}", target.name, target.reason));
     }
     let store = super::store_of(arguments)?;
-    let results = match &store {
-        Some(_) => super::new_folder(&super::name_of(arguments))?,
-        None => super::results_folder(arguments)?,
-    };
+    let results = super::results_folder(arguments, store.as_ref())?;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let mut options = conductor.options(&results, arguments.resume);
     let telemetry = export::start(&arguments.stats)?;

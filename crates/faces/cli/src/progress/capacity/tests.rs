@@ -24,6 +24,7 @@ fn view() -> SearchView {
     run.run_progress(&phase, at(20));
     for beat in 0..3 {
         let progress = Progress::Beat {
+            at: at(20 + beat),
             events_sent: 4_000 * beat,
             bytes_sent: 0,
             bytes_received: 1 << 20,

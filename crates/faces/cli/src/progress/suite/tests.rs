@@ -153,6 +153,7 @@ fn runs_that_are_made_at_once_each_have_their_figures() {
         view.run_progress_of(variant, &phase, at(100));
         for second in 0..3 {
             let beat = Progress::Beat {
+                at: at(100 + second),
                 events_sent: rate * second,
                 bytes_sent: 0,
                 bytes_received: 0,
