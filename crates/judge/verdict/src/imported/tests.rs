@@ -80,7 +80,7 @@ fn a_disk_buffer_that_wrote_nothing_is_found() {
         "{text}"
     );
     assert!(
-        text.contains("`Disk writ (sum)` marks `ash` as the best, which wrote least"),
+        text.contains("`Disk writ (sum)` marks `ash` as the best because it wrote least"),
         "{text}"
     );
     // In another test no program is to write.
