@@ -94,7 +94,7 @@ fn the_target_with_the_least_work_is_no_winner() {
     rows[4][3] = "0.1GiB";
     let text = reasons(&table("Pipes", &rows), &[]);
     assert!(
-        text.starts_with(r#"["cedar"] CPU usr (max): the best one took less"#),
+        text.starts_with(r#"["cedar"] CPU usr (max): the program marked as best received less"#),
         "{text}"
     );
 }

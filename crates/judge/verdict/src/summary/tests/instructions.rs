@@ -105,7 +105,7 @@ fn a_part_of_the_measured_phase_is_no_number() {
         ready_after: None,
         delivered_after: None,
     }];
-    assert!(missing(&run.summary()).starts_with("the target was started again"));
+    assert!(missing(&run.summary()).starts_with("the target was restarted"));
 }
 
 #[test]
