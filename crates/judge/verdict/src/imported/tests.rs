@@ -80,7 +80,7 @@ fn a_disk_buffer_that_wrote_nothing_is_found() {
         "{text}"
     );
     assert!(
-        text.contains("`Disk writ (sum)` marks `ash` as the best, which wrote least"),
+        text.contains("`Disk writ (sum)` marks `ash` as the best because it wrote least"),
         "{text}"
     );
     // In another test no program is to write.
@@ -94,7 +94,7 @@ fn the_target_with_the_least_work_is_no_winner() {
     rows[4][3] = "0.1GiB";
     let text = reasons(&table("Pipes", &rows), &[]);
     assert!(
-        text.starts_with(r#"["cedar"] CPU usr (max): the best one took less"#),
+        text.starts_with(r#"["cedar"] CPU usr (max): the program marked as best received less"#),
         "{text}"
     );
 }

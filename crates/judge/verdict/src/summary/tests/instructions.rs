@@ -71,7 +71,7 @@ fn a_machine_without_a_counter_is_a_named_reason_and_no_warning() {
 #[test]
 fn numbers_of_a_shared_counter_are_dropped() {
     let run = counted(&CountingState::All, 0.8).summary();
-    let reason = "the CPU's counter of instructions was shared with others";
+    let reason = "the CPU's counter of instructions was shared with other programs";
     assert_eq!(missing(&run), reason);
     assert_eq!(run.warnings, []);
     assert!(
@@ -105,7 +105,7 @@ fn a_part_of_the_measured_phase_is_no_number() {
         ready_after: None,
         delivered_after: None,
     }];
-    assert!(missing(&run.summary()).starts_with("the target was started again"));
+    assert!(missing(&run.summary()).starts_with("the target was restarted"));
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn latency_is_a_quantile_of_the_runs_own_histogram() {
     }
     let silent = TestRun::healthy().summary();
     let measured = silent.measured(&GoalMetric::Latency(LatencyQuantile::P99));
-    assert!(matches!(measured, Measured::Missing { reason } if reason.contains("no answer")));
+    assert!(matches!(measured, Measured::Missing { reason } if reason.contains("no response")));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn what_is_no_formula_is_marked() {
         ("(t > 1) + 1", 1, 5, "expected a number"),
         ("1 ? 2 : 3", 0, 1, "expected a condition, found a number"),
         ("true ? 1", 8, 0, "`:`"),
-        ("(true ? 1 : 'a') + 1", 1, 14, "sometimes"),
+        ("(true ? 1 : 'a') + 1", 1, 14, "differs in type"),
         ("'a", 0, 2, "has no closing"),
         ("1 = 1", 2, 1, "unexpected `=`"),
         ("1.2.3", 0, 5, "`1.2.3` is not a number"),
