@@ -244,7 +244,7 @@ impl RunFigures {
         }
         self.shown = Some(at);
         let parts: Vec<PartTotals> = self.parts.iter().filter_map(|part| part.at(at)).collect();
-        let sum = |value: fn(&PartTotals) -> u64| parts.iter().map(value).sum();
+        let sum = |value: fn(&PartTotals) -> u64| parts.iter().map(value).sum::<u64>();
         let cpu = parts.iter().filter_map(|part| part.target_cpu);
         Some(Progress::Beat {
             at: self.start + at,
