@@ -103,7 +103,7 @@ fn the_knee_of_a_known_law_is_found() {
 fn the_knee_of_a_run_is_found() {
     // λ = 50/s, σ = 0.05 and κ = 0.01, as above.
     let delay = "20 + (active_requests - 1) + 0.2 * active_requests * (active_requests - 1)";
-    let suite = Suite::new();
+    let suite = Suite::alone();
     let text = format!(
         "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\ntarget:\n  \
          command: [{STILLWELL}, serve, --address, \"{listen}\", --delay, \"{delay}\"]\n  \
@@ -132,7 +132,7 @@ fn the_knee_of_a_run_is_found() {
 
 #[test]
 fn a_pipeline_is_found_by_what_it_passes_on() {
-    let suite = Suite::new();
+    let suite = Suite::alone();
     let text = format!(
         "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\ntarget:\n  \
          command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\", --limit, 2 MiB/s]\n  \
