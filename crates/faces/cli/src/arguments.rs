@@ -40,8 +40,8 @@ pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
 pub(crate) use self::cluster::{
     ClusterArguments, ClusterCommand, ClusterJobArguments, ClusterStatusArguments, EngineName,
-    GenerateArguments, JobArguments, LoadFleetArguments, RunFleetArguments, StatusForm,
-    SuiteFleetArguments,
+    GenerateArguments, JobArguments, LoadFleetArguments, RenderCommand, RunFleetArguments,
+    StatusForm, SuiteFleetArguments,
 };
 pub(crate) use self::comment::{CommentArguments, CommentHost, CommentLayout};
 pub(crate) use self::compare::CompareArguments;
