@@ -367,7 +367,7 @@ fn a_search_without_a_range_is_refused() {
                 within: 0.0,
                 ..plan()
             },
-            "not between 0.001",
+            "use a share from 0.001",
         ),
         (
             SearchPlan {
