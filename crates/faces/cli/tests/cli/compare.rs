@@ -279,7 +279,7 @@ fn a_capture_that_was_cut_is_used_up_to_the_cut() {
     assert_code(&cut, 0);
     assert_holds(
         &cut.stdout,
-        &["cut within line 100", "its writer was killed"],
+        &["truncated within line 100", "its writer was killed"],
     );
     let lost = suite.call(&["compare", "a.jsonl", "b.parquet"]);
     assert_code(&lost, 2);
@@ -324,7 +324,7 @@ fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
             "Δ mean % CI",
             "| ingress throughput |",
             "-0.45",
-            "not proven",
+            "may not be its exact method",
             "No interesting changes",
         ],
     );
