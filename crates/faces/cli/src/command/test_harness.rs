@@ -170,7 +170,7 @@ mod tests {
         translated.map(line).map_err(|error| error.to_string())
     }
 
-    // compat: Vector's test harness | bin/test -c 16_cores | differs | on a machine with fewer CPUs, as many as it has, with a warning and a note in the report
+    // compat: Vector's test harness | bin/test -c 16_cores | differs | with fewer CPUs it uses all, with a warning and a note
     #[test]
     fn a_configuration_for_more_cpus_runs_on_those_that_there_are() {
         let run = "stillwell run harness/tcp-to-tcp-16-cores";

@@ -84,7 +84,7 @@ fn it_finds_what_is_wrong_with_a_capture() {
     suite.file("cut.jsonl", &text[..text.len() - 9]);
     let cut = captool(&suite, &["validate", "cut.jsonl"]);
     assert_code(&cut, 0);
-    assert_holds(&cut.stderr, &["cut within line 60"]);
+    assert_holds(&cut.stderr, &["truncated within line 60"]);
     suite.file("else.txt", "no capture\n");
     let second = captool(&suite, &["validate", "else.txt"]);
     assert_code(&second, 1);
