@@ -4,8 +4,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes that succeeds, on a machine with many times as many runnable programs as CPUs. A test that passes never
-/// waits that long.
+/// Limit of a wait in tests. Nothing that succeeds takes this long, even on a machine with ten runnable programs for each CPU.
 pub const LONG: Duration = Duration::from_secs(180);
 
 /// First port of [`free_port`]. All are below those that Linux gives to clients and to servers at port 0, which may take a port
