@@ -47,7 +47,7 @@ fn several_targets_run_in_blocks_and_end_in_one_table() {
     let output = "skipped: absent: there is no program `no-such-program-here` in PATH";
     assert!(ended.stderr.contains(output), "{}", ended.stderr);
     for expected in [
-        "IO thrpt, taken",
+        "IO thrpt, received",
         "delivery seen",
         "whole = stillwell",
         "lossy: of ",
