@@ -62,7 +62,7 @@ pub enum SuiteError {
         variants: usize,
     },
     /// A variant's executable is not there.
-    #[error("run {} as variant `{variant}` of `{experiment}`: {reason}", path.display())]
+    #[error("cannot run {} as variant `{variant}` of `{experiment}`: {reason}", path.display())]
     Binary {
         /// The experiment.
         experiment: String,

@@ -78,6 +78,7 @@ impl LoadedPlans {
             Self::Targets(_) => Vec::new(),
             Self::Suite(loaded) => {
                 let mut lines = programs::missing(&loaded.plan);
+                lines.extend(programs::missing_files(&loaded.plan));
                 lines.extend(counters::of_suite(&loaded.plan));
                 lines
             }

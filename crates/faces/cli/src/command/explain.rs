@@ -1,7 +1,8 @@
 //! `stillwell explain`.
 
 use stillwell_config::{DIAGNOSTIC_CODES, nearest};
-use stillwell_metric::{COUNTING_OBSTACLES, Outcome};
+use stillwell_metric::catalogue::ALL as METRICS;
+use stillwell_metric::{COUNTING_OBSTACLES, Kind, Metric, Outcome, Unit};
 use stillwell_verdict::explain::{
     GATES, LOAD_WARNINGS, RUN_NOTES, RUN_WARNINGS, STOP_REASONS, VERDICTS,
 };
@@ -13,16 +14,19 @@ use crate::paint::Paint;
 /// Width of lines.
 const COLUMNS: usize = 90;
 
-/// A code, and its meaning.
+/// The words of reports and pages, in a table of Markdown.
+const GLOSSARY: &str = include_str!("../../../../../GLOSSARY.md");
+
+/// A code or word, and its meaning.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct ExplainedCode {
     code: &'static str,
     /// Place where the code is printed.
     group: &'static str,
-    text: &'static str,
+    text: String,
 }
 
-/// Returns every code, from the crates that own them.
+/// Returns every code from the crates that own them, then series, then words.
 fn all() -> Vec<ExplainedCode> {
     let groups = [
         (
@@ -31,7 +35,7 @@ fn all() -> Vec<ExplainedCode> {
         ),
         ("verdict", VERDICTS),
         ("gate of an experiment", GATES),
-        ("reason why a run does not count", RUN_WARNINGS),
+        ("reason why goals of a run do not count", RUN_WARNINGS),
         ("note of a run that counts", RUN_NOTES),
         ("reason why no instructions are counted", COUNTING_OBSTACLES),
         ("warning of a load", LOAD_WARNINGS),
@@ -40,14 +44,69 @@ fn all() -> Vec<ExplainedCode> {
     ];
     let groups = groups.into_iter().flat_map(|(group, codes)| {
         let codes = codes.iter();
-        codes.map(move |&(code, text)| ExplainedCode { code, group, text })
+        codes.map(move |&(code, text)| ExplainedCode {
+            code,
+            group,
+            text: text.to_owned(),
+        })
     });
     let outcomes = Outcome::ALL.into_iter().map(|outcome| ExplainedCode {
         code: outcome.name(),
         group: "outcome of a send",
-        text: outcome.explanation(),
+        text: outcome.explanation().to_owned(),
     });
-    groups.chain(outcomes).collect()
+    let series = METRICS.iter().map(|metric| ExplainedCode {
+        code: metric.name,
+        group: "series of a capture",
+        text: series_text(metric),
+    });
+    let all = groups.chain(outcomes).chain(series);
+    all.chain(glossary(GLOSSARY)).collect()
+}
+
+/// Returns the meaning of a series, with its kind and unit.
+fn series_text(metric: &Metric) -> String {
+    let kind = match metric.kind {
+        Kind::Counter => "A counter",
+        Kind::Gauge => "A value of the moment",
+        Kind::Histogram => "A histogram",
+    };
+    let unit = match metric.unit {
+        Unit::Count | Unit::Unknown => String::new(),
+        unit => format!(" in {}", unit.symbol()),
+    };
+    format!("{} {kind}{unit}.", metric.meaning)
+}
+
+/// Returns the rows of a table of Markdown whose first column has words in bold.
+fn glossary(table: &'static str) -> impl Iterator<Item = ExplainedCode> {
+    table.lines().filter_map(|line| {
+        let (words, text) = line.strip_prefix("| **")?.split_once(" | ")?;
+        let word = words.split("**").next()?;
+        Some(ExplainedCode {
+            code: word.trim_matches('`'),
+            group: "word",
+            text: plain(text.trim_end().trim_end_matches('|').trim_end()),
+        })
+    })
+}
+
+/// Returns a text of Markdown without marks and without the targets of links.
+fn plain(markdown: &str) -> String {
+    let mut text = String::new();
+    let mut rest = markdown;
+    while let Some((before, after)) = rest.split_once("](") {
+        text.push_str(before);
+        rest = after.split_once(')').map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    text.replace(['[', '`'], "").replace("**", "")
+}
+
+/// Returns `code` in the form in which codes are compared.
+fn normalized(code: &str) -> String {
+    let code = code.trim().trim_matches('`');
+    code.replace([' ', '-'], "_").to_lowercase()
 }
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<Exit, CommandError> {
@@ -62,10 +121,8 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<Exit, CommandError> {
 
 /// Returns the meanings of `code`; several parts may use the same word.
 fn explanation(all: &[ExplainedCode], code: &str) -> Result<String, CommandError> {
-    let typed = code.trim().replace([' ', '-'], "_");
-    let same = all
-        .iter()
-        .filter(|entry| entry.code.eq_ignore_ascii_case(&typed));
+    let typed = normalized(code);
+    let same = all.iter().filter(|entry| normalized(entry.code) == typed);
     let texts: Vec<String> = same
         .map(|entry| {
             let text = entry.text.split_whitespace();
@@ -76,7 +133,7 @@ fn explanation(all: &[ExplainedCode], code: &str) -> Result<String, CommandError
     if !texts.is_empty() {
         return Ok(texts.join("\n"));
     }
-    let error = anyhow::anyhow!("`{code}` is not a code of Stillwell");
+    let error = anyhow::anyhow!("`{code}` is no code, series or word of Stillwell");
     let error = CommandError::new(Exit::Usage, error);
     Err(match nearest(&typed, all.iter().map(|entry| entry.code)) {
         Some(near) => error.hint(format!(
@@ -152,6 +209,25 @@ mod tests {
         assert!(hint("regresed").contains("`regressed`"));
         assert!(hint("W1O1").contains("`W1"));
         assert!(hint("xyzzy plugh").contains("--list"));
+    }
+
+    #[test]
+    fn words_and_series_of_reports_are_explained() {
+        let all = all();
+        let shown = |code: &str| explanation(&all, code).unwrap();
+        assert!(shown("target_run_delay").contains("A counter in ns."));
+        assert!(shown("detectable change").contains("(word)"));
+        for word in [
+            "seed",
+            "sliced",
+            "duet",
+            "exploratory",
+            "false alarm",
+            "CPU shortage",
+        ] {
+            assert!(!shown(word).contains(['*', '`', '[']), "{word}");
+        }
+        assert_eq!(plain("a [link](to/it.md) of **`code`**"), "a link of code");
     }
 
     #[test]

@@ -71,6 +71,19 @@ fn a_program_that_is_not_installed_is_named_before_anything_is_waited_for() {
     suite.assert_nothing_left();
 }
 
+/// It may be built after the check, so the file is valid.
+#[test]
+fn an_executable_that_is_not_there_is_a_warning_of_check() {
+    let suite = Suite::new().with("command", "['{experiment}/not-built']");
+    suite.write();
+    let checked = suite.call(&["check", "experiment"]);
+    assert_code(&checked, 0);
+    assert_holds(
+        &checked.stderr,
+        &["warning", "not-built", "build it before the run"],
+    );
+}
+
 #[test]
 fn ports_that_are_taken_outside_are_free_in_the_network_of_a_run() {
     let suite = Suite::new();

@@ -475,7 +475,7 @@ fn read_goals(
         numbers: generators.iter().any(stamp::has_numbers),
         scrapes: !pages.is_empty(),
         is_process: context.target_url.is_none_or(is_on_loopback),
-        are_all_known: specs.len() == generators.len(),
+        are_all_known: specs.len() == generators.len() && !context.reader.has_errors(),
         routes: specs.iter().flat_map(routes_of).collect(),
     };
     let Some(node) = map.take("goals") else {

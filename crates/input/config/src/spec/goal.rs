@@ -311,7 +311,7 @@ pub(super) struct Workload {
     pub(super) scrapes: bool,
     /// False if the target is a URL of another host.
     pub(super) is_process: bool,
-    /// True if no generator has a mistake.
+    /// True if the file has no mistake so far, so each generator is known as it was meant.
     pub(super) are_all_known: bool,
     /// Names of the routes of all `requests` generators with several of them.
     pub(super) routes: Vec<String>,

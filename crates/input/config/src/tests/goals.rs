@@ -102,6 +102,28 @@ fn latency_needs_answers_and_loss_a_sink() {
 }
 
 #[test]
+fn a_mistake_in_a_generator_is_no_mistake_of_the_routes() {
+    use stillwell_text::code::{GOAL_WITHOUT_LOAD, UNKNOWN_KEY};
+    let text = |mix: &str| {
+        let text = LEAST.replace(
+            "{tcp: 127.0.0.1:9100, payload: ascii",
+            &format!(
+                "{{requests: {{url: 'http://127.0.0.1:9100/', {mix}: [{{path: /a}}, {{path: /b}}]}}"
+            ),
+        );
+        format!("{text}goals: [{{metric: latency_p50, route: GET /c}}]\n")
+    };
+    let found = |mix: &str| {
+        codes(&text(mix))
+            .into_iter()
+            .map(|(code, _)| code)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found("mix"), [GOAL_WITHOUT_LOAD]);
+    assert_eq!(found("mixx"), [UNKNOWN_KEY]);
+}
+
+#[test]
 fn a_goal_of_duplicates_needs_more_than_time_prefixes() {
     let text = |stamps: &str| {
         let text = LEAST.replace(
