@@ -113,14 +113,14 @@ fn a_mistake_in_a_generator_is_no_mistake_of_the_routes() {
         );
         format!("{text}goals: [{{metric: latency_p50, route: GET /c}}]\n")
     };
-    let found = |mix: &str| {
+    let codes_of = |mix: &str| {
         codes(&text(mix))
             .into_iter()
             .map(|(code, _)| code)
             .collect::<Vec<_>>()
     };
-    assert_eq!(found("mix"), [GOAL_WITHOUT_LOAD]);
-    assert_eq!(found("mixx"), [UNKNOWN_KEY]);
+    assert_eq!(codes_of("mix"), [GOAL_WITHOUT_LOAD]);
+    assert_eq!(codes_of("mixx"), [UNKNOWN_KEY]);
 }
 
 #[test]
