@@ -236,6 +236,6 @@ mod tests {
             assert!(explanation(&all(), code).is_ok(), "{code}");
         }
         let both = explanation(&all(), "generator_late").unwrap();
-        assert!(both.contains("a run does not count") && both.contains("of a load"));
+        assert!(both.contains("of a run do not count") && both.contains("of a load"));
     }
 }
