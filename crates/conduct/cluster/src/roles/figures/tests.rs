@@ -57,11 +57,11 @@ fn events(beat: &Progress) -> (Moment, u64) {
 
 #[test]
 fn signs_of_life_are_rarer_with_many_tasks_and_in_long_runs() {
-    let seconds = |tasks, elapsed| beat_every(tasks, Nanos::from_secs(elapsed)).as_secs_f64();
-    assert_eq!(seconds(3, 10), 2.0);
-    assert_eq!(seconds(40, 10), 5.0);
-    assert_eq!(seconds(3, 200), 4.0);
-    assert_eq!(seconds(1_000, 36_000), 10.0);
+    let every = |tasks, elapsed| beat_every(tasks, Nanos::from_secs(elapsed));
+    assert_eq!(every(3, 10), Nanos::from_secs(2));
+    assert_eq!(every(40, 10), Nanos::from_secs(5));
+    assert_eq!(every(3, 200), Nanos::from_secs(4));
+    assert_eq!(every(1_000, 36_000), Nanos::from_secs(10));
 }
 
 #[test]
