@@ -160,9 +160,7 @@ fn forecast(experiments: &[TimeEstimate], comparisons_max: u32, minutes: u32) ->
     let least = comparisons * u64::from(count(experiments.len()));
     let plural = if least == 1 { "" } else { "s" };
     let takes = describe::between(time);
-    format!(
-        "at least {least} comparison{plural}, {takes}; further ones start until {minutes} min have passed"
-    )
+    format!("at least {least} comparison{plural}, {takes}; none starts after {minutes} min")
 }
 
 /// Shows how comparisons go.
@@ -243,11 +241,11 @@ mod tests {
         }];
         assert_eq!(
             forecast(&each, 40, 1),
-            "at least 2 comparisons, about 2 min 40 s to 27 min; further ones start until 1 min have passed"
+            "at least 2 comparisons, about 2 min 40 s to 27 min; none starts after 1 min"
         );
         assert_eq!(
             forecast(&each, 1, 20),
-            "at least 1 comparison, about 1 min 20 s to 14 min; further ones start until 20 min have passed"
+            "at least 1 comparison, about 1 min 20 s to 14 min; none starts after 20 min"
         );
     }
 }
