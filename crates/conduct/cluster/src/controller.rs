@@ -199,11 +199,7 @@ impl FleetLoad<'_> {
         let typed = serde_json::to_string(self.plan).map_err(FleetError::Plan)?;
         let submission = self.submission(job.is_masked.then_some(&*typed));
         let handle = self.engine.submit(&submission)?;
-        if self.store.create_json(self.interrupt, ENGINE, &handle)? == Created::Before {
-            self.engine.cancel(&handle)?;
-            return Err(StoreError::Taken(format!("job {}", self.store.job())).into());
-        }
-        Ok(handle)
+        keep_handle(self.engine, self.store, self.interrupt, handle)
     }
 
     /// The same as [`Self::start`]; afterwards no generator needs secrets.
@@ -625,6 +621,27 @@ pub fn cancel_job(
     }
     written?;
     Ok(())
+}
+
+/// Makes the tasks of `handle` those of the job. They are cancelled if another controller has started some, or if the
+/// store does not answer.
+pub(crate) fn keep_handle(
+    engine: &dyn Engine,
+    store: &JobStore,
+    interrupt: &Interrupt,
+    handle: JobHandle,
+) -> Result<JobHandle, FleetError> {
+    match store.create_json(interrupt, ENGINE, &handle) {
+        Ok(Created::Now) => Ok(handle),
+        Ok(Created::Before) => {
+            engine.cancel(&handle)?;
+            Err(StoreError::Taken(format!("job {}", store.job())).into())
+        }
+        Err(error) => {
+            engine.cancel(&handle)?;
+            Err(error.into())
+        }
+    }
 }
 
 #[cfg(test)]

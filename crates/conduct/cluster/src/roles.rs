@@ -112,6 +112,8 @@ impl Job for RunJob {
             && self.folder == other.folder
             && self.version == other.version
             && self.planned == other.planned
+            // A run that no suite plans is that of its command line.
+            && (self.planned.is_some() || self.words == other.words)
     }
 }
 

@@ -10,7 +10,9 @@ use stillwell_units::Nanos;
 use crate::attempt::Attempt;
 use crate::beats;
 use crate::bundle;
-use crate::controller::{EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, cancel_job};
+use crate::controller::{
+    EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, cancel_job, keep_handle,
+};
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
     ABORT, Abort, ENGINE, Failed, Job, Ready, SUITE_SCHEMA, agreed_job, failed_name, read_job,
@@ -205,8 +207,7 @@ impl FleetSuite<'_> {
         let handle = self
             .engine
             .submit(&self.submission(job.experiments.len()))?;
-        self.store.create_json(self.interrupt, ENGINE, &handle)?;
-        Ok(handle)
+        keep_handle(self.engine, self.store, self.interrupt, handle)
     }
 
     fn submission(&self, experiments: usize) -> Submission<'_> {

@@ -46,7 +46,7 @@ pub use load::{
     conduct_load_beside, conduct_scenario,
 };
 pub use prepare::prepare;
-pub use request::{Progress, RunRequest};
+pub use request::{Progress, RunRequest, RunTotals};
 pub use stillwell_load::{
     AnswerNote, Feed, FeedError, ScenarioError, ScenarioResult, StepFailure, StepResult, UserCounts,
 };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use stillwell_capture::RunIdentity;
 use stillwell_metric::Histogram;
 use stillwell_plan::target::Places;
@@ -37,6 +38,23 @@ pub struct RunRequest {
     pub describer: CallDescriber,
 }
 
+/// Totals of a run, or of a part of it, since it began.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RunTotals {
+    /// Events that generators sent.
+    pub events_sent: u64,
+    /// Bytes that generators sent.
+    pub bytes_sent: u64,
+    /// Bytes that sinks received.
+    pub bytes_received: u64,
+    /// CPU time of the target, if it is watched.
+    pub target_cpu: Option<Nanos>,
+    /// Resident memory of the target in bytes, if it is watched.
+    pub rss_bytes: Option<u64>,
+    /// Units that schedules requested and that were sent for them; zero without a schedule.
+    pub scheduled_units: [u64; 2],
+}
+
 /// Progress of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
@@ -47,22 +65,12 @@ pub enum Progress {
         /// The longest time that the phase takes.
         ends_in: Option<Nanos>,
     },
-    /// A second went by. Totals since the run began.
+    /// A second went by.
     Beat {
         /// Time of the totals.
         at: Moment,
-        /// Events that generators sent.
-        events_sent: u64,
-        /// Bytes that generators sent.
-        bytes_sent: u64,
-        /// Bytes that sinks received.
-        bytes_received: u64,
-        /// CPU time of the target, if it is watched.
-        target_cpu: Option<Nanos>,
-        /// Resident memory of the target, if it is watched.
-        rss_bytes: Option<u64>,
-        /// Units that schedules requested and that were sent for them; zero without a schedule.
-        scheduled_units: [u64; 2],
+        /// Totals since the run began.
+        totals: RunTotals,
         /// Latencies of the last second: response times, else those of stamped events.
         latencies: Option<Box<Histogram<u64>>>,
     },

@@ -302,3 +302,38 @@ fn a_lost_generator_ends_all_and_is_named() {
     assert!(matches!(capture.manifest.end, LoadEnd::PartFailed(_)));
     assert_eq!(cancelled, 0, "no other one was left");
 }
+
+/// Two controllers with one job: the tasks of the first are those of the job, and the others are cancelled.
+#[test]
+fn tasks_of_a_second_controller_are_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), true).unwrap();
+    let store = JobStore::new(store, "job", RetryBounds::default()).unwrap();
+    let plan = plan(1, 1);
+    let engine = Simulated {
+        store: &store,
+        plan: &plan,
+        lost: Vec::new(),
+        twice: Vec::new(),
+        is_done: Cell::new(false),
+        cancelled: RefCell::new(0),
+    };
+    let handle = |id: &str| JobHandle {
+        engine: "simulated".to_owned(),
+        id: id.to_owned(),
+        tasks: 1,
+        logs: PathBuf::new(),
+        processes: Vec::new(),
+        options: Vec::new(),
+    };
+    let keep = |id| keep_handle(&engine, &store, &Interrupt::new(), handle(id));
+    assert_eq!(keep("1").unwrap().id, "1");
+    let second = keep("2");
+    assert!(
+        matches!(second, Err(FleetError::Store(StoreError::Taken(_)))),
+        "{second:?}"
+    );
+    assert_eq!(*engine.cancelled.borrow(), 1);
+    let kept: Option<JobHandle> = store.get_json(&Interrupt::new(), ENGINE).unwrap();
+    assert_eq!(kept.unwrap().id, "1");
+}

@@ -11,7 +11,7 @@ use stillwell_units::Nanos;
 use super::task::register;
 use super::{AllocationJob, NO_MORE_RUNS, RunJob};
 use crate::attempt::Attempt;
-use crate::controller::FleetError;
+use crate::controller::{FleetError, keep_handle};
 use crate::engine::{Engine, JobHandle, Submission, TaskState, engine_of};
 use crate::job::{ABORT, Abort, ENGINE, JOB, Ready};
 use crate::pause::pause;
@@ -56,11 +56,7 @@ impl Allocation {
         if store.create_json(interrupt, JOB, job)? == Created::Before {
             return Err(StoreError::Taken(format!("job {}", store.job())).into());
         }
-        let handle = engine.submit(submission)?;
-        if let Err(error) = store.create_json(interrupt, ENGINE, &handle) {
-            engine.cancel(&handle)?;
-            return Err(error.into());
-        }
+        let handle = keep_handle(engine, &store, interrupt, engine.submit(submission)?)?;
         Ok(Self {
             store,
             handle,

@@ -20,6 +20,7 @@ use crate::bundle;
 use crate::clocks::{self, ClockOffsets, ClockReading, ClockStage};
 use crate::controller::{
     COMMIT_MAX, EngineView, FleetError, READY_MAX, RESULT_DELAY_MAX, START_LEAD, WaitReason,
+    keep_handle,
 };
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
@@ -34,6 +35,10 @@ use crate::store::{Created, JobStore, StoreError};
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 /// Time in which tasks end after an abort, beside the grace of the target and the close of a run.
 const ABORT_MAX: Nanos = Nanos::from_secs(20);
+/// Further time of an inspector or `perf` to end.
+const PROFILE_STOP_MAX: Nanos = Nanos::from_secs(11);
+/// Further time in which `perf` writes its profile.
+const PROFILE_SCRIPT_MAX: Nanos = Nanos::from_secs(60);
 /// The longest wait of a part for others at its end.
 const STOP_MAX: Nanos = Nanos::from_secs(40);
 
@@ -133,8 +138,7 @@ impl FleetRun<'_> {
             return Ok(handle);
         }
         let handle = self.engine.submit(&self.submission(job.roles))?;
-        self.store.create_json(self.interrupt, ENGINE, &handle)?;
-        Ok(handle)
+        keep_handle(self.engine, self.store, self.interrupt, handle)
     }
 
     fn submission(&self, roles: RunRoles) -> Submission<'_> {
@@ -163,6 +167,12 @@ impl FleetRun<'_> {
         job: &RunJob,
         handle: &JobHandle,
     ) -> Result<Result<(Members, Start), (Option<String>, String)>, FleetError> {
+        let members = self.store.get_json(self.interrupt, MEMBERS)?;
+        let start = self.store.get_json(self.interrupt, START)?;
+        if let (Some(members), Some(start)) = (members, start) {
+            // An earlier controller started it, so parts that have failed are results.
+            return Ok(Ok((members, start)));
+        }
         let until = clock::now() + READY_MAX;
         let tasks = usize::from(job.roles.tasks());
         let mut engine = EngineView::new(self.engine, self.store, handle);
@@ -356,7 +366,9 @@ impl FleetRun<'_> {
             is_live: false,
         };
         let quiet = Interrupt::new();
-        let mut figures = RunFigures::new(start, members.tasks.len());
+        let is_generator =
+            |task: u16| matches!(job.roles.role(task), Some(TaskRole::Generators(_)));
+        let mut figures = RunFigures::new(start, (0..job.roles.tasks()).map(is_generator));
         let mut deadline = self.deadline(start);
         let (mut is_aborted, mut shown) = (false, usize::MAX);
         while collected.ends.iter().any(Option::is_none) {
@@ -391,8 +403,7 @@ impl FleetRun<'_> {
             };
             if let (Some((part, why)), false) = (failure.or_else(interrupted), is_aborted) {
                 is_aborted = true;
-                let (grace, close) = (self.plan.target.stop.grace, self.plan.phases.close);
-                deadline = clock::now() + grace + close + ABORT_MAX;
+                deadline = clock::now() + self.abort_length();
                 self.abort(part, &why)?;
             }
             if collected.ends.iter().any(Option::is_none) {
@@ -436,6 +447,19 @@ impl FleetRun<'_> {
     fn deadline(&self, start: &Start) -> Moment {
         let end = start.at + self.length() + STOP_MAX + self.plan.phases.close + COMMIT_MAX;
         clock::now() + end.saturating_sub(clock::wall())
+    }
+
+    /// Longest time from an abort to the results: that of a target whose profile is written at its end.
+    fn abort_length(&self) -> Nanos {
+        let observer = &self.plan.observer;
+        let mut length = self.plan.target.stop.grace + self.plan.phases.close + ABORT_MAX;
+        if observer.inspector.is_some() || observer.perf.is_some() {
+            length += PROFILE_STOP_MAX;
+        }
+        if observer.perf.is_some() {
+            length += PROFILE_SCRIPT_MAX;
+        }
+        length
     }
 
     /// Longest time from the start to the end of the target.
@@ -497,7 +521,19 @@ impl FleetRun<'_> {
         // A controller may read results much later.
         let longest = self.length() + STOP_MAX;
         let elapsed = ClockReading::now().monotonic.saturating_sub(start.measured);
-        let elapsed = elapsed.min(START_LEAD + longest);
+        // Another host, or one that was started again, has another monotonic clock.
+        let is_same_clock = start.boot == boot_id();
+        let most = START_LEAD + longest;
+        let elapsed = if is_same_clock {
+            elapsed.min(most)
+        } else {
+            most
+        };
+        let after = if is_same_clock {
+            after
+        } else {
+            vec![None; after.len()]
+        };
         let clock_error = self.clock_error(job, members, start, Some((&after, elapsed)));
         // A part that vanished is the cause also if another one was first to notice.
         let lost = (0..).zip(&collected.ends).find_map(|(task, end)| {

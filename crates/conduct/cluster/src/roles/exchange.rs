@@ -22,7 +22,7 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(50);
 /// Time between two signs of life before the start.
 const BEAT_EVERY: Nanos = Nanos::from_secs(10);
 /// Time without an answer of the store after which the run ends.
-const STORE_MAX: Nanos = Nanos::from_secs(60);
+pub(super) const STORE_MAX: Nanos = Nanos::from_secs(60);
 
 /// Input of the thread.
 #[derive(Clone, Debug)]
@@ -68,16 +68,22 @@ impl Exchange {
         let read = || self.attempt.shift.apply(ClockReading::now());
         let mut exchanged = Exchanged::default();
         let mut answered = clock::now();
+        let mut closing: Option<Moment> = None;
         loop {
             let is_last = token.is_cancelled();
-            if self.look(&mut exchanged).is_some() {
+            let is_answered = self.look(&mut exchanged).is_some();
+            if is_answered {
                 answered = clock::now();
             } else if clock::now().since(answered) >= STORE_MAX {
                 let why = format!("it did not answer for {STORE_MAX}");
                 self.fleet.fail_elsewhere("the store".to_owned(), why);
             }
+            // What was reached at the end has to be in the store, or the others wait for it.
             if is_last {
-                return;
+                let since = *closing.get_or_insert_with(clock::now);
+                if is_answered || clock::now().since(since) >= STORE_MAX {
+                    return;
+                }
             }
             let has_pings = !exchanged.has_start && exchanged.written.contains(&Milestone::Ready);
             let soon = has_pings.then(|| answers.look(&quiet, &read).ok().flatten());

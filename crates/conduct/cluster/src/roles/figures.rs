@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{Histogram, decode_histogram, empty_histogram, encode_histogram};
 use stillwell_plan::{Phase, PhasesPlan};
-use stillwell_run::Progress;
+use stillwell_run::{Progress, RunTotals};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 
@@ -28,17 +28,13 @@ const BEAT_EVERY_SHARE: u64 = 50;
 /// Shortest time between two beats for readers.
 const SHOWN_EVERY: Nanos = Nanos::from_millis(500);
 
-/// Totals of a part since its run began.
+/// Totals of a part, in its signs of life.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct PartTotals {
     /// Time since the agreed start.
     at: Nanos,
-    events_sent: u64,
-    bytes_sent: u64,
-    bytes_received: u64,
-    target_cpu: Option<Nanos>,
-    rss_bytes: Option<u64>,
-    scheduled_units: [u64; 2],
+    #[serde(flatten)]
+    totals: RunTotals,
     /// Latencies since the sign of life before, encoded.
     latencies: Vec<u8>,
 }
@@ -80,12 +76,7 @@ impl PartFigures {
     pub(super) fn take(&self, progress: Progress) {
         let Progress::Beat {
             at,
-            events_sent,
-            bytes_sent,
-            bytes_received,
-            target_cpu,
-            rss_bytes,
-            scheduled_units,
+            totals,
             latencies,
         } = progress
         else {
@@ -97,12 +88,7 @@ impl PartFigures {
         };
         state.latest = Some(PartTotals {
             at: at.since(start),
-            events_sent,
-            bytes_sent,
-            bytes_received,
-            target_cpu,
-            rss_bytes,
-            scheduled_units,
+            totals,
             latencies: Vec::new(),
         });
         add(&mut state.latencies, latencies.as_deref());
@@ -144,13 +130,18 @@ pub(super) struct RunFigures {
     parts: Vec<PartSeries>,
     /// Time since the start up to which figures were shown.
     shown: Option<Nanos>,
-    /// Latencies that were not shown.
-    latencies: Option<Histogram<u64>>,
+    /// Response times that were not shown, and latencies of events.
+    responses: Option<Histogram<u64>>,
+    events: Option<Histogram<u64>>,
+    /// Response times have come. Then those of events are not shown, as in a run on one machine.
+    has_responses: bool,
 }
 
 /// The last two totals of a part.
 #[derive(Clone, Debug, Default)]
 struct PartSeries {
+    /// Its latencies are response times.
+    is_generator: bool,
     /// Number of the sign of life that is read next.
     next: u32,
     before: Option<PartTotals>,
@@ -158,15 +149,23 @@ struct PartSeries {
 }
 
 impl RunFigures {
-    pub(super) fn new(start: &Start, tasks: usize) -> Self {
+    /// No figures yet; true for each task with generators.
+    pub(super) fn new(start: &Start, tasks: impl Iterator<Item = bool>) -> Self {
         let (now, wall) = (clock::now(), clock::wall());
         Self {
             start: now + start.at.saturating_sub(wall) - wall.saturating_sub(start.at),
             next: now,
             phase: None,
-            parts: vec![PartSeries::default(); tasks],
+            parts: tasks
+                .map(|is_generator| PartSeries {
+                    is_generator,
+                    ..PartSeries::default()
+                })
+                .collect(),
             shown: None,
-            latencies: None,
+            responses: None,
+            events: None,
+            has_responses: false,
         }
     }
 
@@ -223,8 +222,13 @@ impl RunFigures {
             // The first ones are of times before the start.
             if let Some(totals) = sign.and_then(|sign| sign.totals) {
                 let times = decode_histogram(&totals.latencies);
-                add(&mut self.latencies, times.as_ref());
                 let part = &mut self.parts[task];
+                if part.is_generator {
+                    self.has_responses |= times.is_some();
+                    add(&mut self.responses, times.as_ref());
+                } else {
+                    add(&mut self.events, times.as_ref());
+                }
                 part.before = part.latest.replace(totals);
             }
         }
@@ -243,31 +247,44 @@ impl RunFigures {
             return None;
         }
         self.shown = Some(at);
-        let parts: Vec<PartTotals> = self.parts.iter().filter_map(|part| part.at(at)).collect();
-        let sum = |value: fn(&PartTotals) -> u64| parts.iter().map(value).sum::<u64>();
-        let cpu = parts.iter().filter_map(|part| part.target_cpu);
+        let (responses, events) = (self.responses.take(), self.events.take());
+        let latencies = if self.has_responses {
+            responses
+        } else {
+            events
+        };
+        let parts: Vec<RunTotals> = self.parts.iter().filter_map(|part| part.at(at)).collect();
         Some(Progress::Beat {
             at: self.start + at,
-            events_sent: sum(|part| part.events_sent),
-            bytes_sent: sum(|part| part.bytes_sent),
-            bytes_received: sum(|part| part.bytes_received),
-            target_cpu: cpu.reduce(|all, more| all + more),
-            rss_bytes: parts.iter().filter_map(|part| part.rss_bytes).max(),
-            scheduled_units: [
-                sum(|part| part.scheduled_units[0]),
-                sum(|part| part.scheduled_units[1]),
-            ],
-            latencies: self.latencies.take().map(Box::new),
+            totals: totals_of_all(&parts),
+            latencies: latencies.map(Box::new),
         })
+    }
+}
+
+/// Returns the totals of all parts. The resident memory is that of the part with most.
+fn totals_of_all(parts: &[RunTotals]) -> RunTotals {
+    let sum = |value: fn(&RunTotals) -> u64| parts.iter().map(value).sum::<u64>();
+    let cpu = parts.iter().filter_map(|part| part.target_cpu);
+    RunTotals {
+        events_sent: sum(|part| part.events_sent),
+        bytes_sent: sum(|part| part.bytes_sent),
+        bytes_received: sum(|part| part.bytes_received),
+        target_cpu: cpu.reduce(|all, more| all + more),
+        rss_bytes: parts.iter().filter_map(|part| part.rss_bytes).max(),
+        scheduled_units: [
+            sum(|part| part.scheduled_units[0]),
+            sum(|part| part.scheduled_units[1]),
+        ],
     }
 }
 
 impl PartSeries {
     /// Returns the totals at a time, on a line between the last two.
-    fn at(&self, at: Nanos) -> Option<PartTotals> {
+    fn at(&self, at: Nanos) -> Option<RunTotals> {
         let latest = self.latest.as_ref()?;
         let Some(before) = self.before.as_ref().filter(|_| at < latest.at) else {
-            return Some(latest.clone());
+            return Some(latest.totals);
         };
         let (elapsed, whole) = (
             at.saturating_sub(before.at),
@@ -278,18 +295,17 @@ impl PartSeries {
             let growth = growth / u128::from(whole.as_u64().max(1));
             from.saturating_add(u64::try_from(growth).unwrap_or(u64::MAX))
         };
+        let (before, latest) = (before.totals, latest.totals);
         let cpu = before.target_cpu.zip(latest.target_cpu);
         let cpu = cpu.map(|(from, to)| Nanos::new(between(from.as_u64(), to.as_u64())));
         let units = |at: usize| between(before.scheduled_units[at], latest.scheduled_units[at]);
-        Some(PartTotals {
-            at,
+        Some(RunTotals {
             events_sent: between(before.events_sent, latest.events_sent),
             bytes_sent: between(before.bytes_sent, latest.bytes_sent),
             bytes_received: between(before.bytes_received, latest.bytes_received),
             target_cpu: cpu,
             rss_bytes: latest.rss_bytes,
             scheduled_units: [units(0), units(1)],
-            latencies: Vec::new(),
         })
     }
 }

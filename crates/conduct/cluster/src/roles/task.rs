@@ -10,7 +10,7 @@ use stillwell_run::{Interrupt, RunFleet, RunRequest, conduct};
 use stillwell_scope::{clock, explain};
 use stillwell_units::Nanos;
 
-use super::exchange::Exchange;
+use super::exchange::{Exchange, STORE_MAX};
 use super::figures::PartFigures;
 use super::{Member, Members, RunJob};
 use crate::attempt::Attempt;
@@ -27,7 +27,7 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 const MEMBERS_MAX: Nanos = Nanos::from_secs(15 * 60);
 /// Most attempts of one task.
 const ATTEMPTS_MAX: u32 = 64;
-/// The longest time that the last exchange with other tasks takes.
+/// The longest time that the last exchange with other tasks takes, beyond that of a store that does not answer.
 const CLOSE_MAX: Nanos = Nanos::from_secs(10);
 /// Time after the end of the run in which a task answers pings.
 const CLOCKS_MAX: Nanos = Nanos::from_secs(10);
@@ -128,7 +128,7 @@ impl RunTaskContext<'_> {
         let conducted = conduct(request, self.interrupt, &mut |progress| {
             figures.take(progress)
         });
-        exchange.close(CLOSE_MAX);
+        exchange.close(STORE_MAX + CLOSE_MAX);
         conducted.map_err(|error| FleetError::NoStart(explain(&error)))?;
         let end = self.commit(&folder, &this_member);
         if matches!(end, Ok(RunTaskEnd::Committed)) {
@@ -136,8 +136,16 @@ impl RunTaskContext<'_> {
             let rest = whole.phases.drain + whole.target.stop.grace + CLOCKS_MAX;
             self.answer_at_end(rest).unwrap_or_default();
         }
-        // What counts is in the store.
-        drop(std::fs::remove_dir_all(&folder));
+        match &end {
+            // What counts is in the store.
+            Ok(_) => drop(std::fs::remove_dir_all(&folder)),
+            Err(error) => self.fail(format!(
+                "{}; its capture is in {} on {}",
+                explain(error),
+                folder.display(),
+                this_member.node
+            )),
+        }
         end
     }
 

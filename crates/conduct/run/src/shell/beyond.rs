@@ -48,7 +48,10 @@ impl Shell {
             self.happen(Event::PartFailed { part, reason });
             return self.release_stop();
         }
-        if self.beyond.is_start_held && fleet.have_others_reached(Milestone::Bound) {
+        if self.beyond.is_start_held
+            && self.machine.phase() == Phase::Start
+            && fleet.have_others_reached(Milestone::Bound)
+        {
             self.beyond.is_start_held = false;
             self.start_target();
         }

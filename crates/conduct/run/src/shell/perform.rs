@@ -47,10 +47,16 @@ impl Shell {
     /// Marks a phase. Where load begins or ends to be measured, waits for the
     /// sampler, so what is measured is what was counted between two marks.
     fn enter(&mut self, phase: Phase) {
-        if phase == Phase::Measure {
+        // Before the load begins: reading all processes takes CPU time that load generators need.
+        if phase == Phase::Warmup {
             self.processes = Some(ProcessSnapshot::take());
         }
-        let moment = clock::now();
+        let agreed = self.beyond.start.as_ref().map(|start| start.at);
+        // Parts on other machines begin at the agreed time, whenever they have learnt it.
+        let moment = match agreed.filter(|_| phase == Phase::Warmup) {
+            Some(start) => start,
+            None => clock::now(),
+        };
         self.record.enter(phase, moment);
         self.quiet_since = None;
         if phase == Phase::Stop {
@@ -72,7 +78,7 @@ impl Shell {
                 self.await_beat(moment);
             }
         }
-        if phase != Phase::Measure
+        if !matches!(phase, Phase::Warmup | Phase::Measure)
             && let Some(before) = self.processes.take()
         {
             let target = self.target.pid();

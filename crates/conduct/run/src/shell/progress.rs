@@ -10,7 +10,7 @@ use stillwell_scope::{Token, clock};
 use stillwell_units::{Moment, Nanos};
 
 use crate::machine::Event;
-use crate::request::Progress;
+use crate::request::{Progress, RunTotals};
 use crate::shell::Shell;
 
 /// The time that sinks must be quiet after every stamped event has arrived: later arrivals are
@@ -34,47 +34,36 @@ impl ProgressSender {
     }
 }
 
-/// Totals of a beat.
-#[derive(Debug, Default)]
-struct RunTotals {
-    events_sent: u64,
-    bytes_sent: u64,
-    bytes_received: u64,
-    target_cpu: Option<Nanos>,
-    rss_bytes: Option<u64>,
-    scheduled_units: [u64; 2],
-    latencies: Option<Box<Histogram<u64>>>,
+/// Returns the totals in the samples of a beat.
+fn totals_of(samples: &[Sample]) -> RunTotals {
+    let mut totals = RunTotals::default();
+    for sample in samples {
+        let Some(value) = whole(sample) else { continue };
+        let name = sample.name.as_str();
+        if name == catalogue::EVENTS_WRITTEN.name {
+            totals.events_sent += value;
+        } else if name == catalogue::BYTES_WRITTEN.name {
+            totals.bytes_sent += value;
+        } else if name == catalogue::BYTES_RECEIVED.name {
+            totals.bytes_received += value;
+        } else if name == catalogue::REQUESTED_UNITS.name {
+            totals.scheduled_units[0] += value;
+        } else if name == catalogue::SENT_UNITS.name {
+            totals.scheduled_units[1] += value;
+        } else if name == catalogue::TARGET_CPU.name {
+            totals.target_cpu = Some(Nanos::new(value));
+        } else if name == catalogue::TARGET_RSS.name {
+            totals.rss_bytes = Some(value);
+        }
+    }
+    totals
 }
 
-impl RunTotals {
-    fn of(samples: &[Sample]) -> Self {
-        let mut totals = Self {
-            latencies: [catalogue::RESPONSE_TIME, catalogue::EVENT_LATENCY]
-                .into_iter()
-                .find_map(|metric| latencies(samples, metric.name)),
-            ..Self::default()
-        };
-        for sample in samples {
-            let Some(value) = whole(sample) else { continue };
-            let name = sample.name.as_str();
-            if name == catalogue::EVENTS_WRITTEN.name {
-                totals.events_sent += value;
-            } else if name == catalogue::BYTES_WRITTEN.name {
-                totals.bytes_sent += value;
-            } else if name == catalogue::BYTES_RECEIVED.name {
-                totals.bytes_received += value;
-            } else if name == catalogue::REQUESTED_UNITS.name {
-                totals.scheduled_units[0] += value;
-            } else if name == catalogue::SENT_UNITS.name {
-                totals.scheduled_units[1] += value;
-            } else if name == catalogue::TARGET_CPU.name {
-                totals.target_cpu = Some(Nanos::new(value));
-            } else if name == catalogue::TARGET_RSS.name {
-                totals.rss_bytes = Some(value);
-            }
-        }
-        totals
-    }
+/// Returns the response times of a beat, else the latencies of stamped events.
+fn latencies_of(samples: &[Sample]) -> Option<Box<Histogram<u64>>> {
+    [catalogue::RESPONSE_TIME, catalogue::EVENT_LATENCY]
+        .into_iter()
+        .find_map(|metric| latencies(samples, metric.name))
 }
 
 /// Returns all series of the histogram with this name together; `None` where nothing was recorded.
@@ -107,23 +96,10 @@ impl Shell {
     pub(super) fn take_beat(&mut self, mut batch: SampleBatch) {
         self.foreign.correct(&mut batch.samples);
         self.record.beat(&batch.beat, &batch.samples);
-        let RunTotals {
-            events_sent,
-            bytes_sent,
-            bytes_received,
-            target_cpu,
-            rss_bytes,
-            scheduled_units,
-            latencies,
-        } = RunTotals::of(&batch.samples);
+        let latencies = latencies_of(&batch.samples);
         self.report(Progress::Beat {
             at: batch.beat.moment,
-            events_sent,
-            bytes_sent,
-            bytes_received,
-            target_cpu,
-            rss_bytes,
-            scheduled_units,
+            totals: totals_of(&batch.samples),
             latencies,
         });
     }
@@ -199,10 +175,10 @@ mod tests {
             histogram(catalogue::RESPONSE_TIME, &[9_000]),
             histogram(catalogue::EVENT_LATENCY, &[77_000]),
         ];
-        let all = RunTotals::of(&samples).latencies.unwrap();
+        let all = latencies_of(&samples).unwrap();
         let [median, tail] = [0.5, 0.99].map(|share| all.value_at_quantile(share));
         assert!((1_000..1_010).contains(&median), "{median}");
         assert!((9_000..9_100).contains(&tail), "{tail}");
-        assert_eq!(RunTotals::of(&[]).latencies, None);
+        assert_eq!(latencies_of(&[]), None);
     }
 }

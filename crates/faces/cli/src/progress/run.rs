@@ -1,7 +1,7 @@
 //! Figures of runs while they go on.
 
 use stillwell_plan::Phase;
-use stillwell_run::Progress;
+use stillwell_run::{Progress, RunTotals};
 use stillwell_units::{Moment, Nanos, float_from_u64};
 use stillwell_verdict::RunSummary;
 
@@ -74,15 +74,8 @@ pub(super) struct RunCourse {
     pub(super) figures: RunFigures,
     /// Latencies of the phase.
     pub(super) times: LatencyClasses,
-    last: Option<BeatTotals>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct BeatTotals {
-    at: Moment,
-    events: u64,
-    units: [u64; 2],
-    cpu: Option<Nanos>,
+    /// Time and totals of the latest beat that rates were computed from.
+    last: Option<(Moment, RunTotals)>,
 }
 
 impl RunCourse {
@@ -101,54 +94,44 @@ impl RunCourse {
             }
             Progress::Beat {
                 at,
-                events_sent,
-                bytes_received,
-                target_cpu,
-                rss_bytes,
-                scheduled_units,
+                totals,
                 latencies,
-                ..
             } => {
-                let totals = BeatTotals {
-                    at: *at,
-                    events: *events_sent,
-                    units: *scheduled_units,
-                    cpu: *target_cpu,
-                };
-                self.figures.received = *bytes_received;
-                self.figures.memory = rss_bytes.map(float_from_u64).or(self.figures.memory);
+                self.figures.received = totals.bytes_received;
+                self.figures.memory = totals.rss_bytes.map(float_from_u64).or(self.figures.memory);
                 if let Some(latencies) = latencies {
                     let at = |share: f64| Nanos::new(latencies.value_at_quantile(share));
                     self.figures.latency = Some([at(0.5), at(0.99)]);
                     self.times.add(latencies);
                 }
-                self.rates(totals);
+                self.rates(*at, *totals);
             }
             Progress::Note(_) => {}
         }
     }
 
     /// Rates since the beat before in the same phase.
-    fn rates(&mut self, totals: BeatTotals) {
-        let Some(before) = self.last else {
-            self.last = Some(totals);
+    fn rates(&mut self, at: Moment, totals: RunTotals) {
+        let Some((from, before)) = self.last else {
+            self.last = Some((at, totals));
             return;
         };
-        let seconds = totals.at.since(before.at).as_secs_f64();
+        let seconds = at.since(from).as_secs_f64();
         // Phase marks are beats too; between those, a rate means nothing.
         if seconds < RATE_OVER_SECONDS_MIN {
             return;
         }
         let growth = |after: u64, before: u64| float_from_u64(after.saturating_sub(before));
-        let rate = growth(totals.events, before.events) / seconds;
-        let [requested, sent] = [0, 1].map(|at| growth(totals.units[at], before.units[at]));
+        let rate = growth(totals.events_sent, before.events_sent) / seconds;
+        let units = |totals: RunTotals| totals.scheduled_units;
+        let [requested, sent] = [0, 1].map(|at| growth(units(totals)[at], units(before)[at]));
         self.figures.rate = Some(rate);
         self.figures.requested = scaled(Some(rate), requested, sent);
         self.figures.cpu = totals
-            .cpu
-            .zip(before.cpu)
+            .target_cpu
+            .zip(before.target_cpu)
             .map(|(after, before)| growth(after.as_u64(), before.as_u64()) / 1e9 / seconds);
-        self.last = Some(totals);
+        self.last = Some((at, totals));
     }
 
     /// Returns elapsed time and length of a phase that has one.
@@ -165,12 +148,13 @@ mod tests {
     fn beat(millis: u64, events_sent: u64, units: [u64; 2], cpu: u64) -> Progress {
         Progress::Beat {
             at: Moment::new(millis * 1_000_000),
-            events_sent,
-            bytes_sent: 0,
-            bytes_received: 0,
-            target_cpu: Some(Nanos::new(cpu)),
-            rss_bytes: Some(1 << 20),
-            scheduled_units: units,
+            totals: RunTotals {
+                events_sent,
+                target_cpu: Some(Nanos::new(cpu)),
+                rss_bytes: Some(1 << 20),
+                scheduled_units: units,
+                ..RunTotals::default()
+            },
             latencies: None,
         }
     }

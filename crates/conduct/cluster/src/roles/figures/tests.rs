@@ -24,15 +24,19 @@ fn start() -> Start {
 fn totals(millis: u64, rate: u64) -> PartTotals {
     PartTotals {
         at: Nanos::from_millis(millis),
-        events_sent: millis * rate / 1_000,
-        scheduled_units: [millis * rate / 1_000; 2],
-        ..PartTotals::default()
+        totals: RunTotals {
+            events_sent: millis * rate / 1_000,
+            scheduled_units: [millis * rate / 1_000; 2],
+            ..RunTotals::default()
+        },
+        latencies: Vec::new(),
     }
 }
 
 fn series(all: &[PartTotals]) -> PartSeries {
     let mut last = all.iter().rev().cloned();
     PartSeries {
+        is_generator: true,
         next: 0,
         latest: last.next(),
         before: last.next(),
@@ -42,15 +46,13 @@ fn series(all: &[PartTotals]) -> PartSeries {
 fn figures(parts: Vec<PartSeries>) -> RunFigures {
     RunFigures {
         parts,
-        ..RunFigures::new(&start(), 0)
+        ..RunFigures::new(&start(), std::iter::empty())
     }
 }
 
 fn events(beat: &Progress) -> (Moment, u64) {
     match beat {
-        Progress::Beat {
-            at, events_sent, ..
-        } => (*at, *events_sent),
+        Progress::Beat { at, totals, .. } => (*at, totals.events_sent),
         other => panic!("{other:?}"),
     }
 }
@@ -72,12 +74,10 @@ fn a_part_reports_from_its_start_on_and_each_latency_once() {
         latencies.record(1_000).unwrap();
         Progress::Beat {
             at: Moment::new(at * SECOND),
-            events_sent,
-            bytes_sent: 0,
-            bytes_received: 0,
-            target_cpu: None,
-            rss_bytes: None,
-            scheduled_units: [0; 2],
+            totals: RunTotals {
+                events_sent,
+                ..RunTotals::default()
+            },
             latencies: Some(Box::new(latencies)),
         }
     };
@@ -88,7 +88,10 @@ fn a_part_reports_from_its_start_on_and_each_latency_once() {
     part.take(beat(11, 500));
     part.take(beat(12, 1_000));
     let sign = part.totals().unwrap();
-    assert_eq!((sign.at, sign.events_sent), (Nanos::from_secs(2), 1_000));
+    assert_eq!(
+        (sign.at, sign.totals.events_sent),
+        (Nanos::from_secs(2), 1_000)
+    );
     let latencies = |sign: &PartTotals| decode_histogram(&sign.latencies).map(|all| all.len());
     assert_eq!(latencies(&sign), Some(2));
     assert_eq!(latencies(&part.totals().unwrap()), None);
@@ -105,9 +108,12 @@ fn figures_are_those_of_all_parts_at_one_time() {
     assert!(run.beat(&|_| true).is_none(), "the target has given none");
     run.parts[2].latest = Some(PartTotals {
         at: Nanos::from_millis(4_000),
-        target_cpu: Some(Nanos::from_millis(70)),
-        rss_bytes: Some(9),
-        ..PartTotals::default()
+        totals: RunTotals {
+            target_cpu: Some(Nanos::from_millis(70)),
+            rss_bytes: Some(9),
+            ..RunTotals::default()
+        },
+        latencies: Vec::new(),
     });
     let beat = run.beat(&|_| true).unwrap();
     let at = run.start + Nanos::from_millis(3_500);
@@ -134,7 +140,7 @@ fn signs_in_a_store_become_phases_and_beats() {
         let name = beat_name(task, number);
         store.create_json(&Interrupt::new(), &name, &sign).unwrap();
     };
-    let mut run = RunFigures::new(&start(), 2);
+    let mut run = RunFigures::new(&start(), [false, true].into_iter());
     let phases = PhasesPlan {
         warmup: Nanos::from_secs(3_600),
         ..PhasesPlan::default()

@@ -38,6 +38,12 @@ pub(super) fn run(
     let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
     output::check_writable(&arguments.output.output)?;
     let results = results_folder(arguments, upload.as_ref())?;
+    if Results::new(results.clone()).suite().exists() {
+        return Err(usage(format!(
+            "{} has results of an earlier suite: name another folder",
+            results.display()
+        )));
+    }
     let fleet = &arguments.fleet;
     let engine = engine_named(name, &fleet.job)?;
     let store = open_store(&fleet.job, "suite", true)?;

@@ -386,7 +386,7 @@ impl RolesExecutor<'_> {
         interrupt: &Interrupt,
         print: &dyn Fn(&str),
     ) -> Result<HeldMachines, FleetError> {
-        self.end_left(print);
+        self.end_left()?;
         // Of a controller that was killed.
         drop(std::fs::remove_dir_all(self.unpacked()));
         loop {
@@ -450,16 +450,14 @@ impl RolesExecutor<'_> {
     }
 
     /// Ends tasks whose controller is gone: two runs at once would disturb each other.
-    fn end_left(&self, print: &dyn Fn(&str)) {
+    fn end_left(&self) -> Result<(), FleetError> {
         let file = self.folder.join(HELD);
         let Ok(name) = read_text(&file) else {
-            return;
+            return Ok(());
         };
-        let ended = self.store.beside(&name).map_err(FleetError::from);
-        match ended.and_then(|store| end_left(&store)) {
-            Ok(()) => drop(std::fs::remove_file(file)),
-            Err(error) => print(&explain(&error)),
-        }
+        end_left(&self.store.beside(&name)?)?;
+        drop(std::fs::remove_file(file));
+        Ok(())
     }
 
     fn close(mut self) {

@@ -2,6 +2,7 @@
 
 use stillwell_metric::{Histogram, empty_histogram};
 use stillwell_plan::Phase;
+use stillwell_run::RunTotals;
 
 use super::*;
 use crate::progress::live::frames::{drawn, look};
@@ -25,12 +26,14 @@ fn view() -> SearchView {
     for beat in 0..3 {
         let progress = Progress::Beat {
             at: at(20 + beat),
-            events_sent: 4_000 * beat,
-            bytes_sent: 0,
-            bytes_received: 1 << 20,
-            target_cpu: Some(Nanos::from_millis(700 * beat)),
-            rss_bytes: Some(11 << 20),
-            scheduled_units: [4_100 * beat, 4_000 * beat],
+            totals: RunTotals {
+                events_sent: 4_000 * beat,
+                bytes_sent: 0,
+                bytes_received: 1 << 20,
+                target_cpu: Some(Nanos::from_millis(700 * beat)),
+                rss_bytes: Some(11 << 20),
+                scheduled_units: [4_100 * beat, 4_000 * beat],
+            },
             latencies: Some(Box::new(latencies())),
         };
         run.run_progress(&progress, at(20 + beat));

@@ -1,6 +1,7 @@
 //! The view of a suite.
 
 use stillwell_plan::Phase;
+use stillwell_run::RunTotals;
 use stillwell_units::Nanos;
 
 use super::*;
@@ -154,12 +155,10 @@ fn runs_that_are_made_at_once_each_have_their_figures() {
         for second in 0..3 {
             let beat = Progress::Beat {
                 at: at(100 + second),
-                events_sent: rate * second,
-                bytes_sent: 0,
-                bytes_received: 0,
-                target_cpu: None,
-                rss_bytes: None,
-                scheduled_units: [0; 2],
+                totals: RunTotals {
+                    events_sent: rate * second,
+                    ..RunTotals::default()
+                },
                 latencies: None,
             };
             view.run_progress_of(variant, &beat, at(100 + second));
