@@ -76,12 +76,19 @@ pub fn load_scenario(
             None => Some(DURATION_DEFAULT),
         };
         let (scenario, users) = context.read(map, connection)?;
+        let users_max = match users {
+            UsersPlan::Closed(users) => users,
+            UsersPlan::Arriving { at_a_time_max, .. } => at_a_time_max,
+        };
         Some(ScenarioLoadPlan {
             scenario,
             users,
             warmup: flags.warmup,
             duration: flags.duration.or(duration)?,
-            threads: flags.threads,
+            // A thread without users would be idle, and refuse its share of arrivals.
+            threads: flags
+                .threads
+                .min(u16::try_from(users_max).unwrap_or(u16::MAX)),
             seed: flags.seed,
         })
     });

@@ -135,7 +135,7 @@ impl ConnectionSlot {
         &mut self,
         stream: &mut S,
         reader: &mut ResponseReader,
-        ticket: Ticket,
+        mut ticket: Ticket,
         now: &mut Moment,
     ) -> Result<(), ConnectionEnd> {
         let worker = Rc::clone(&self.worker);
@@ -145,7 +145,7 @@ impl ConnectionSlot {
         let (mut marks, mut head) = (self.marks.pop(), std::mem::take(&mut self.head));
         let sent = *now;
         self.alarm.deadline = sent + worker.client.timeout;
-        let mut sending = blocks.sending(&block, marks.as_mut());
+        let mut sending = blocks.sending((&mut ticket, sent), &block, marks.as_mut());
         blocks.write_head(sending.rest().len(), sending.header(), &mut head);
         let written = self.write_block(stream, &head, &mut sending).await;
         self.marks.extend(marks);

@@ -157,13 +157,20 @@ impl Blocks {
         self.taken.borrow().at(ticket.request)
     }
 
-    /// A block on its way out.
+    /// The block of `ticket` on its way out at `now`. One that a connection gave back counts once.
     pub(super) fn sending<'a>(
         &'a self,
+        (ticket, now): (&mut Ticket, Moment),
         (set, slice): &'a (Rc<BlockSet>, Slice),
         marks: Option<&'a mut Marks>,
     ) -> Sending<'a> {
-        self.generator.sending_marked(set, *slice, marks)
+        let is_again = ticket.sent.is_some();
+        ticket.sent.get_or_insert(now);
+        if is_again {
+            self.generator.sending_again(set, *slice, marks)
+        } else {
+            self.generator.sending_marked(set, *slice, marks)
+        }
     }
 
     /// Of the block of `ticket`, which was marked last, only so many bytes left.

@@ -382,7 +382,7 @@ impl Http2Session {
 
     /// Sends a block. What there is no room for yet is kept, and all of it counts:
     /// it is the connection's from here on.
-    fn send_block(&mut self, ticket: Ticket, now: Moment) {
+    fn send_block(&mut self, mut ticket: Ticket, now: Moment) {
         let worker = Rc::clone(&self.worker);
         let Some((blocks, block)) = worker.block(ticket) else {
             return;
@@ -391,7 +391,7 @@ impl Http2Session {
         let length = BodyLength::Bytes(block.1.bytes_len(&block.0) as u64);
         let begins_at = self.laid_out();
         let marks = self.marks.get_mut(self.client.next_slot());
-        let mut sending = blocks.sending(&block, marks);
+        let mut sending = blocks.sending((&mut ticket, now), &block, marks);
         let stamp = sending.header().map(|stamp| (HEADER, stamp.as_slice()));
         let client = &mut self.client;
         let sent = head.map(|head| client.request_with(head, stamp.as_slice(), length));

@@ -95,7 +95,8 @@ impl StepTally for LoadTally {
         let result = &mut result.steps[step.number];
         result.requests += 1;
         if let Some(status) = ended.status {
-            result.record_answer(status, ended.end.since(ended.due));
+            let is_good = ended.failure.is_none();
+            result.record_answer(status, ended.end.since(ended.due), is_good);
         }
         if let Some(failure) = ended.failure {
             result.record_failure(failure.reason, || failure.text);

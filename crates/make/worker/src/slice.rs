@@ -114,6 +114,8 @@ pub struct Sending<'a> {
     header: Option<&'a StampText>,
     /// The counter of events that were begun, if there is one.
     begun: Option<Begun<'a>>,
+    /// It was sent before, on a connection that ended, and counts once.
+    is_repeated: bool,
     written: usize,
     events: u64,
     blocks: u64,
@@ -136,9 +138,18 @@ impl<'a> Sending<'a> {
             bytes: run.bytes,
             header: None,
             begun: None,
+            is_repeated: false,
             written: 0,
             events: 0,
             blocks: 0,
+        }
+    }
+
+    /// The same, sent before on a connection that ended: it is not counted again.
+    pub(crate) fn repeated(self) -> Self {
+        Self {
+            is_repeated: true,
+            ..self
         }
     }
 
@@ -175,17 +186,20 @@ impl<'a> Sending<'a> {
         let events = u64::from(self.run.events_within(self.written));
         let blocks = (self.whole_until() - self.slice.first) as u64;
         let (new_events, new_blocks) = (events - self.events, blocks - self.blocks);
-        if new_blocks > 0 {
-            let whole = self.whole_until();
-            let run = self.set.run(whole - as_usize(new_blocks), whole);
-            self.shard.units.add(run.counts().units);
-        }
         (self.events, self.blocks) = (events, blocks);
         if let Some(begun) = &self.begun
             && let Some(last) = self.written.checked_sub(1)
         {
             // Those that ended before the last byte, and the one that has it.
             begun.set(u64::from(self.run.events_within(last)) + 1);
+        }
+        if self.is_repeated {
+            return;
+        }
+        if new_blocks > 0 {
+            let whole = self.whole_until();
+            let run = self.set.run(whole - as_usize(new_blocks), whole);
+            self.shard.units.add(run.counts().units);
         }
         self.shard.bytes.add(sent as u64);
         self.shard.events.add(new_events);

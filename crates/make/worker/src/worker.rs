@@ -336,6 +336,18 @@ impl Worker {
         self.sending_of_marked(set, slice, marks.map(|marks| &*marks))
     }
 
+    /// `slice` on its way out again, after the connection that had it ended before the peer read it.
+    pub fn sending_again<'a>(
+        &'a self,
+        set: &'a BlockSet,
+        slice: Slice,
+        mut marks: Option<&'a mut Marks>,
+    ) -> Sending<'a> {
+        self.mark(set, slice, marks.as_deref_mut());
+        let sending = Sending::new(set, &self.shard, self.unit, slice).repeated();
+        self.with_marks(sending, marks.map(|marks| &*marks))
+    }
+
     /// Marks `slice`, which is to leave next, with `marks` if there are any.
     pub fn mark(&self, set: &BlockSet, slice: Slice, marks: Option<&mut Marks>) {
         let Some((stamping, marks)) = self.stamping.as_ref().zip(marks) else {
@@ -357,7 +369,10 @@ impl Worker {
         slice: Slice,
         marks: Option<&'a Marks>,
     ) -> Sending<'a> {
-        let sending = self.sending_of(set, slice);
+        self.with_marks(self.sending_of(set, slice), marks)
+    }
+
+    fn with_marks<'a>(&'a self, sending: Sending<'a>, marks: Option<&'a Marks>) -> Sending<'a> {
         match self.stamping.as_ref().zip(marks) {
             Some((stamping, marks)) => sending.marked(marks.outgoing(stamping)),
             None => sending,

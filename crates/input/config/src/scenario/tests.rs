@@ -66,6 +66,28 @@ fn a_scenario_has_steps_data_and_values_of_responses() {
     assert_eq!((items.status, items.contains.len()), (Some(200), 2));
 }
 
+/// A thread without users was idle, and its share of arrivals was refused.
+#[test]
+fn threads_are_at_most_as_many_as_users() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scenario.yaml");
+    let step = "steps: [{name: a, path: /}]";
+    for (users, threads) in [
+        ("users: 2", 2),
+        ("users: 9", 4),
+        ("arrivals: 5/s\n  users_max: 3", 3),
+    ] {
+        fs::write(&path, format!("scenario:\n  {users}\n  {step}\n")).unwrap();
+        let flags = ScenarioFlags {
+            threads: 4,
+            ..flags()
+        };
+        let loaded = load_scenario(&Disk, &path, flags);
+        let plan = loaded.map_err(|errors| errors.render(false)).unwrap().plan;
+        assert_eq!(plan.threads, threads, "{users}");
+    }
+}
+
 #[test]
 fn mistakes_are_named_with_what_is_right() {
     let step = |rest: &str| format!("scenario:\n  steps:\n  - name: a\n{rest}");

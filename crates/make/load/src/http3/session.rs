@@ -206,7 +206,7 @@ impl Http3Session {
         let (mut marks, mut body_whole) = (None, 0);
         let whole = if let Some((blocks, block)) = worker.block(ticket) {
             marks = self.marks.pop().map(Box::new);
-            let mut sending = blocks.sending(&block, marks.as_deref_mut());
+            let mut sending = blocks.sending((&mut ticket, now), &block, marks.as_deref_mut());
             let body = sending.rest();
             body_whole = body.len();
             let head_bytes = http3.block.bytes_max() + HEADER.len() + 2 * STAMP_WIDTH;

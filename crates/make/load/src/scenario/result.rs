@@ -83,6 +83,8 @@ pub struct StepResult {
     pub statuses: BTreeMap<u16, u64>,
     /// Times of all requests that were answered.
     pub latency: Histogram<u64>,
+    /// Times of those that did not fail.
+    pub latency_of_good: Histogram<u64>,
 }
 
 /// Reasons why a step failed.
@@ -160,6 +162,7 @@ impl StepResult {
             first_failure: None,
             statuses: BTreeMap::new(),
             latency: empty_histogram(),
+            latency_of_good: empty_histogram(),
         }
     }
 
@@ -175,6 +178,7 @@ impl StepResult {
             self.first_failure.clone_from(&other.first_failure);
         }
         add_histogram(&mut self.latency, &other.latency);
+        add_histogram(&mut self.latency_of_good, &other.latency_of_good);
     }
 
     pub(super) fn record_failure(&mut self, reason: StepFailure, text: impl FnOnce() -> String) {
@@ -182,8 +186,12 @@ impl StepResult {
         self.first_failure.get_or_insert_with(text);
     }
 
-    pub(super) fn record_answer(&mut self, status: u16, latency: Nanos) {
+    pub(super) fn record_answer(&mut self, status: u16, latency: Nanos, is_good: bool) {
         *self.statuses.entry(status).or_default() += 1;
-        self.latency.saturating_record(latency.as_u64().max(1));
+        let nanos = latency.as_u64().max(1);
+        self.latency.saturating_record(nanos);
+        if is_good {
+            self.latency_of_good.saturating_record(nanos);
+        }
     }
 }

@@ -37,6 +37,30 @@ fn slice(first: usize, last: usize) -> Slice {
     }
 }
 
+/// A block that a connection gave back is written again, and counts once.
+#[test]
+fn what_is_sent_again_is_not_counted_again() {
+    let (set, shard) = (set(1), shard());
+    let counts = || {
+        [
+            &shard.bytes,
+            &shard.events,
+            &shard.blocks,
+            &shard.sent_units,
+        ]
+        .map(|cell| cell.total())
+    };
+    for unit in UNITS {
+        let mut first = Sending::new(&set, &shard, unit, slice(0, 2));
+        first.wrote(first.rest().len());
+        let counted = counts();
+        let mut again = Sending::new(&set, &shard, unit, slice(0, 2)).repeated();
+        again.wrote(again.rest().len());
+        assert!(again.rest().is_empty());
+        assert_eq!(counts(), counted, "{unit:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -19,18 +19,22 @@ pub(super) struct ScenarioFigures {
     pub(super) requests: u64,
     pub(super) errors: u64,
     pub(super) latency: Histogram<u64>,
+    /// Times of requests that did not fail.
+    pub(super) latency_of_good: Histogram<u64>,
 }
 
 pub(super) fn figures(result: &ScenarioResult) -> ScenarioFigures {
-    let mut latency = empty_histogram();
+    let [mut latency, mut latency_of_good] = [empty_histogram(), empty_histogram()];
     for step in &result.steps {
         add_histogram(&mut latency, &step.latency);
+        add_histogram(&mut latency_of_good, &step.latency_of_good);
     }
     let errors = result.steps.iter().flat_map(|step| step.failures.values());
     ScenarioFigures {
         requests: result.steps.iter().map(|step| step.requests).sum(),
         errors: errors.sum(),
         latency,
+        latency_of_good,
     }
 }
 
@@ -108,7 +112,7 @@ pub(super) fn thresholds(
         lateness_p99: Nanos::new(result.lateness.value_at_quantile(0.99)),
         bunched: 0,
         growth: None,
-        times: Some(figures.latency.clone()),
+        times: Some(figures.latency_of_good.clone()),
     };
     let measured = judge_load_probe(&counts, (Validity::default(), &[]), bounds).figures;
     let figure_of = |bound: &CapacityBound| {
