@@ -96,6 +96,7 @@ fn blank(tool: &str) -> BriefLoad {
         requests: 0,
         requests_per_second: 0.0,
         requested_per_second: None,
+        rate_per_second: None,
         requests_not_sent: 0,
         error_share: 0.0,
         outcomes: BTreeMap::new(),

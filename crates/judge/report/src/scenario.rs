@@ -167,6 +167,7 @@ impl ScenarioReport {
             requests: self.requests,
             requests_per_second: self.requests_per_second,
             requested_per_second: None,
+            rate_per_second: None,
             requests_not_sent: 0,
             error_share: self.error_share,
             outcomes,

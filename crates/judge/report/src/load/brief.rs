@@ -12,7 +12,7 @@ use stillwell_metric::Outcome;
 use stillwell_units::{Nanos, float_from_u64};
 
 pub use self::point::LoadPointError;
-use super::{LoadReport, LoadStatistic, OutcomeCount, RequestClass, id};
+use super::{LoadReport, LoadStatistic, OutcomeCount, RequestClass, RequestedRate, id};
 use crate::document::escape;
 
 /// Names the shape of [`BriefLoad`]; keys are added within a version and never removed.
@@ -55,8 +55,11 @@ pub struct BriefLoad {
     pub requests: u64,
     /// Requests sent per second.
     pub requests_per_second: f64,
-    /// Requests per second of the schedule; `None` without a rate.
+    /// Requests per second of the schedule in the measured time; `None` without a rate.
     pub requested_per_second: Option<f64>,
+    /// Requested rate, on average over the planned time; `None` without a rate, and in files of earlier versions.
+    #[serde(default)]
+    pub rate_per_second: Option<f64>,
     /// Requests that were due and never sent.
     pub requests_not_sent: u64,
     /// Share of the ended requests with another outcome than `ok` and `status_3xx`.
@@ -219,6 +222,10 @@ impl BriefLoad {
             requests,
             requests_per_second: report.health.sent_per_second,
             requested_per_second: report.health.requested_per_second,
+            rate_per_second: match options.rate {
+                RequestedRate::Max => None,
+                RequestedRate::PerSecond(rate) => Some(rate),
+            },
             requests_not_sent: report.not_sent(),
             error_share: error_share(&global.outcomes),
             outcomes: outcomes

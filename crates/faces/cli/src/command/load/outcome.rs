@@ -66,8 +66,8 @@ pub(super) fn unreachable(report: &LoadReport) -> CommandError {
 struct Facts<'a> {
     /// Codes of its warnings.
     warnings: Vec<&'a str>,
-    /// A connection was opened.
-    is_connected: bool,
+    /// Connections were attempted, and none was opened.
+    is_unreachable: bool,
     /// A request was answered with a status of 2xx or 3xx.
     has_success: bool,
     /// All thresholds hold.
@@ -79,7 +79,7 @@ struct Facts<'a> {
 impl Facts<'_> {
     fn exit(&self, is_strict: bool) -> Exit {
         let has = |codes: &[&str]| self.warnings.iter().any(|code| codes.contains(code));
-        if has(&["no_answer"]) && !self.is_connected {
+        if has(&["no_answer", "no_request"]) && self.is_unreachable {
             Exit::CouldNotRun
         } else if has(&NOTHING_MEASURED) {
             Exit::Invalid
@@ -108,13 +108,15 @@ pub(super) fn exit_of(
         LoadEnd::Duration | LoadEnd::Requests | LoadEnd::Termination(_) => {}
     }
     let ended = |outcome: Outcome| capture.sum(|counts| counts.ended(outcome));
+    let opened = capture.sum(|counts| counts.connections.total);
+    let attempts_failed = capture.sum(|counts| counts.connect_failures.total);
     let facts = Facts {
         warnings: health
             .warnings
             .iter()
             .map(|warning| &*warning.code)
             .collect(),
-        is_connected: capture.sum(|counts| counts.connections.total) > 0,
+        is_unreachable: opened == 0 && attempts_failed > 0,
         has_success: ended(Outcome::Ok) + ended(Outcome::Status3xx) > 0,
         keeps_thresholds: measured(capture, thresholds).all(|(_, _, is_kept)| is_kept),
         is_reliable: health.is_valid(),
@@ -181,7 +183,7 @@ mod tests {
     fn warnings_decide_the_exit_code_only_with_strict() {
         let facts = |warnings: &[&'static str]| Facts {
             warnings: warnings.to_vec(),
-            is_connected: true,
+            is_unreachable: false,
             has_success: true,
             keeps_thresholds: true,
             is_reliable: warnings.is_empty(),
@@ -201,11 +203,16 @@ mod tests {
             ..facts(&["no_answer"])
         };
         assert_eq!(failed.exit(false), Exit::Failed);
-        let unconnected = Facts {
-            is_connected: false,
-            ..failed
-        };
-        assert_eq!(unconnected.exit(false), Exit::CouldNotRun);
+        // A target whose handshake never ends has no request either.
+        for code in ["no_answer", "no_request"] {
+            let unreachable = Facts {
+                is_unreachable: true,
+                has_success: false,
+                ..facts(&[code])
+            };
+            assert_eq!(unreachable.exit(false), Exit::CouldNotRun);
+        }
+        assert_eq!(facts(&["no_request"]).exit(false), Exit::Invalid);
         let broken = Facts {
             keeps_thresholds: false,
             ..none

@@ -64,7 +64,8 @@ impl BriefLoad {
             "{} {} {:?} {} {}",
             self.protocol,
             self.open_loop,
-            self.requested_per_second,
+            // A load that ends by its requests is measured over another time in each run.
+            self.rate_per_second.or(self.requested_per_second),
             self.workers,
             self.connections
         )
@@ -177,9 +178,15 @@ mod tests {
     fn another_rate_is_another_workload() {
         let load = saved();
         let mut faster = load.clone();
-        faster.requested_per_second = Some(1e6);
+        faster.rate_per_second = Some(1e6);
         let workload = |load: &BriefLoad| load.history_point("").unwrap().origin.workload;
         assert_ne!(workload(&load), workload(&faster));
-        assert_eq!(workload(&load), workload(&load.clone()));
+        // A load of so many requests is measured over another time in each run.
+        let mut longer = load.clone();
+        longer.requested_per_second = longer.requested_per_second.map(|rate| 0.999 * rate);
+        assert_eq!(workload(&load), workload(&longer));
+        // Files of earlier versions have no other rate.
+        (longer.rate_per_second, longer.requested_per_second) = (None, load.rate_per_second);
+        assert_eq!(workload(&load), workload(&longer));
     }
 }

@@ -93,6 +93,9 @@ fn in_short(report: &LoadReport) -> String {
         let ended = words::grouped(float_from_u64(ended));
         return format!("none of {ended} requests in {length} was answered");
     }
+    if ended == 0 {
+        return format!("no request was sent in {length}");
+    }
     let rate = words::grouped(report.health.sent_per_second);
     let mut text = format!("{rate} requests/s for {length}");
     let failed = sum(outcomes, |outcome| outcome != Outcome::Ok);
