@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::iter::successors;
+use std::net::SocketAddr;
 
 use stillwell_units::Target;
 
-use crate::listeners::{Listener, open_sockets, sockets_of};
+use crate::listeners::{Listener, ListenerProtocol, SocketEntry, open_sockets, sockets_of};
 use crate::tree::{self, Stat};
 
 /// Programs that listen and pass connections on to a service elsewhere: their cost is not that of the service.
@@ -30,15 +31,7 @@ const HOLDERS: [&str; 2] = ["init", "systemd"];
 pub(crate) fn process_at(url: &str) -> Option<u32> {
     let address = Target::from_url(url).ok()?.loopback()?;
     let this_process = std::process::id();
-    let sockets = open_sockets(this_process).into_iter();
-    let sockets = sockets.filter(|(protocol, entry)| {
-        let listener = Listener {
-            protocol: *protocol,
-            address: entry.address,
-        };
-        listener.reachable() == address
-    });
-    let inodes: BTreeSet<u64> = sockets.map(|(_, entry)| entry.inode).collect();
+    let inodes = inodes_at(address, &open_sockets(this_process));
     if inodes.is_empty() {
         return None;
     }
@@ -49,6 +42,26 @@ pub(crate) fn process_at(url: &str) -> Option<u32> {
     let mut ancestors = successors(Some(this_process), |pid| Some(Stat::read(*pid)?.parent));
     let is_usable = !ancestors.any(|pid| pid == first) && !FORWARDERS.contains(&&*name_of(first));
     is_usable.then_some(first)
+}
+
+/// Returns the inodes of the sockets of the service at `address`: of TCP if there are any, because a UDP socket with
+/// the port of a TCP service is of another service.
+fn inodes_at(address: SocketAddr, sockets: &[(ListenerProtocol, SocketEntry)]) -> BTreeSet<u64> {
+    let inodes_of = |wanted: ListenerProtocol| -> BTreeSet<u64> {
+        let sockets = sockets.iter().filter(|(protocol, entry)| {
+            let listener = Listener {
+                protocol: *protocol,
+                address: entry.address,
+            };
+            *protocol == wanted && listener.reachable() == address
+        });
+        sockets.map(|(_, entry)| entry.inode).collect()
+    };
+    let tcp = inodes_of(ListenerProtocol::Tcp);
+    if tcp.is_empty() {
+        return inodes_of(ListenerProtocol::Udp);
+    }
+    tcp
 }
 
 /// Returns the process whose parent is none of the others, if there is one such process.
@@ -84,6 +97,29 @@ mod tests {
         ] {
             let parents: BTreeMap<u32, u32> = parents.into_iter().collect();
             assert_eq!(first_of(&parents), expected, "{parents:?}");
+        }
+    }
+
+    #[test]
+    fn a_datagram_socket_at_the_port_of_a_service_is_another_service() {
+        use ListenerProtocol::{Tcp, Udp};
+        let at: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        let socket = |protocol, address: &str, inode| {
+            let address = address.parse().unwrap();
+            (protocol, SocketEntry { address, inode })
+        };
+        let service = socket(Tcp, "127.0.0.1:80", 1);
+        let datagrams = socket(Udp, "127.0.0.1:80", 2);
+        let everywhere = socket(Tcp, "0.0.0.0:80", 3);
+        let elsewhere = socket(Tcp, "127.0.0.1:81", 4);
+        for (sockets, expected) in [
+            (vec![service, datagrams], vec![1]),
+            (vec![datagrams], vec![2]),
+            (vec![everywhere, elsewhere, datagrams], vec![3]),
+            (vec![elsewhere], vec![]),
+        ] {
+            let inodes: Vec<u64> = inodes_at(at, &sockets).into_iter().collect();
+            assert_eq!(inodes, expected, "{sockets:?}");
         }
     }
 
