@@ -225,7 +225,7 @@ impl<'a> GoalRecord<'a> {
             change: goal.change.map(ChangeRecord::new),
             confirmation: goal.confirmation.as_ref().map(ConfirmationRecord::new),
             smallest_visible: goal.smallest_visible,
-            pairs: goal.pairs,
+            pairs: goal.headline_pairs(),
             reason: goal.reason.as_deref(),
         }
     }

@@ -1,7 +1,7 @@
 //! The decision of a suite for programs: what was found, what the exit code is, and test cases.
 
 use serde_json::{Value, json as object};
-use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, Verdict};
+use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, GoalVerdict, Verdict};
 
 use crate::document::escape;
 use crate::{SuiteProblem, SuiteReport, by_attention, words};
@@ -106,7 +106,7 @@ fn experiment(entry: &ExperimentVerdict) -> Value {
         "lower_share": change.map(|change| change.lower),
         "upper_share": change.map(|change| change.upper),
         "tolerance_share": goal.map(|goal| goal.tolerance.share()),
-        "pairs": entry.pairs_used,
+        "pairs": goal.map_or(entry.pairs_used, GoalVerdict::headline_pairs),
         "failed_checks": checks,
         "skipped": words::skipped(entry),
         "text": sentence(entry),

@@ -323,6 +323,7 @@ pub(crate) fn explained() -> ExperimentVerdict {
             upper: 0.074,
         }),
         pairs_wanted: 8,
+        looked: Some(8),
         pairs: 8,
         pair_changes: vec![0.05; 8],
         change: Some(Change {

@@ -170,7 +170,7 @@ pub(crate) fn pairs(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Strin
         Some(StopReason::Certain | StopReason::Confirmed)
     );
     let used = goal.headline_pairs();
-    if used != goal.pairs || used == experiment.pairs_planned || fewer_is_enough {
+    if goal.fresh_looked().is_some() || used == experiment.pairs_planned || fewer_is_enough {
         used.to_string()
     } else {
         format!("{used} of {}", experiment.pairs_planned)
@@ -261,25 +261,26 @@ pub(crate) fn goal_name(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> S
 pub(crate) const DIFFERENT: &str = "there is a change, but it is neither certainly within the \
                                     tolerance nor probably beyond it";
 
-/// Describes the smallest change that an inconclusive goal detectable change, and the
-/// effort for a better answer.
+/// Describes the smallest change that an inconclusive goal could detect, and the effort for a
+/// better answer.
 pub(crate) fn could_see(goal: &GoalVerdict) -> String {
     let seen = goal.smallest_visible.map_or_else(
         || "the noise is not known".to_owned(),
         |visible| format!("detectable change {}", size(goal.scale, visible)),
     );
-    let needed = goal.pairs_needed.map_or_else(
-        || format!("{} cannot be detected at this noise", goal.tolerance_text()),
-        |pairs| {
-            // Fewer never end as equivalent, however quiet they are.
-            let pairs = pairs.max(PAIRS_EQUIVALENT_MIN);
-            format!(
-                "{} needs about {} pairs",
-                goal.tolerance_text(),
-                grouped(f64::from(pairs))
-            )
-        },
-    );
+    // Fewer never end as equivalent, however quiet they are.
+    let pairs = goal
+        .pairs_needed
+        .map(|pairs| pairs.max(PAIRS_EQUIVALENT_MIN));
+    let needed = match pairs {
+        None => format!("{} cannot be detected at this noise", goal.tolerance_text()),
+        Some(pairs) if pairs <= goal.pairs => "more pairs may decide it".to_owned(),
+        Some(pairs) => format!(
+            "{} needs about {} pairs",
+            goal.tolerance_text(),
+            grouped(f64::from(pairs))
+        ),
+    };
     format!("{seen}; {needed}")
 }
 
@@ -474,9 +475,28 @@ mod tests {
             1.0,
             [0.0, -0.01, 0.01],
         );
+        quiet.pairs = 4;
         for (needed, shown) in [(Some(3), "about 6 pairs"), (Some(24), "about 24 pairs")] {
             quiet.pairs_needed = needed;
             let text = could_see(&quiet);
+            assert!(text.ends_with(shown), "{text}");
+        }
+    }
+
+    /// A goal of eight pairs was said to need about eight.
+    #[test]
+    fn a_better_answer_needs_more_pairs_than_were_measured() {
+        let mut goal = goal(
+            GoalMetric::Memory,
+            false,
+            Verdict::Inconclusive,
+            1.0,
+            [0.0, -0.01, 0.01],
+        );
+        goal.pairs = 8;
+        for (needed, shown) in [(16, "about 16 pairs"), (8, "more pairs may decide it")] {
+            goal.pairs_needed = Some(needed);
+            let text = could_see(&goal);
             assert!(text.ends_with(shown), "{text}");
         }
     }

@@ -17,6 +17,7 @@ use stillwell_stats::{Level, SampleError, Welch, mann_whitney, welch};
 use stillwell_units::{Tolerance, count};
 
 use crate::deltas::{mean_on, on_scale};
+use crate::judge::tolerances::tolerance_at;
 use crate::rule::{Change, Verdict, verdict_of};
 use crate::summary::RunSummary;
 
@@ -257,16 +258,18 @@ pub fn compare_columns(goal: &GoalPlan, baseline: &[f64], comparison: &[f64]) ->
             upper: on_scale(scale, difference.upper),
         }
     });
-    let verdict = change.map(|change| verdict_of(change, goal.direction, goal.tolerance));
+    let baseline_mean = mean_on(scale, baseline.iter().copied());
+    let tolerance = tolerance_at(goal, baseline_mean);
+    let verdict = change.map(|change| verdict_of(change, goal.direction, tolerance));
     AcrossVerdict {
         metric: goal.metric.clone(),
         direction: goal.direction,
         scale,
-        tolerance: goal.tolerance,
+        tolerance,
         verdict: verdict.unwrap_or(Verdict::Invalid),
         runs: [count(baseline.len()), count(comparison.len())],
         runs_left_out: [0, 0],
-        baseline_mean: mean_on(scale, baseline.iter().copied()),
+        baseline_mean,
         comparison_mean: mean_on(scale, comparison.iter().copied()),
         change,
         p_value: tested.as_ref().ok().map(|welch| welch.p_value),

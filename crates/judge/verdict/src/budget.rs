@@ -103,7 +103,10 @@ pub fn apply_error_budget(
     }
     let comparisons = unprotected + protected;
     let is_judged = |verdict: &ExperimentVerdict| {
-        verdict.stopped.is_some() && verdict.verdict != Verdict::Invalid
+        let mut primaries = verdict.goals.iter().filter(|goal| goal.primary);
+        verdict.stopped.is_some()
+            && verdict.verdict != Verdict::Invalid
+            && primaries.all(|goal| goal.verdict != Verdict::Invalid)
     };
     let is_whole = comparisons > 0 && gating().all(is_judged) && primaries().count() == comparisons;
     let reported = |wanted: bool| {
@@ -209,8 +212,8 @@ fn demote(verdict: &mut ExperimentVerdict, goal: usize, of: usize) -> bool {
     verdict.verdict = words
         .reduce(Verdict::more_severe)
         .unwrap_or(Verdict::Invalid);
-    let gating = gating(verdict.confirm, verdict.verdict, verdict.pairs_used);
-    verdict.gate = gate(gating, &verdict.checks);
+    let primaries = verdict.goals.iter().filter(|goal| goal.primary);
+    verdict.gate = gate(gating(verdict.confirm, primaries), &verdict.checks);
     true
 }
 

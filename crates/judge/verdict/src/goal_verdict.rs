@@ -56,12 +56,12 @@ pub struct GoalVerdict {
     /// Result of fresh pairs, where the search found a change and the plan wants
     /// it confirmed.
     pub confirmation: Option<Confirmation>,
-    /// The smallest change that these pairs would have distinguished from none in about
+    /// The smallest change that the pairs of `change` would have distinguished from none in about
     /// four of five experiments.
     pub smallest_visible: Option<f64>,
-    /// Pairs that a change as large as the tolerance needs at this noise with one
-    /// look, at least [`PAIRS_MIN`](crate::limits::PAIRS_MIN); `None` if unknown
-    /// or beyond reach.
+    /// Pairs of the search after which a change as large as the tolerance is visible at this noise: a look of the
+    /// plan, or more pairs than its last look; at least [`PAIRS_MIN`](crate::limits::PAIRS_MIN). `None` if unknown or
+    /// beyond reach.
     pub pairs_needed: Option<u32>,
     /// Reason why it is invalid, inconclusive or no longer regressed, where noise is not
     /// the reason.
@@ -118,12 +118,17 @@ impl GoalVerdict {
         Some((spread.pairs, spread.change(spread.plain_critical()?)))
     }
 
-    /// Number of pairs of the headline: the fresh ones where they were decisive.
+    /// Number of pairs of the change, the means and the smallest visible change: the fresh ones from their first
+    /// look on, else those of the search.
     #[must_use]
     pub fn headline_pairs(&self) -> u32 {
-        let fresh = self.confirmation.as_ref();
-        let fresh = fresh.filter(|fresh| fresh.confirmed.is_some());
-        fresh.map_or(self.pairs, |fresh| fresh.pairs_wanted)
+        self.fresh_looked().unwrap_or(self.pairs)
+    }
+
+    /// Number of fresh pairs of their latest look; `None` before the first look.
+    #[must_use]
+    pub fn fresh_looked(&self) -> Option<u32> {
+        self.confirmation.as_ref()?.looked
     }
 }
 
@@ -149,6 +154,8 @@ pub struct Confirmation {
     pub search_change: Option<Change>,
     /// Fresh valid pairs of the look at which it ended, or of the next look.
     pub pairs_wanted: u32,
+    /// Fresh valid pairs of the latest look; `None` before the first one.
+    pub looked: Option<u32>,
     /// Fresh valid pairs so far; only the first `pairs_wanted` count.
     pub pairs: u32,
     /// The change of each of them, in the order of pair numbers.

@@ -11,7 +11,7 @@ mod skipped;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
-mod tolerances;
+pub(crate) mod tolerances;
 
 use stillwell_capture::RunStage;
 use stillwell_plan::stopping::DesignPlan;
@@ -24,6 +24,7 @@ use self::looks::LookPlan;
 use self::table::RunTable;
 use crate::experiment_verdict::{CheckVerdict, ExperimentVerdict};
 use crate::gate::Gate;
+use crate::goal_verdict::GoalVerdict;
 use crate::limits;
 use crate::rule::Verdict;
 use crate::standing::{NextStep, Standing, StopReason};
@@ -273,7 +274,10 @@ fn verdict(
             NextStep::Stop(_) => None,
         },
         likely_left: advice::likely_left(plan, next, table),
-        gate: gate(gating(plan.confirm, verdict, pairs_used), &checks),
+        gate: gate(
+            gating(plan.confirm, primaries().map(|item| &item.goal)),
+            &checks,
+        ),
         checks,
         skipped: Vec::new(),
         moved,
@@ -292,15 +296,23 @@ fn verdict(
     }
 }
 
-/// The verdict that gates: a regression that no fresh pairs confirm needs more than the fewest
-/// pairs.
-pub(crate) fn gating(is_confirmed: bool, verdict: Verdict, pairs_used: u32) -> Verdict {
-    let is_early = !is_confirmed && pairs_used < limits::PAIRS_UNCONFIRMED_MIN;
-    if is_early && verdict == Verdict::Regressed {
-        Verdict::Inconclusive
-    } else {
-        verdict
-    }
+/// The verdict of `primaries` that gates: a regression that no fresh pairs confirm needs more than
+/// the fewest pairs.
+pub(crate) fn gating<'g>(
+    is_confirmed: bool,
+    primaries: impl Iterator<Item = &'g GoalVerdict>,
+) -> Verdict {
+    let of_goal = |goal: &GoalVerdict| {
+        let is_early = !is_confirmed && goal.pairs < limits::PAIRS_UNCONFIRMED_MIN;
+        match goal.verdict {
+            Verdict::Regressed if is_early => Verdict::Inconclusive,
+            verdict => verdict,
+        }
+    };
+    let verdicts = primaries.map(of_goal);
+    verdicts
+        .reduce(Verdict::more_severe)
+        .unwrap_or(Verdict::Invalid)
 }
 
 pub(crate) fn gate(verdict: Verdict, checks: &[CheckVerdict]) -> Gate {

@@ -134,6 +134,9 @@ pub struct RunFigures {
     /// Unit of the work of all generators.
     #[serde(default)]
     pub work: WorkUnit,
+    /// Time with load within the measured phase, where that is not all of it.
+    #[serde(default, rename = "active_ns", skip_serializing_if = "Option::is_none")]
+    pub active: Option<Nanos>,
     /// Totals of the measured phase.
     pub measured: Totals,
     /// Totals of the whole run, with warm-up and drain.

@@ -114,6 +114,11 @@ impl<'a> Window<'a> {
         self.end.since(self.start)
     }
 
+    /// Time with load, where that is not all of it.
+    pub(crate) fn active(&self) -> Option<Nanos> {
+        self.active.map(Nanos::from_secs_f64)
+    }
+
     /// Growth of one series; `None` if it was not recorded at both ends, or
     /// fell.
     pub(crate) fn growth(&self, series: &Series) -> Option<Growth> {

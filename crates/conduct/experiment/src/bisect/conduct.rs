@@ -329,8 +329,9 @@ impl Comparison {
         if let (Some(goal), Ok(tolerance)) = (
             experiment.goals.first_mut(),
             Tolerance::try_new(blank.tolerance),
-        ) {
-            goal.tolerance = tolerance;
+        ) && tolerance != goal.tolerance
+        {
+            (goal.tolerance, goal.tolerance_time) = (tolerance, None);
         }
     }
 }

@@ -48,8 +48,11 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
             format!("not confirmed on {}; {word}", fresh(verdict))
         }
         NextStep::Stop(StopReason::Unfit) => {
-            let discarded = verdict.pairs_discarded;
-            format!("stopped, because too many pairs were discarded ({discarded}); {word}")
+            let why = match verdict.pairs_discarded {
+                0 => "its numbers cannot be compared".to_owned(),
+                discarded => format!("too many pairs were discarded ({discarded})"),
+            };
+            format!("stopped, because {why}; {word}")
         }
     };
     if left_in_all == left || left == TimeLeft::default() {

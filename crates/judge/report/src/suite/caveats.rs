@@ -40,8 +40,12 @@ pub(super) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec
         ));
     }
     if let Some(sensitivity) = goal.sensitivity.filter(|estimate| estimate.disagrees) {
+        let stage = match goal.fresh_looked() {
+            Some(_) => " of the search",
+            None => "",
+        };
         lines.push(format!(
-            "{name} is sensitive to outlying pairs: ranks (median {}, p {}) and mean disagree about \
+            "{name} is sensitive to outlying pairs{stage}: ranks (median {}, p {}) and mean disagree about \
              whether there is a change",
             words::change_size(goal.scale, sensitivity.hodges_lehmann),
             probability(sensitivity.wilcoxon_p)
@@ -107,6 +111,9 @@ pub(super) fn looked(experiment: &ExperimentVerdict) -> String {
         Some(StopReason::LastLook) => "stopped at the largest number of pairs",
         Some(StopReason::Confirmed) => "confirmed on new pairs",
         Some(StopReason::NotConfirmed) => "not confirmed on new pairs",
+        Some(StopReason::Unfit) if experiment.pairs_discarded == 0 => {
+            "stopped because its numbers cannot be compared"
+        }
         Some(StopReason::Unfit) => {
             "stopped because too many pairs were discarded: the machine was too busy, or the \
              target failed"
@@ -148,8 +155,8 @@ fn discards(experiment: &ExperimentVerdict) -> Vec<String> {
     )];
     if experiment.discards_unbalanced {
         lines.push(
-            "one variant caused more discarded pairs than chance explains: this is a difference \
-             between the variants, not noise"
+            "one variant caused clearly more discarded pairs than the other (p below 0.1): the variants \
+             may differ in what caused them"
                 .to_owned(),
         );
     }
@@ -191,6 +198,9 @@ pub(super) fn budget(budget: &ErrorBudget) -> String {
         Protection::Holm => "Holm's correction at 5 % over all that decide",
         Protection::Mixed => "new pairs for some, Holm's correction at 5 % for the others",
     };
+    if budget.comparisons == 0 {
+        return "no comparison decides the exit code".to_owned();
+    }
     let comparisons = words::counted(budget.comparisons, "comparison", "comparisons");
     let decides = if budget.comparisons == 1 {
         "decides"

@@ -91,10 +91,10 @@ pub(super) fn pairs(experiment: &ExperimentVerdict, experiments: usize) -> Vec<B
 
 fn pair_chart(goal: &GoalVerdict, name: String) -> Block {
     let used = as_usize(goal.pairs);
-    // Once fresh pairs were decisive, the answer is theirs alone.
+    // From the first look at fresh pairs on, the answer is theirs alone.
     let confirmation = goal.confirmation.as_ref();
-    let is_confirmed = confirmation.is_some_and(|entry| entry.confirmed.is_some());
-    let used_of_search = if is_confirmed { 0 } else { used };
+    let fresh_looked = goal.fresh_looked();
+    let used_of_search = if fresh_looked.is_some() { 0 } else { used };
     let mut stages = vec![stage(
         "search",
         used_of_search,
@@ -102,11 +102,7 @@ fn pair_chart(goal: &GoalVerdict, name: String) -> Block {
         &goal.pair_changes,
     )];
     if let Some(confirmation) = confirmation {
-        let used = if is_confirmed {
-            as_usize(confirmation.pairs_wanted)
-        } else {
-            0
-        };
+        let used = as_usize(fresh_looked.unwrap_or(0));
         let changes = &confirmation.pair_changes;
         stages.push(PairStage {
             is_fresh: true,

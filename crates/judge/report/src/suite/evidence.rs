@@ -1,7 +1,7 @@
 //! Evidence of an experiment's runs on a page: charts, limits of the answer, delivery, environment.
 
 use stillwell_units::{count, float_from_u64};
-use stillwell_verdict::{ExperimentVerdict, rarest_visible_fault};
+use stillwell_verdict::{ExperimentVerdict, GoalVerdict, rarest_visible_fault};
 
 use super::caveats;
 use super::runs::{ExperimentRuns, RunDelivery};
@@ -91,8 +91,9 @@ fn limits(
             format!("{size} of {}", words::goal_name(goal, experiment)),
         ));
     }
-    if experiment.pairs_used > 0 {
-        let share = words::percent(rarest_visible_fault(experiment.pairs_used));
+    let pairs = goal.map_or(experiment.pairs_used, GoalVerdict::headline_pairs);
+    if pairs > 0 {
+        let share = words::percent(rarest_visible_fault(pairs));
         rows.push((
             "may be missed",
             format!("faults in fewer than {share} of runs"),

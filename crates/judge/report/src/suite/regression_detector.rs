@@ -27,7 +27,7 @@ A change is a regression (❌) if all of this holds:
 
 1. The estimate is at least the tolerance of the experiment, in the worse direction of the goal.
 2. The interval does not contain zero.
-3. New pairs confirm it.
+3. New pairs confirm it; without confirmation, at least six pairs and Holm's correction show it.
 4. The experiment is not marked `erratic`.
 
 ✅ is an improvement by the same rule, ➖ neither, and ⚠️ an experiment that could not be judged.
@@ -48,6 +48,11 @@ pub fn regression_detector(
         }
     }
     cut(&text)
+}
+
+/// Returns true for a regression that does not gate: it is of few pairs, and none confirmed it.
+fn is_unconfirmed(entry: &ExperimentVerdict) -> bool {
+    entry.verdict == Verdict::Regressed && entry.gate != Gate::Regressed
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,15 +105,18 @@ impl Layout<'_> {
             matches!(entry.verdict, Verdict::Regressed | Verdict::Improved)
         };
         let regressed = |entry: &ExperimentVerdict| entry.verdict == Verdict::Regressed;
+        let is_confirmed = |entry: &ExperimentVerdict| regressed(entry) && !is_unconfirmed(entry);
         let invalid = gating
             .iter()
             .filter(|entry| entry.verdict == Verdict::Invalid);
         let invalid = invalid.count();
         let shown: Vec<_> = gating.iter().copied().filter(changed).collect();
-        let answer = if gating.iter().any(|entry| regressed(entry)) {
+        let answer = if gating.iter().any(|entry| is_confirmed(entry)) {
             "❌ Regression(s) detected".to_owned()
         } else if invalid > 0 {
             format!("⚠️ {invalid} of {} experiments not judged", gating.len())
+        } else if gating.iter().any(|entry| regressed(entry)) {
+            "⚠️ Unconfirmed regression(s)".to_owned()
         } else if shown.is_empty() {
             "✅ No significant changes detected".to_owned()
         } else {
@@ -230,6 +238,7 @@ impl Layout<'_> {
     /// Returns the row of the goal that decides.
     fn row(self, entry: &ExperimentVerdict) -> String {
         let sign = match entry.verdict {
+            Verdict::Regressed if is_unconfirmed(entry) => "➖",
             Verdict::Regressed => "❌",
             Verdict::Improved => "✅",
             Verdict::Invalid => "⚠️",

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stillwell_metric::Unit;
-use stillwell_plan::goal::Direction;
+use stillwell_plan::goal::{Direction, Scale};
 use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_units::Tolerance;
 
@@ -11,6 +11,8 @@ use super::columns::{ColumnsQuestion, judge_paired, judge_unpaired};
 use super::groups::RunGroup;
 use super::run::{ComparableRun, Missing, PairKey, RunNumber, listed, scale_of, tolerance_of};
 use super::{CompareError, ComparedGroup, ComparedRuns, ComparisonRow};
+use crate::deltas::mean_on;
+use crate::judge::tolerances::tolerance_at;
 use crate::limits::COMPARED_RUNS_FEW;
 
 /// The options of a comparison, besides its runs.
@@ -199,7 +201,9 @@ impl<R: ComparableRun> Comparing<'_, R> {
             .chain(&right)
             .find_map(|number| number.as_ref().ok().copied());
         let direction = self.direction(planned, parsed.as_ref(), number);
-        let tolerance = self.tolerance(name, planned, parsed.as_ref());
+        let baseline = left.iter().filter_map(|number| number.as_ref().ok());
+        let baseline_mean = mean_on(Scale::Ratio, baseline.map(|number| number.value));
+        let tolerance = self.tolerance(name, planned, parsed.as_ref(), baseline_mean);
         let scale = scale_of(name, parsed.as_ref());
         let question = ColumnsQuestion {
             direction,
@@ -263,10 +267,11 @@ impl<R: ComparableRun> Comparing<'_, R> {
         name: &str,
         planned: Option<&GoalPlan>,
         parsed: Option<&GoalMetric>,
+        baseline_mean: Option<f64>,
     ) -> Tolerance {
         let typed = self.options.tolerance;
         typed
-            .or_else(|| planned.map(|goal| goal.tolerance))
+            .or_else(|| planned.map(|goal| tolerance_at(goal, baseline_mean)))
             .unwrap_or_else(|| tolerance_of(name, parsed))
     }
 

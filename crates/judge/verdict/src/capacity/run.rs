@@ -1,6 +1,7 @@
 //! Probes that were runs.
 
 use stillwell_capture::{Capture, RunOutcome};
+use stillwell_metric::Outcome;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::goal::LatencyQuantile;
 use stillwell_plan::{GoalMetric, Phase, RateShape, RateUnit, RunPlan, Validity};
@@ -201,12 +202,16 @@ fn figure_of(summary: &RunSummary, course: ProbeCourse, figure: CapacityFigure) 
         CapacityFigure::LatencyMax => times.map(|times| reported(times.max)),
         CapacityFigure::Errors => {
             let count = |item: &OutcomeCount| float_from_u64(item.count);
-            let outcomes = &summary.figures.outcomes;
-            let all: f64 = outcomes.iter().map(count).sum();
-            let good = outcomes
-                .iter()
-                .filter(|item| item.outcome == "ok")
-                .map(count);
+            let is_of = |item: &OutcomeCount, outcomes: &[Outcome]| {
+                outcomes
+                    .iter()
+                    .any(|outcome| item.outcome == outcome.name())
+            };
+            let outcomes = summary.figures.outcomes.iter();
+            let ended = outcomes.filter(|item| !is_of(item, &[Outcome::Unfinished]));
+            let all: f64 = ended.clone().map(count).sum();
+            let good = [Outcome::Ok, Outcome::Status3xx];
+            let good = ended.filter(|item| is_of(item, &good)).map(count);
             (all > 0.0).then(|| 1.0 - good.sum::<f64>() / all)
         }
         CapacityFigure::Loss => summary.value(&GoalMetric::Loss),
@@ -231,9 +236,16 @@ struct ProbeCourse {
 impl ProbeCourse {
     fn of(summary: &RunSummary, capture: &Capture, place: usize) -> Self {
         let plan = &capture.manifest.plan;
-        let length = plan.phases.warmup + plan.phases.measure;
         let marks = &capture.manifest.phases;
-        let start = marks.iter().find(|mark| mark.phase == Phase::Warmup);
+        let mark = |phase| marks.iter().find(|mark| mark.phase == phase);
+        let start = mark(Phase::Warmup);
+        // Load continues until the end of the measured phase was sampled.
+        let planned = plan.phases.warmup + plan.phases.measure;
+        let length = start
+            .zip(mark(Phase::Drain))
+            .map_or(planned, |(start, drain)| {
+                drain.moment.since(start.moment).max(planned)
+            });
         let last = start.zip(capture.manifest.last_received);
         let taken = last.map_or(length, |(start, last)| last.since(start.moment));
         let seconds = length.as_secs_f64().max(1e-9);
@@ -284,6 +296,8 @@ fn sent_of_requested(
 
 #[cfg(test)]
 mod tests {
+    use stillwell_capture::RunStage;
+
     use super::*;
 
     fn worker(id: &str, blocked: f64, late: f64) -> WorkerShares {
@@ -308,6 +322,29 @@ mod tests {
         assert!(!is_held_up(&workers[..1], "b", 0.01));
         let both = [worker("a", 0.5, 0.1), worker("a", 0.0, 0.005)];
         assert!(is_held_up(&both, "a", 0.01));
+    }
+
+    /// Redirects are good answers, and requests under way at the end are neither good nor bad: as in loads.
+    #[test]
+    fn errors_are_those_of_a_load() {
+        let mut summary = crate::synthetic::run("e", (RunStage::Search, 1, "baseline"), &[]);
+        let count = |outcome: Outcome, count| OutcomeCount {
+            outcome: outcome.name().to_owned(),
+            count,
+        };
+        summary.figures.outcomes = vec![
+            count(Outcome::Ok, 60),
+            count(Outcome::Status3xx, 30),
+            count(Outcome::Status5xx, 10),
+            count(Outcome::Unfinished, 100),
+        ];
+        let course = ProbeCourse {
+            sent: 1.0,
+            counted: 1.0,
+            in_time: 1.0,
+        };
+        let errors = figure_of(&summary, course, CapacityFigure::Errors).unwrap();
+        assert!((errors - 0.1).abs() < 1e-12, "{errors}");
     }
 
     /// With few sends all of them counted as sent, for any outcome.

@@ -11,6 +11,7 @@ use stillwell_stats::Sample;
 use super::{Measurement, Role};
 use crate::deltas::mean_on;
 use crate::judge::table::pair_warnings;
+use crate::judge::tolerances::tolerance_at;
 use crate::summary::RunSummary;
 
 /// Summary of the runs of an experiment by metric about `comparison` against
@@ -59,13 +60,14 @@ fn measure(goal: GoalPlan, role: Role, pairs: &[(f64, f64)]) -> Option<Measureme
     };
     let deltas: Vec<f64> = pairs.iter().map(delta).collect();
     let sample = Sample::try_new(&deltas, 1).ok()?;
+    let baseline_mean = mean_on(scale, pairs.iter().map(|pair| pair.0))?;
     Some(Measurement {
+        tolerance: tolerance_at(&goal, Some(baseline_mean)),
         metric: goal.metric,
         direction: goal.direction,
-        tolerance: goal.tolerance,
         role,
         pairs: count(pairs.len()),
-        baseline_mean: mean_on(scale, pairs.iter().map(|pair| pair.0))?,
+        baseline_mean,
         comparison_mean: mean_on(scale, pairs.iter().map(|pair| pair.1))?,
         delta: sample.mean(),
         deviation: sample.standard_deviation(),

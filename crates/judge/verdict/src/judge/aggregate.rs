@@ -69,13 +69,16 @@ pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDi
 }
 
 /// True if discards that fall on either of two arms by a fair coin would rarely
-/// fall as unevenly as on the arm with most and the arm with fewest of them.
+/// fall as unevenly as on the arm with most and the arm with fewest of them, corrected for the
+/// number of pairs of arms.
 pub(super) fn is_unbalanced(discards: &[ArmDiscards]) -> bool {
     let runs = || discards.iter().map(|item| item.runs);
     let (Some(most), Some(fewest)) = (runs().max(), runs().min()) else {
         return false;
     };
-    most > fewest && two_sided_coin(most, fewest) <= limits::DISCARDS_UNBALANCED
+    let arms = f64::from(count(discards.len()));
+    let pairs_of_arms = arms * (arms - 1.0) / 2.0;
+    most > fewest && two_sided_coin(most, fewest) * pairs_of_arms <= limits::DISCARDS_UNBALANCED
 }
 
 /// Probability that a fair coin falls at least as unevenly as this.
@@ -201,9 +204,10 @@ pub(super) fn cpus(table: &RunTable<'_>) -> PlacedCpus {
 
 pub(super) fn rate(table: &RunTable<'_>) -> Vec<RateFigure> {
     let all = || {
-        table
+        let completed = table
             .iter()
-            .flat_map(|(_, _, _, row)| &row.run.figures.generators)
+            .filter(|(_, _, _, row)| row.run.outcome.is_completed());
+        completed.flat_map(|(_, _, _, row)| &row.run.figures.generators)
     };
     let mut figures: Vec<RateFigure> = Vec::new();
     for generator in all() {

@@ -11,7 +11,7 @@ use stillwell_units::count;
 use super::looks::{LookPlan, repeats_allowed};
 use super::pairs::{Pairs, is_lost};
 use super::table::RunTable;
-use crate::deltas::{Deltas, mean_on, on_scale};
+use crate::deltas::{Deltas, Spread, mean_on, on_scale};
 use crate::goal_verdict::{GoalVerdict, Sensitivity, UnreliableEstimate, rarest_visible_fault};
 use crate::limits;
 use crate::rule::{Change, Verdict, verdict_of};
@@ -173,7 +173,7 @@ fn measure(
     judged.smallest_visible = critical.map(|critical| spread.smallest_visible(critical));
     judged.t_statistic = Some(spread.t());
     judged.pair_deviation = Some(spread.deviation);
-    judged.pairs_needed = needed(spread.deviation, goal);
+    judged.pairs_needed = needed(spread, goal, looks);
     let used = deltas.values().iter().take(judged.pairs as usize);
     let used: Vec<f64> = used.copied().collect();
     judged.sensitivity = spread
@@ -356,7 +356,7 @@ fn before_first_look(
 fn unfit(pairs: &Pairs<'_>, variants: [&str; 2]) -> Option<String> {
     let rejected = pairs.rejected(variants)?;
     Some(format!(
-        "the machine is too busy: {} pairs were discarded, {rejected}",
+        "too many pairs were discarded ({}): {rejected}",
         pairs.discarded
     ))
 }
@@ -450,12 +450,23 @@ fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
     })
 }
 
-fn needed(deviation: f64, goal: &GoalPlan) -> Option<u32> {
+/// The first look of the plan at which a change as large as the tolerance is visible; without one, the pairs of a
+/// single look, and more than the last look has.
+fn needed(spread: Spread, goal: &GoalPlan, looks: &LookPlan) -> Option<u32> {
+    let is_visible_at = |look: u32| {
+        looks.critical(look).is_some_and(|critical| {
+            spread.with_pairs(look).smallest_visible(critical) <= goal.tolerance.share()
+        })
+    };
+    let mut all = looks.later(0);
+    if let Some(look) = all.find(|look| is_visible_at(*look)) {
+        return Some(look.max(limits::PAIRS_MIN));
+    }
     let pairs = pairs_needed(
-        deviation,
+        spread.deviation,
         goal.tolerance.share(),
         limits::POWER,
         Level::NINETY_FIVE,
     );
-    Some(count(pairs.ok()?).max(limits::PAIRS_MIN))
+    Some(count(pairs.ok()?).max(looks.last().saturating_add(1)))
 }

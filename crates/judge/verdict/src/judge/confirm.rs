@@ -64,6 +64,7 @@ pub(super) fn confirm(
         searched: searched.goal.verdict,
         search_change,
         pairs_wanted: fresh.wanted,
+        looked: fresh.looked,
         pairs: valid,
         pair_changes: pair_changes(goal.metric.scale(), &pairs.values),
         change: fresh.change,
@@ -87,9 +88,14 @@ pub(super) fn confirm(
     }
     let judged = &mut searched.goal;
     (judged.verdict, judged.reason) = (verdict, reason);
-    if fresh.is_look {
-        let values = || pairs.values.iter();
+    if let Some(looked) = fresh.looked {
+        let values = || pairs.values.iter().take(looked as usize);
         judged.change = fresh.change;
+        let critical = question.looks.fresh_critical(looked);
+        judged.smallest_visible = fresh
+            .spread
+            .zip(critical)
+            .map(|(spread, critical)| spread.smallest_visible(critical));
         judged.baseline_mean = mean_on(judged.scale, values().map(|pair| pair.0));
         judged.comparison_mean = mean_on(judged.scale, values().map(|pair| pair.1));
     }
@@ -168,8 +174,8 @@ struct FreshLook {
     spread: Option<Spread>,
     /// Pairs of the look that was final, or of the next one.
     wanted: u32,
-    /// True from the first look on.
-    is_look: bool,
+    /// Pairs of the latest look.
+    looked: Option<u32>,
     error: Option<PairedError>,
 }
 
@@ -184,7 +190,7 @@ fn look_at(values: &[(f64, f64)], question: Question<'_>) -> FreshLook {
         change: plain.0,
         spread: plain.1,
         wanted: at.first().copied().unwrap_or(last),
-        is_look: false,
+        looked: None,
         error: None,
     };
     for (index, &look) in at.iter().enumerate() {
@@ -197,7 +203,7 @@ fn look_at(values: &[(f64, f64)], question: Question<'_>) -> FreshLook {
             Ok((change, spread)) => (fresh.change, fresh.spread) = (change, spread),
             Err(error) => fresh.error = Some(error),
         }
-        fresh.is_look = fresh.error.is_none();
+        fresh.looked = fresh.error.is_none().then_some(look);
         fresh.wanted = look;
         let verdict = fresh
             .change

@@ -12,6 +12,7 @@ use stillwell_plan::check::{Aggregation, SeriesSelector};
 use stillwell_plan::{CheckPlan, GoalMetric, Phase, VariantPlan};
 
 use super::*;
+use crate::budget::apply_error_budget;
 use crate::fixture::{TestRun, experiment, generator};
 use crate::gate::{GatePolicy, exit_code};
 
@@ -389,4 +390,23 @@ proptest! {
         all.reverse();
         prop_assert_eq!(verdict(&all), expected);
     }
+}
+
+/// A regression that has enough pairs gates, also where another comparison has none.
+#[test]
+fn a_comparison_without_valid_pairs_does_not_hide_a_regression() {
+    let mut plan = experiment(&[CPU]);
+    let other = VariantPlan {
+        name: "other".to_owned(),
+        ..plan.variants[1].clone()
+    };
+    plan.variants.push(other);
+    let mut all = runs(&around(1.05));
+    all.extend((1..=6).map(|pair| died(TestRun::healthy().placed("other", pair))));
+    let judged = judge(&plan, &all);
+    let verdicts: Vec<Verdict> = judged.goals.iter().map(|goal| goal.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Regressed, Verdict::Invalid]);
+    assert_eq!(judged.gate, Gate::Regressed);
+    let budget = apply_error_budget(&mut [judged], &[plan]);
+    assert_eq!(budget.false_alarm_bound, None, "one was not judged");
 }

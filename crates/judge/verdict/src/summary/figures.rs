@@ -32,6 +32,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     let Some(window) = window else {
         return figures;
     };
+    figures.active = window.active();
     figures.measured = measured(window);
     let generators = manifest.plan.generators.iter();
     figures.generators = generators

@@ -99,12 +99,13 @@ fn measured(
 }
 
 /// Returns the number of a goal that is derived from responses, of a run that measured for
-/// `length`.
+/// `length`. Rates are for each second of load.
 pub(super) fn of_answers(
     metric: &GoalMetric,
     figures: &RunFigures,
     length: Nanos,
 ) -> Result<f64, &'static str> {
+    let length = figures.active.map_or(length, |active| active.min(length));
     match metric {
         GoalMetric::Route(goal) => {
             let mut routes = figures.routes.iter();

@@ -65,20 +65,21 @@ struct ForestAxis {
 }
 
 impl ForestAxis {
-    /// Returns an axis on which the rows fit, at most as many tolerances wide as still leave these visible.
+    /// Returns an axis with all estimates on which each tolerance has at least one cell on each side of zero; what is beyond is
+    /// marked.
     fn of(intervals: &[(Interval, f64)], width: usize) -> Self {
         const TOLERANCES_MAX: f64 = 8.0;
-        let (mut reach, mut tolerance) = (0.0_f64, 0.0_f64);
+        let (mut reach, mut estimates, mut tolerance) = (0.0_f64, 0.0_f64, 0.0_f64);
         for (interval, of_row) in intervals {
             tolerance = tolerance.max(*of_row);
+            estimates = estimates.max(interval.estimate.abs());
             reach = reach.max(interval.low.abs()).max(interval.high.abs());
         }
-        let reach = (reach * 1.1).clamp(tolerance * 2.0, tolerance * TOLERANCES_MAX);
-        let width = u64::from(count(width.clamp(21, 61)));
-        Self {
-            reach,
-            half: (width - 1) / 2,
-        }
+        let half = (u64::from(count(width.clamp(21, 61))) - 1) / 2;
+        let visible = (tolerance * TOLERANCES_MAX).max(estimates * 1.1);
+        let visible = visible.min(tolerance * float_from_u64(half));
+        let reach = (reach * 1.1).max(tolerance * 2.0).min(visible);
+        Self { reach, half }
     }
 
     /// Cells of a line.
@@ -145,6 +146,32 @@ mod tests {
             prop_assert_eq!(line.chars().count(), 41);
             prop_assert!(line.contains(['o', '<', '>']), "{}", line);
         }
+    }
+
+    /// The rule: an estimate is on the axis as long as the tolerance has a cell; an interval without an end leaves it.
+    #[test]
+    fn large_estimates_are_on_the_axis() {
+        let row = |low, estimate, high| {
+            (
+                Interval {
+                    estimate,
+                    low,
+                    high,
+                },
+                0.03,
+            )
+        };
+        let rows = [row(0.087, 0.441, 0.91), row(-0.02, 0.0, f64::INFINITY)];
+        let lines = lines(&rows, 44);
+        assert!(lines[0].ends_with("+48.5 %"), "{lines:?}");
+        assert!(
+            lines[1].contains('o') && lines[1].ends_with('>'),
+            "{lines:?}"
+        );
+        assert!(
+            lines[2].contains('o') && lines[2].ends_with('>'),
+            "{lines:?}"
+        );
     }
 
     #[test]

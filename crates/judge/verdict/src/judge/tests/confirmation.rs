@@ -359,7 +359,7 @@ fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
     let reason = state.verdict.goals[0].reason.clone().unwrap();
     assert!(
         reason.starts_with(
-            "regressed in 4 pairs, and new pairs were not available: the machine is too busy"
+            "regressed in 4 pairs, and new pairs were not available: too many pairs were discarded"
         ),
         "{reason}"
     );
@@ -372,4 +372,43 @@ fn f10_pairs_without_any_spread_have_no_p_value() {
     assert_eq!(state.next, NextStep::Stop(StopReason::Confirmed));
     let item = state.verdict.goals[0].confirmation.clone().unwrap();
     assert_eq!(item.p_value, None);
+}
+
+/// Change, means, detectable change and number of pairs are of the same pairs: those of the latest look.
+#[test]
+fn figures_beside_new_pairs_are_those_of_the_new_pairs() {
+    let searched = standing(&confirming(), &search_pairs(&WORSE[..4])).verdict;
+    let search_visible = searched.goals[0].smallest_visible.unwrap();
+    let noisy = [1.1, 1.0, 1.1, 1.0, 1.1, 1.0, 1.1];
+    for (fresh, looked) in [
+        (&WORSE[..5], None),
+        (&WORSE[..6], Some(6)),
+        (&SAME[..6], Some(6)),
+        (&noisy[..6], Some(6)),
+        // The look after six is not reached.
+        (&noisy[..7], Some(6)),
+    ] {
+        let verdict = with_fresh(fresh).verdict;
+        let goal = &verdict.goals[0];
+        assert_eq!(goal.fresh_looked(), looked, "{fresh:?}");
+        assert_eq!(goal.headline_pairs(), looked.unwrap_or(4), "{fresh:?}");
+        let is_of_search = goal.smallest_visible == Some(search_visible);
+        assert_eq!(is_of_search, looked.is_none(), "{fresh:?}");
+    }
+    let mean = |fresh: &[f64]| with_fresh(fresh).verdict.goals[0].comparison_mean.unwrap();
+    assert!((mean(&noisy[..6]) / mean(&noisy[..7]) - 1.0).abs() < 1e-9);
+}
+
+/// The pairs for a better answer are a look of the plan at which the tolerance is visible.
+#[test]
+fn the_pairs_needed_are_those_of_a_look() {
+    let goal =
+        |ratios: &[f64]| standing(&confirming(), &search_pairs(ratios)).verdict.goals[0].clone();
+    // Noise of 2 % and a tolerance of 2 %.
+    let some = goal(&[1.02, 0.98, 1.02, 0.98]);
+    let needed = some.pairs_needed.unwrap();
+    assert!(some.smallest_visible.unwrap() > 0.05);
+    assert!((6..=20).contains(&needed) && needed % 2 == 0, "{needed}");
+    // No look of the plan is late enough.
+    assert!(goal(&[1.5, 0.6, 1.4, 0.7]).pairs_needed.unwrap() > 20);
 }
