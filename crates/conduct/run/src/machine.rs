@@ -343,6 +343,10 @@ impl Machine {
             | Event::Quiet
             | Event::Stopped
             | Event::Closed => Vec::new(),
+            // A step ended it before it was ready.
+            Event::NotAgain(_) if matches!(self.life, Life::Ending { .. } | Life::Ended) => {
+                Vec::new()
+            }
             failure => self.fail(now, outcome_of(failure)),
         }
     }

@@ -68,7 +68,8 @@ pub(crate) enum ShellMessage {
     Stopped(Stopped),
     /// A step ended it; the moment is that of its request.
     Ended(Moment, Stopped),
-    ReadyAgain(Result<Nanos, String>),
+    /// Number of the target's start whose readiness was probed, and the result.
+    ReadyAgain(u64, Result<Nanos, String>),
     LinksChanged(Result<(), String>),
     Container(Result<Container, ContainerError>),
     InspectorExited(Exit),
@@ -318,7 +319,8 @@ impl Shell {
             // Of one that was ended on purpose, and is replaced by now.
             ShellMessage::Exited(start, _) if start != self.starts => {}
             ShellMessage::Ended(begun, stopped) => self.target_ended(begun, &stopped),
-            ShellMessage::ReadyAgain(ready) => self.ready_again(ready),
+            ShellMessage::ReadyAgain(start, _) if start != self.starts => {}
+            ShellMessage::ReadyAgain(_, ready) => self.ready_again(ready),
             ShellMessage::LinksChanged(done) => self.links_changed(done),
             ShellMessage::Exited(_, exit) => {
                 self.exit = Some(exit);

@@ -238,7 +238,7 @@ impl Core {
             Passed::One(event) => match &self.disk {
                 Some(disk) => {
                     disk.release(Disk::room_of(1, bytes));
-                    disk.append(&self.transformed(event));
+                    self.append(disk, &self.transformed(event));
                 }
                 None => self.buffer.push(self.transformed(event)),
             },
@@ -257,12 +257,21 @@ impl Core {
         self.put_beyond(passed);
     }
 
+    /// Puts an event on disk; one that is too long for a record is dropped.
+    fn append(&self, disk: &Disk, event: &[u8]) {
+        if Disk::can_store(event) {
+            disk.append(event);
+        } else {
+            add(&self.counters.events_dropped, 1);
+        }
+    }
+
     /// Puts events for which no room was reserved.
     fn put_beyond(&self, events: impl IntoIterator<Item = Bytes>) {
         for event in events {
             let event = self.transformed(event);
             match &self.disk {
-                Some(disk) => disk.append(&event),
+                Some(disk) => self.append(disk, &event),
                 None => self.buffer.push_beyond(event),
             }
         }

@@ -177,7 +177,12 @@ impl Disk {
         state.reserved = state.reserved.saturating_sub(room);
     }
 
-    /// Takes an event; it is there once [`Disk::write_out`] has written it.
+    /// Returns true if a record can have this event; a longer one could not be read again.
+    pub(crate) const fn can_store(event: &[u8]) -> bool {
+        event.len() <= record::EVENT_BYTES_MAX
+    }
+
+    /// Takes an event that can be stored; it is there once [`Disk::write_out`] has written it.
     pub(crate) fn append(&self, event: &[u8]) {
         let mut state = self.state.borrow_mut();
         record::write(event, &mut state.pending);
@@ -279,7 +284,8 @@ impl Disk {
 
     /// The oldest `events` in memory were handed over.
     pub(crate) fn handed_over(&self, events: u64) -> io::Result<()> {
-        self.state.borrow_mut().move_on(events)?;
+        let is_synced = self.sync != SyncWhen::Never;
+        self.state.borrow_mut().move_on(events, is_synced)?;
         self.freed.notify_waiters();
         Ok(())
     }
@@ -309,13 +315,19 @@ impl State {
                 // What lies in it counts as synced with what comes next.
                 self.writer.file.sync_data()?;
             }
-            let next = Writer::begin(&self.folder, self.writer.number + 1, is_synced)?;
-            let full = std::mem::replace(&mut self.writer, next);
-            self.segments.push_back((full.number, full.end));
+            self.rotate(is_synced)?;
         }
         self.writer.append(&self.pending)?;
         self.pending.clear();
         self.counts.written = self.counts.appended;
+        Ok(())
+    }
+
+    /// Begins the next segment.
+    fn rotate(&mut self, is_synced: bool) -> io::Result<()> {
+        let next = Writer::begin(&self.folder, self.writer.number + 1, is_synced)?;
+        let full = std::mem::replace(&mut self.writer, next);
+        self.segments.push_back((full.number, full.end));
         Ok(())
     }
 
@@ -340,7 +352,12 @@ impl State {
             };
             let number = reader.number;
             let segment = self.segments.iter().find(|(known, _)| *known == number);
-            let end = segment.map_or(self.writer.end, |(_, end)| *end);
+            let end = match segment {
+                Some((_, end)) => *end,
+                None if number == self.writer.number => self.writer.end,
+                // All of it was handed over, and the segment is gone.
+                None => reader.offset,
+            };
             if let Some((event, _)) = reader.next(end)? {
                 let event = Bytes::copy_from_slice(event);
                 let (segment, offset) = (number, reader.offset);
@@ -362,7 +379,7 @@ impl State {
         first.unwrap_or(self.writer.number)
     }
 
-    fn move_on(&mut self, events: u64) -> io::Result<()> {
+    fn move_on(&mut self, events: u64, is_synced: bool) -> io::Result<()> {
         let count = as_usize(events);
         let count = count.min(self.under_way.len());
         let Some(last) = self.under_way.drain(..count).next_back() else {
@@ -371,6 +388,12 @@ impl State {
         self.counts.handed_over += count as u64;
         self.handed_over = last;
         self.position.keep(last)?;
+        let written = (self.writer.number, self.writer.end);
+        let is_empty = self.pending.is_empty() && (last.segment, last.offset) == written;
+        // Else the room of large events would not be free before the next write.
+        if is_empty && self.writer.end > self.bytes_max / SEGMENTS {
+            self.rotate(is_synced)?;
+        }
         while let Some((number, end)) = self.segments.front().copied() {
             if (number, end) > (last.segment, last.offset) {
                 break;

@@ -80,22 +80,26 @@ pub(crate) struct Request {
 /// The memory that one connection holds for its request's body, beyond the first bytes. Dropping it gives the memory
 /// back.
 #[derive(Debug)]
-struct HeldBody<'c> {
+pub(crate) struct HeldBody<'c> {
     core: &'c Core,
     bytes: usize,
 }
 
-impl HeldBody<'_> {
+impl<'c> HeldBody<'c> {
+    pub(crate) const fn new(core: &'c Core) -> Self {
+        Self { core, bytes: 0 }
+    }
+
     /// Holds memory for a body of this length, beyond its first bytes; false where there is no room.
     #[must_use]
-    fn grow_to(&mut self, length: usize) -> bool {
+    pub(crate) fn grow_to(&mut self, length: usize) -> bool {
         let more = length.saturating_sub(FREE_BYTES + self.bytes);
         let has_room = self.core.hold(more);
         self.bytes += if has_room { more } else { 0 };
         has_room
     }
 
-    fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.core.release(std::mem::take(&mut self.bytes));
     }
 }
@@ -149,7 +153,7 @@ pub(crate) async fn serve(
     let mut reader = InputReader::new(core);
     let mut parser = RequestParser::new();
     let mut request = Request::default();
-    let mut held = HeldBody { core, bytes: 0 };
+    let mut held = HeldBody::new(core);
     let mut out = Vec::new();
     while let Some(input) = reader.read(&mut stream).await {
         let mut read = 0;

@@ -456,6 +456,34 @@ fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
     assert_eq!((machine.phase(), machine.failure()), (Phase::Stop, None));
 }
 
+/// A crash loop: the probe of a start that a step ended says that the target died.
+#[test]
+fn a_target_that_a_step_ends_before_it_is_ready_does_not_fail_the_run() {
+    let steps = [
+        on_target(0, TargetChange::End(TargetSignal::Kill)),
+        on_target(0, TargetChange::Start),
+        on_target(1000, TargetChange::End(TargetSignal::Kill)),
+        on_target(1000, TargetChange::Start),
+    ];
+    let mut machine = machine(&steps);
+    play(&mut machine, &up_to_measure());
+    play(
+        &mut machine,
+        &[
+            (4, Event::Tick),
+            (4, Event::Tick),
+            (4, Event::TargetEnded),
+            (4, Event::StartedAgain),
+            (5, Event::Tick),
+        ],
+    );
+    let died = || Event::NotAgain("the target died".to_owned());
+    assert_eq!(machine.next(at(5), died()), []);
+    play(&mut machine, &[(5, Event::TargetEnded)]);
+    assert_eq!(machine.failure(), None);
+    assert_eq!(machine.phase(), Phase::Measure);
+}
+
 #[test]
 fn a_target_that_is_not_ready_again_in_time_or_dies_fails_the_run() {
     let restart = [

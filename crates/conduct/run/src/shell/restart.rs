@@ -99,7 +99,8 @@ impl Shell {
     }
 
     pub(super) fn await_ready_again(&mut self) {
-        self.probe(ShellMessage::ReadyAgain);
+        let start = self.starts;
+        self.probe(move |ready| ShellMessage::ReadyAgain(start, ready));
     }
 
     /// Waits until the target is ready, and sends the result as `message` says.

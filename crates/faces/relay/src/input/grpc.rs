@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::InputReader;
 use crate::core::Core;
 use crate::counters::add;
-use crate::server::{self, RequestParts, STAMP_HEADER};
+use crate::server::{self, HeldBody, RequestParts, STAMP_HEADER};
 
 /// The longest message that is taken, in bytes.
 const MESSAGE_BYTES_MAX: u32 = 64 << 20;
@@ -29,19 +29,37 @@ const UNIMPLEMENTED: u32 = 12;
 
 /// A call that is not whole yet.
 #[derive(Debug)]
-struct Incoming {
+struct Incoming<'c> {
     stream: Call,
     method: String,
     /// Value of its metadata for stamps; empty if there is none.
     stamp: Vec<u8>,
     body: Vec<u8>,
+    /// Memory for the body.
+    held: HeldBody<'c>,
+    /// There was no room for the body, which is not kept then.
+    is_refused: bool,
+}
+
+impl Incoming<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        let length = self.body.len() + bytes.len();
+        let longest = MESSAGE_BYTES_MAX as usize + MESSAGE_HEAD_BYTES;
+        if self.is_refused || length > longest || !self.held.grow_to(length) {
+            self.is_refused = true;
+            self.body = Vec::new();
+            self.held.release();
+        } else {
+            self.body.extend_from_slice(bytes);
+        }
+    }
 }
 
 /// Takes in the calls of one connection, one after another.
 pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
     let mut reader = InputReader::new(&core);
     let mut server = Server::new(Limits::default());
-    let mut calls: Vec<Incoming> = Vec::new();
+    let mut calls: Vec<Incoming<'_>> = Vec::new();
     loop {
         if stream.write_all(server.output()).await.is_err() {
             return;
@@ -51,7 +69,7 @@ pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
             return;
         };
         let mut whole = Vec::new();
-        if take(&mut server, &mut calls, &mut whole, input).is_err() {
+        if take(&core, &mut server, (&mut calls, &mut whole), input).is_err() {
             // The connection is given up either way.
             stream.write_all(server.output()).await.unwrap_or_default();
             return;
@@ -64,10 +82,10 @@ pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
 }
 
 /// Takes in what was read; calls that are whole go to `whole`.
-fn take(
+fn take<'c>(
+    core: &'c Core,
     server: &mut Server,
-    calls: &mut Vec<Incoming>,
-    whole: &mut Vec<Incoming>,
+    (calls, whole): (&mut Vec<Incoming<'c>>, &mut Vec<Incoming<'c>>),
     input: &[u8],
 ) -> Result<(), stillwell_http::h2::H2ConnectionError> {
     let mut read = 0;
@@ -81,10 +99,12 @@ fn take(
                 method: head.path.to_owned(),
                 stamp: head.fields.value(STAMP_HEADER).unwrap_or_default().to_vec(),
                 body: Vec::new(),
+                held: HeldBody::new(core),
+                is_refused: false,
             }),
             Some(ServerEvent::Body { stream, bytes }) => {
                 if let Some(call) = calls.iter_mut().find(|call| call.stream == stream) {
-                    call.body.extend_from_slice(bytes);
+                    call.push(bytes);
                 }
             }
             Some(ServerEvent::End { stream, .. }) => {
@@ -102,7 +122,10 @@ fn take(
 }
 
 /// Takes the events of a call in; gives the call's status.
-async fn answer(core: &Core, call: &Incoming) -> u32 {
+async fn answer(core: &Core, call: &Incoming<'_>) -> u32 {
+    if call.is_refused {
+        return RESOURCE_EXHAUSTED;
+    }
     let mut reader = GrpcMessageReader::new(MESSAGE_BYTES_MAX);
     let message = match reader.advance(&call.body) {
         Ok((_, Some(message))) if message.is_compressed => return UNIMPLEMENTED,
@@ -133,6 +156,12 @@ async fn answer(core: &Core, call: &Incoming) -> u32 {
     } else {
         format!("{} {}\n", call.method, message.len()).into_bytes()
     };
+    let longest = lines.split(|byte| *byte == b'\n').map(<[u8]>::len).max();
+    let longest = longest.unwrap_or_default();
+    // It could not be kept on disk, or would wait for ever.
+    if core.disk.is_some() && (longest > server::REQUEST_BYTES_MAX || !core.can_hold(1, longest)) {
+        return RESOURCE_EXHAUSTED;
+    }
     // Waits while the buffer is full; the caller waits with it.
     core.take_in(Bytes::from(lines), false).await;
     core.kept().await;

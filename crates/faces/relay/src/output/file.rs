@@ -28,18 +28,16 @@ pub(super) async fn send_on(core: &Core, path: &Path) {
                     rest = &rest[written..];
                     backoff.reset();
                 }
-                Ok(0) | Err(_) => {
-                    if core.token.is_cancelled() {
-                        let left = memchr_iter(b'\n', rest).count() as u64;
-                        // On disk they are kept for the next relay.
-                        if core.disk.is_none() {
-                            add(&core.counters.events_dropped, left);
-                        }
-                        batch.events -= left;
-                        break;
+                // What is left counts as that in the buffer. A later write would be in the place of these events.
+                Ok(0) | Err(_) if core.token.is_cancelled() => {
+                    let left = memchr_iter(b'\n', rest).count() as u64;
+                    if core.disk.is_none() {
+                        add(&core.counters.events_dropped, left);
                     }
-                    backoff.wait().await;
+                    let written = (batch.bytes.len() - rest.len()) as u64;
+                    return core.handed_over(batch.events - left, written);
                 }
+                Ok(0) | Err(_) => backoff.wait().await,
             }
         }
         batch.count(core);

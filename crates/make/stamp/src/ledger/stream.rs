@@ -277,9 +277,9 @@ impl StreamLedger {
             let prefix = set.prefix_mut();
             prefix.known = prefix.known.max(taken_set.prefix().known);
         }
-        let numbers = end.saturating_mul(WINDOW);
+        // Which numbers of a prefix are known is not: what came again may be others.
         for set in self.all_mut() {
-            if set.prefix().known < numbers {
+            if !set.prefix().is_complete() {
                 set.prefix_mut().unclear += again;
                 return;
             }

@@ -301,6 +301,12 @@ fn take_event(
                 Http2Incoming::Call(call) => {
                     let reply = |reply| wait(stream, What::Message(reply));
                     call.push(bytes, site, reply);
+                    // As servers do, without waiting for the client's end of the stream.
+                    if call.status != 0 {
+                        let status = call.status;
+                        request.incoming = Http2Incoming::Whole;
+                        wait(stream, What::End(status));
+                    }
                 }
                 Http2Incoming::Refused(_) => site.shard.bytes.add(bytes.len() as u64),
                 Http2Incoming::Whole => {}
