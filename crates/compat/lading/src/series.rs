@@ -61,9 +61,12 @@ pub(crate) fn recorded_name(name: &str) -> &str {
         "datadog_intake_payloads_parsed" => metric::BODIES_PARSED.name,
         "streams_received" => metric::CALLS_RECEIVED.name,
         "connection_accepted" => metric::CONNECTIONS_ACCEPTED.name,
-        "requests_received" | "message_received" | "packet_received" => {
+        "requests_received" | "message_received" | "packet_received" | "batches_received" => {
             metric::MESSAGES_RECEIVED.name
         }
+        "packets_sent" => metric::REQUESTS_SENT.name,
+        "data_points_received" | "data_items_received" => metric::EVENTS_RECEIVED.name,
+        "datadog_intake_parse_failures" | "stream_errors" => metric::BODIES_MALFORMED.name,
         name => name,
     }
 }

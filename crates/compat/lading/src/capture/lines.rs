@@ -59,6 +59,11 @@ pub(super) fn read<T>(
     Ok(None)
 }
 
+/// Returns the number of a line: NaN for the null that JSON has in its place.
+fn number_or_nan<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(reader)?.unwrap_or(f64::NAN))
+}
+
 /// One line. Keys that are not named here are labels.
 #[derive(Deserialize)]
 struct Line {
@@ -67,6 +72,7 @@ struct Line {
     fetch_index: u64,
     metric_name: String,
     metric_kind: String,
+    #[serde(deserialize_with = "number_or_nan")]
     value: f64,
     #[serde(default)]
     value_histogram: Option<IgnoredAny>,

@@ -139,6 +139,10 @@ impl LadingWriter {
     /// [`CaptureError`] with the file and the operating system's error.
     pub fn create(output: &LadingOutput, run: RunId) -> Result<Self, CaptureError> {
         let has_table = output.layout != LadingLayout::Jsonl;
+        if output.layout == LadingLayout::Multi {
+            // The journal of a run that was killed would be read in place of the new table.
+            drop(fs::remove_file(journal_of(&output.table())));
+        }
         let journal = (output.layout == LadingLayout::Parquet).then(|| journal_of(&output.path));
         let lines = match (&journal, output.files().first()) {
             (Some(path), _) | (None, Some(path)) => Some(Lines::create(path)?),

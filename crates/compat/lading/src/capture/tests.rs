@@ -99,6 +99,15 @@ fn lines_become_runs() {
     assert_eq!(capture.cut, None);
 }
 
+/// JSON has no NaN: writers put null in its place. One such line made all others unreadable.
+#[test]
+fn a_value_of_null_costs_only_its_own_series() {
+    let text = line(0, "unasked", "gauge", "", 1.0);
+    let null = lines().replacen(&text, &text.replace("\"value\":1", "\"value\":null"), 1);
+    assert!(null.contains("null"), "{text}");
+    assert_figures(&read_bytes("a.captures", null.as_bytes()).unwrap());
+}
+
 #[test]
 fn compressed_lines_are_read_too() {
     let packed = zstd::encode_all(lines().as_bytes(), 1).unwrap();

@@ -7,7 +7,7 @@ use stillwell_units::{ByteSize, Seed};
 use super::{payload, throttle};
 use stillwell_config::rules::{Ids, Placed};
 use stillwell_text::{
-    Keys, MapReader, Node, Reader, Span, check_address, check_any_url, check_url, code,
+    Keys, MapReader, Node, Reader, Span, Value, check_address, check_any_url, check_url, code,
 };
 
 mod files;
@@ -62,7 +62,9 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<Generator
 
 /// The id beside the kind.
 pub(super) fn given_id<'n>(reader: &Reader, node: &'n Node) -> Option<(&'n str, Span)> {
-    let id = node.entry("id")?;
+    let id = node
+        .entry("id")
+        .filter(|id| !matches!(id.value, Value::Null))?;
     Some((reader.text(id)?, id.span))
 }
 

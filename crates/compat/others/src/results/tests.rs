@@ -138,6 +138,17 @@ fn fortio_gives_its_figures() {
     assert_eq!(latency.better, Some(Direction::LowerIsBetter));
 }
 
+/// A result in which each request failed had no figure of errors, and its fast failures counted as throughput.
+#[test]
+fn failures_alone_are_errors() {
+    let text = FORTIO.replace("\"200\": 190, \"503\": 10", "\"503\": 200");
+    near(value(&read_result(&text).unwrap(), "errors"), 1.0);
+    // Nighthawk writes successes alone: they prove nothing.
+    let text = FORTIO.replace(", \"503\": 10", "");
+    let result = read_result(&text).unwrap();
+    assert!(result.figures.iter().all(|figure| figure.name != "errors"));
+}
+
 #[test]
 fn counts_written_as_text_are_counts() {
     let text = FORTIO

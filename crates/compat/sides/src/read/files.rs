@@ -77,7 +77,11 @@ pub(super) fn walk(folder: &Path, depth: u32, files: &mut Vec<PathBuf>) -> anyho
     let entries = fs::read_dir(folder).with_context(read)?;
     let mut paths = Vec::new();
     for entry in entries {
-        paths.push(entry.with_context(read)?.path());
+        let entry = entry.with_context(read)?;
+        // What a link names counts where it is, and a link to a folder above would never end.
+        if !entry.file_type().with_context(read)?.is_symlink() {
+            paths.push(entry.path());
+        }
     }
     paths.sort();
     for path in paths {
@@ -128,4 +132,24 @@ pub(crate) fn text_of(path: &Path) -> anyhow::Result<String> {
         path.display()
     );
     String::from_utf8(bytes).with_context(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A link to a result would count it twice, and one to a folder above has no end.
+    #[test]
+    fn links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run.json");
+        fs::write(&run, "{}").unwrap();
+        symlink(&run, folder.path().join("latest.json")).unwrap();
+        symlink(folder.path(), folder.path().join("above")).unwrap();
+        let mut files = Vec::new();
+        walk(folder.path(), 0, &mut files).unwrap();
+        assert_eq!(files, [run]);
+    }
 }
