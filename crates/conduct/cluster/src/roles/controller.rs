@@ -504,6 +504,29 @@ impl FleetRun<'_> {
         }
     }
 
+    /// Returns the offsets of clocks after the end, where they say something, and the time since they were measured before
+    /// the start.
+    fn clocks_after(
+        &self,
+        start: &Start,
+        collected: &Collected,
+    ) -> (Vec<Option<ClockOffsets>>, Nanos) {
+        // Another host, or one that was started again, has another monotonic clock.
+        let is_same_clock = start.boot == boot_id();
+        let after = match is_same_clock && collected.is_live && collected.failure.is_none() {
+            true => self.clocks(ClockStage::AfterEnd, &start.attempts).ok(),
+            false => None,
+        };
+        // A controller may read results much later.
+        let most = START_LEAD + self.length() + STOP_MAX;
+        let elapsed = match is_same_clock {
+            true => ClockReading::now().monotonic.saturating_sub(start.measured),
+            false => most,
+        };
+        let after = after.unwrap_or_else(|| vec![None; collected.ends.len()]);
+        (after, elapsed.min(most))
+    }
+
     /// Puts the results together.
     fn put_together(
         &self,
@@ -513,27 +536,7 @@ impl FleetRun<'_> {
         collected: Collected,
         folder: &Path,
     ) -> Result<FleetRunEnd, FleetError> {
-        let after = match collected.is_live && collected.failure.is_none() {
-            true => self.clocks(ClockStage::AfterEnd, &start.attempts).ok(),
-            false => None,
-        };
-        let after = after.unwrap_or_else(|| vec![None; members.tasks.len()]);
-        // A controller may read results much later.
-        let longest = self.length() + STOP_MAX;
-        let elapsed = ClockReading::now().monotonic.saturating_sub(start.measured);
-        // Another host, or one that was started again, has another monotonic clock.
-        let is_same_clock = start.boot == boot_id();
-        let most = START_LEAD + longest;
-        let elapsed = if is_same_clock {
-            elapsed.min(most)
-        } else {
-            most
-        };
-        let after = if is_same_clock {
-            after
-        } else {
-            vec![None; after.len()]
-        };
+        let (after, elapsed) = self.clocks_after(start, &collected);
         let clock_error = self.clock_error(job, members, start, Some((&after, elapsed)));
         // A part that vanished is the cause also if another one was first to notice.
         let lost = (0..).zip(&collected.ends).find_map(|(task, end)| {
