@@ -275,8 +275,15 @@ impl Trend {
     /// tolerance, and the trend gates.
     #[must_use]
     pub fn alarm(&self) -> Option<&Lead> {
-        let last = self.leads.last()?;
+        let last = self.latest_lead()?;
         (self.gates && last.worse && last.matters).then_some(last)
+    }
+
+    /// The latest change since the workload or the baseline changed: what was before is not compared with the latest
+    /// result.
+    pub(crate) fn latest_lead(&self) -> Option<&Lead> {
+        let start = self.stretches.last().copied().unwrap_or(0);
+        self.leads.last().filter(|lead| lead.index >= start)
     }
 }
 

@@ -253,7 +253,11 @@ fn go_on(folder: &Path, new: BisectRecord) -> Result<BisectRecord, SuiteError> {
     if old.fingerprint != new.fingerprint {
         return Err(changed("/fingerprint"));
     }
-    Ok(old)
+    // Until all steps are answered again.
+    Ok(BisectRecord {
+        outcome: None,
+        ..old
+    })
 }
 
 /// Two commits to be compared, by their places.

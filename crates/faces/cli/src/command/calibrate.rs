@@ -47,10 +47,16 @@ pub(crate) fn run(
         is_quiet: quiet,
         facts: Vec::new(),
     };
-    let calibrated = calibrate_all(arguments, &plan, (&mut host, &root), started);
+    let (experiments, failure) = calibrate_all(arguments, &plan, (&mut host, &root), started);
     let host = host.facts;
     let signal = conductor.end();
-    let experiments = calibrated?;
+    let failed = failure.as_ref().map(|error| error.exit);
+    match failure {
+        Some(error) if experiments.is_empty() => return Err(error),
+        // What was calibrated before is reported.
+        Some(error) => paint.error(&error),
+        None => {}
+    }
     let report = CalibrationReport {
         title: title(arguments),
         experiments,
@@ -61,10 +67,11 @@ pub(crate) fn run(
         elapsed: clock::now().since(started),
     };
     output::deliver(&arguments.output, paint, &FullReport::from(&report))?;
-    Ok(match signal {
-        Some(signal) => Exit::Interrupted(signal),
-        None if has_verdicts(&report) => Exit::Held,
-        None => Exit::Invalid,
+    Ok(match (signal, failed) {
+        (Some(signal), _) => Exit::Interrupted(signal),
+        (None, Some(exit)) => exit,
+        (None, None) if has_verdicts(&report) => Exit::Held,
+        (None, None) => Exit::Invalid,
     })
 }
 
@@ -110,13 +117,13 @@ fn results_folder(arguments: &CalibrateArguments) -> Result<PathBuf, CommandErro
     std::path::absolute(&folder).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
-/// Every experiment has an equal part of the time.
+/// Calibrates one experiment after the other, until one fails. Each has an equal part of the time.
 fn calibrate_all(
     arguments: &CalibrateArguments,
     plan: &SuitePlan,
     (host, root): (&mut Host<'_>, &Path),
     started: Moment,
-) -> Result<Vec<CalibratedExperiment>, CommandError> {
+) -> (Vec<CalibratedExperiment>, Option<CommandError>) {
     let limits = CalibrationLimits {
         comparisons: arguments.experiments,
         minutes: arguments.minutes,
@@ -132,13 +139,15 @@ fn calibrate_all(
     for (number, experiment) in (1_u64..).zip(&plan.experiments) {
         let until = started + Nanos::new(all.as_u64() / parts * number);
         let folder = root.join(places::name_of(Path::new(&experiment.name)));
-        let result = calibrate(experiment, (plan.seed, &folder), (&limits, until), host);
-        calibrated.extend(result.map_err(refused)?);
+        match calibrate(experiment, (plan.seed, &folder), (&limits, until), host) {
+            Ok(result) => calibrated.extend(result),
+            Err(error) => return (calibrated, Some(refused(error))),
+        }
         if host.conductor.interrupt().signal().is_some() {
             break;
         }
     }
-    Ok(calibrated)
+    (calibrated, None)
 }
 
 /// Comparisons of each experiment that are made however little time is given: one with itself, and one

@@ -17,6 +17,21 @@ use crate::command::report::{self as saved, runs};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
+/// Returns the exit code of a comparison of two loads, which has no verdict.
+fn exit_of_loads(arguments: &CompareArguments) -> Result<Exit, CommandError> {
+    if !arguments.metric.is_empty() || arguments.tolerance.is_some() || arguments.better.is_some() {
+        let error = anyhow::anyhow!(
+            "captures of loads are shown side by side: --metric, --tolerance and --better have no effect"
+        );
+        return Err(CommandError::new(Exit::Usage, error)
+            .hint("compare the JSON files of the loads (`load -o FILE.json`)"));
+    }
+    Ok(match arguments.gate {
+        Gate::Strict if !arguments.exit_zero => Exit::Invalid,
+        _ => Exit::Held,
+    })
+}
+
 pub(crate) fn run(arguments: &CompareArguments, paint: &Paint) -> Result<Exit, CommandError> {
     output::check_writable(&arguments.output.output)?;
     let (report, exit) = report(arguments, output::command_line())?;
@@ -40,7 +55,7 @@ pub(crate) fn report(
             command,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        return Ok((FullReport::from(&overlay), Exit::Held));
+        return Ok((FullReport::from(&overlay), exit_of_loads(arguments)?));
     }
     for side in [Some(arguments.baseline.as_str()), comparison]
         .into_iter()

@@ -33,6 +33,22 @@ use crate::signals;
 /// Name of the saved search in the folder of its results.
 pub(super) const SAVED: &str = "capacity.json";
 
+/// Returns an error for a folder that has results: `report` would show these in place of its own.
+fn refuse_used(folder: Option<&Path>) -> Result<(), CommandError> {
+    let names = [
+        SAVED,
+        "suite.json",
+        "targets.json",
+        "manifest.json",
+        "probe-001",
+    ];
+    let is_used = |folder: &&Path| names.iter().any(|name| folder.join(name).exists());
+    folder.filter(is_used).map_or(Ok(()), |folder| {
+        let error = anyhow::anyhow!("{} already contains results", folder.display());
+        Err(CommandError::new(Exit::Usage, error).hint("choose another folder with --results DIR"))
+    })
+}
+
 pub(crate) fn run(
     arguments: &FindCapacityArguments,
     paint: &Paint,
@@ -42,6 +58,7 @@ pub(crate) fn run(
         true => Ok(()),
         false => output::format_of(file).map(|_| ()),
     })?;
+    refuse_used(arguments.results.as_deref())?;
     let watch = Watch::start()?;
     let file = match arguments.urls.as_slice() {
         [only] if is_file(only) => Some(PathBuf::from(only)),

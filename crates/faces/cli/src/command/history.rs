@@ -26,7 +26,8 @@ pub(crate) fn run(arguments: &HistoryArguments, paint: &Paint) -> Result<Exit, C
     output::check_writable(&arguments.output)?;
     if arguments.export.is_some() {
         options(arguments)?;
-        let history = read(arguments)?;
+        let mut history = read(arguments)?;
+        keep_metrics(&mut history.points, &arguments.metric)?;
         export::write(&history.points, arguments)?;
         print_skipped(&history);
         return Ok(Exit::Held);
@@ -38,6 +39,26 @@ pub(crate) fn run(arguments: &HistoryArguments, paint: &Paint) -> Result<Exit, C
     } else {
         Ok(Exit::Held)
     }
+}
+
+/// Removes measurements of other metrics, if some are named.
+fn keep_metrics(points: &mut [HistoryPoint], wanted: &[GoalMetric]) -> Result<(), CommandError> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let has_some = |point: &HistoryPoint| {
+        let mut all = point.measurements.iter();
+        all.any(|item| wanted.contains(&item.metric))
+    };
+    if !points.iter().any(has_some) {
+        return Err(nothing_recorded(points, wanted));
+    }
+    for point in points {
+        point
+            .measurements
+            .retain(|item| wanted.contains(&item.metric));
+    }
+    Ok(())
 }
 
 /// Returns the history.
@@ -187,9 +208,11 @@ fn deliver(
         HistoryOutput::Markdown => Format::Markdown,
         HistoryOutput::Json => Format::Json,
         HistoryOutput::Html => Format::Html,
-        HistoryOutput::OtavaJson => return print_otava(report, HistoryFormat::OtavaJson),
+        HistoryOutput::OtavaJson => {
+            return print_otava(report, arguments, HistoryFormat::OtavaJson);
+        }
         HistoryOutput::RegressionsOnly => {
-            return print_otava(report, HistoryFormat::RegressionsOnly);
+            return print_otava(report, arguments, HistoryFormat::RegressionsOnly);
         }
     };
     let output = OutputArguments {
@@ -201,10 +224,15 @@ fn deliver(
     output::deliver(&output, paint, &FullReport::from(report))
 }
 
-/// Prints the history in a format of another tool.
-fn print_otava(report: &HistoryReport, format: HistoryFormat) -> Result<(), CommandError> {
+/// Prints the history in a format of another tool; files have their own formats.
+fn print_otava(
+    report: &HistoryReport,
+    arguments: &HistoryArguments,
+    format: HistoryFormat,
+) -> Result<(), CommandError> {
     Paint::data(&render_history(report, format, output::plain()))
-        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    output::write_files(&arguments.output, &FullReport::from(report), None)
 }
 
 /// An export holds numbers alone.

@@ -165,6 +165,7 @@ impl Job<'_> {
             warnings: &self.option_names.health_warnings(rules, &warnings),
         });
         if is_unreachable && self.format == LoadFormat::HUMAN {
+            files::write(&report, self.outputs)?;
             return Err(outcome::unreachable(&report));
         }
         let text = format::render(&report, self.format, None, output::styled(paint));

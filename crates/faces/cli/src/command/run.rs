@@ -186,6 +186,18 @@ impl SuiteRun<'_> {
         export::finish(telemetry, interrupt, quiet);
         conductor.end();
         let outcome = ran.map_err(|error| suite_error(error, results))?;
+        let has_nothing = outcome.verdicts.is_empty() && outcome.problems.is_empty();
+        if outcome.interrupted.is_some() && has_nothing {
+            // There is nothing to report, and reports of an earlier session stay.
+            let again = match self.can_resume && Results::new(results.clone()).suite().exists() {
+                true => output::resume_line(&output::show_path(results)),
+                false => output::command_line(),
+            };
+            Paint::print_message(&format!(
+                "interrupted before the first run; to continue: {again}"
+            ));
+            return Ok(exit_of(&outcome, self.gate));
+        }
         problems::keep_outcome(results, &outcome);
         let exit = match exit_of(&outcome, self.gate) {
             Exit::Held | Exit::Failed | Exit::Invalid if self.exit_zero => Exit::Held,

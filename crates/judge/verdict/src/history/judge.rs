@@ -262,7 +262,7 @@ fn latest_state(trend: &Trend, method: Method) -> Latest {
         Method::Stillwell { alarm_rate } => permutation::can_report(trend, alarm_rate),
         Method::Otava(_) => trend.points.len() >= POINTS_MIN,
     };
-    match trend.leads.last() {
+    match trend.latest_lead() {
         Some(lead) if lead.worse => Latest::Worse,
         Some(_) => Latest::Better,
         None if can_report => Latest::Steady,

@@ -79,16 +79,18 @@ pub(super) fn points_needed(alarm_rate: f64) -> usize {
     points
 }
 
-/// True if a stretch of the trend has as many points as that.
+/// True if the latest stretch of the trend has as many points as that.
 pub(super) fn can_report(trend: &Trend, alarm_rate: f64) -> bool {
     let count = trend.points.len();
     let ends = trend.stretches.iter().skip(1).copied().chain([count]);
-    let mut lengths = trend
+    let lengths = trend
         .stretches
         .iter()
         .zip(ends)
         .map(|(start, end)| end - start);
-    lengths.any(|length| length >= points_needed(alarm_rate * float(length) / float(count)))
+    lengths
+        .last()
+        .is_some_and(|length| length >= points_needed(alarm_rate * float(length) / float(count)))
 }
 
 /// The standard deviation that the pairs of all results have in common, where it

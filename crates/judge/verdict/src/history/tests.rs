@@ -233,6 +233,26 @@ fn another_workload_or_anchor_begins_again() {
     }
 }
 
+/// A change in an earlier stretch is in the list, and neither the state nor an alarm: it was answered by a new baseline.
+#[test]
+fn a_change_before_another_baseline_is_no_alarm() {
+    let effects: Vec<f64> = (0..36).map(|n| if n < 12 { 0.0 } else { 0.05 }).collect();
+    let mut points = results(&effects, 7);
+    let before = only(trends(&points[..24], &options(0.08)));
+    assert!(before.alarm().is_some());
+    for point in &mut points[24..] {
+        point.origin.anchor = Some("v2".to_owned());
+    }
+    let trend = only(trends(&points, &options(0.08)));
+    assert_eq!(trend.stretches, [0, 24]);
+    assert!(
+        trend.leads.iter().any(|lead| lead.worse),
+        "{:?}",
+        trend.leads
+    );
+    assert_eq!((trend.alarm(), trend.latest), (None, Latest::Steady));
+}
+
 #[test]
 fn a_step_of_the_same_program_or_on_another_machine_is_suspect() {
     let effects: Vec<f64> = (0..16).map(|n| if n < 8 { 0.0 } else { 0.05 }).collect();

@@ -396,11 +396,11 @@ proptest! {
 #[test]
 fn a_comparison_without_valid_pairs_does_not_hide_a_regression() {
     let mut plan = experiment(&[CPU]);
-    let other = VariantPlan {
+    let third = VariantPlan {
         name: "other".to_owned(),
         ..plan.variants[1].clone()
     };
-    plan.variants.push(other);
+    plan.variants.push(third);
     let mut all = runs(&around(1.05));
     all.extend((1..=6).map(|pair| died(TestRun::healthy().placed("other", pair))));
     let judged = judge(&plan, &all);
