@@ -27,7 +27,8 @@ Bounds:
   loss<0.01%                  requests without a response; for a run, lost events
   throughput>99%              sent / requested rate; for a run, received / sent if
                               that is lower
-Without --bound, the bound is errors<1% for a URL and throughput>99% for a run.
+For a URL, errors<1% is added unless a bound is about errors. For a run without
+--bound, the bound is throughput>99%.
 
 With --objective knee, --connections is the maximum; for a run, the connections of
 its generator, which sends at full speed.
