@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use stillwell_metric::Outcome;
 use stillwell_plan::generator::ContainerPlan;
 use stillwell_scope::{Tasks, clock};
-use stillwell_units::ByteSize;
+use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::client::Response;
 use stillwell_wire::client::docker::{Docker, id_of};
 use stillwell_worker::{Backoff, Opener, TransportError, Wait, Worker};
@@ -21,6 +21,9 @@ use tokio::sync::OnceCell;
 use tokio::time::sleep;
 
 use crate::wait::wait_for;
+
+/// Time to create, start and remove a container at the end.
+const GRACE: Nanos = Nanos::from_secs(8);
 
 /// The longest response of an engine is its progress while it pulls an image.
 const ANSWER_MAX: ByteSize = ByteSize::mib(16);
@@ -104,6 +107,15 @@ impl ContainersSetup {
 }
 
 impl Opener for ContainersSetup {
+    fn grace(&self) -> Nanos {
+        GRACE
+    }
+
+    /// Containers that are not removed by then remain.
+    fn grace_at_the_end(&self) -> Nanos {
+        GRACE
+    }
+
     /// Containers at a time.
     fn tasks_of(&self, _connections: u16) -> usize {
         usize::try_from(self.plan.count).unwrap_or(1)

@@ -146,7 +146,9 @@ impl Server {
             Operation::Interrupt { unique } => {
                 if let Some(mut waiting) = self.later.give_up(unique) {
                     file_system.finish_delayed(unique, true);
-                    send(&self.device, &mut waiting, unique, Some(Errno::INTR))?;
+                    // A write has a body: it is done, and a caller that repeats it would write it twice.
+                    let error = (waiting.len() == REPLY_HEAD_BYTES).then_some(Errno::INTR);
+                    send(&self.device, &mut waiting, unique, error)?;
                 }
                 return Ok(());
             }

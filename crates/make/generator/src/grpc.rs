@@ -126,6 +126,7 @@ async fn run_session(
     feed: &mut CallFeed,
     backoff: &mut Backoff,
 ) -> CallEnd {
+    let mut has_answered = false;
     loop {
         let (set, slice) = match feed.left.take() {
             Some(left) => left,
@@ -134,6 +135,11 @@ async fn run_session(
                 None => return CallEnd::Ended,
             },
         };
+        // A server that ends idle connections loses no call. One that never answers is called all the same.
+        if has_answered && !line.is_open().await {
+            feed.left = Some((set, slice));
+            return CallEnd::Agreed;
+        }
         let sent = clock::now();
         worker.mark(&set, slice, feed.marks.as_mut());
         let marks = feed.marks.as_ref();
@@ -167,6 +173,7 @@ async fn run_session(
                 worker.shard.count(outcome);
                 worker.shard.response_bytes.add(line.answered_bytes);
                 backoff.reset();
+                has_answered = true;
             }
             Err(outcome) => {
                 worker.shard.count(outcome);
@@ -204,6 +211,29 @@ impl Line {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             answered_bytes: 0,
         })
+    }
+
+    /// Takes in what came between two calls, such as GOAWAY, and waits for nothing. False if the peer closed the connection.
+    async fn is_open(&mut self) -> bool {
+        loop {
+            let (connection, buffer) = (&mut self.connection, &mut self.buffer);
+            let look = |context: &mut Context<'_>| {
+                Poll::Ready(poll_read(&mut *connection, &mut *buffer, context))
+            };
+            let bytes = match poll_fn(look).await {
+                Poll::Pending => return true,
+                Poll::Ready(Ok(bytes @ 1..)) => bytes,
+                Poll::Ready(_) => return false,
+            };
+            let mut read = 0;
+            loop {
+                match self.client.advance(&self.buffer[read..bytes]) {
+                    Ok((_, None)) => break,
+                    Ok((taken, Some(_))) => read += taken,
+                    Err(_) => return false,
+                }
+            }
+        }
     }
 
     /// Sends a call's only message, and returns its outcome: an error where the connection is

@@ -173,6 +173,8 @@ impl Scope {
             let result = tasks.block_on(&runtime, body(token.clone()));
             // Tasks that are left are dropped here, on their own thread.
             drop(tasks);
+            // A name that is still being resolved is not waited for.
+            runtime.shutdown_background();
             result
         })
     }

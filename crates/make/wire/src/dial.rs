@@ -44,6 +44,7 @@ impl DialError {
         match self.source.kind() {
             // A Unix socket that does not exist yet has no listener.
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Outcome::ConnectRefused,
+            io::ErrorKind::TimedOut => Outcome::ConnectTimedOut,
             _ => Outcome::ConnectFailed,
         }
     }

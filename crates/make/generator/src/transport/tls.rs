@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use stillwell_plan::generator::StreamTarget;
 use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_scope::Tasks;
+use stillwell_units::Nanos;
 use stillwell_wire::tls::{ClientTls, TlsError, TlsStream};
 use stillwell_wire::{DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -18,6 +19,9 @@ use crate::contract::{Failure, Transport};
 use crate::drive::push_all;
 use stillwell_wire::stream_outcome;
 use stillwell_worker::{Opener, Worker};
+
+/// Longest time of a handshake.
+const HANDSHAKE_MAX: Nanos = Nanos::from_secs(30);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
@@ -82,7 +86,9 @@ impl Transport for Tls {
         };
         let name = self.client.server_name(&self.host);
         let name = name.map_err(|error| failed(io::Error::other(error)))?;
-        let shaken = self.client.connect(stream, &name).await;
+        let shaking = self.client.connect(stream, &name);
+        let shaken = tokio::time::timeout(HANDSHAKE_MAX.as_duration(), shaking).await;
+        let shaken = shaken.map_err(|_| failed(ErrorKind::TimedOut.into()))?;
         let stream = shaken.map_err(|error| DialError::handshake(&address, error))?;
         Ok(RefCell::new(stream))
     }

@@ -6,7 +6,7 @@ use stillwell_http::h2::{
     BodyLength, H2ResponseBlock, Limits, Server, ServerEvent, Stream, TrailerBlock,
 };
 use stillwell_metric::Outcome;
-use stillwell_plan::{GeneratorPlan, TransportPlan};
+use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_scope::{PartError, Token};
 use stillwell_units::ByteSize;
 
@@ -120,6 +120,58 @@ fn run(mut plan: GeneratorPlan, listener: TcpListener, status: &'static str) -> 
     assert_eq!(shards[0].response_bytes.total(), 2 * answered);
     let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
     [count(Outcome::Ok), count(Outcome::Status5xx)].map(|count| count / messages.len() as u64)
+}
+
+/// Answers one call of a new connection, and closes it.
+fn serve_one(listener: &TcpListener) -> Result<(), PartError> {
+    let (mut peer, _) = listener.accept()?;
+    peer.set_read_timeout(Some(LONG))?;
+    let mut server = Server::new(Limits::default());
+    let mut room = vec![0; 65_536];
+    loop {
+        let length = peer.read(&mut room)?;
+        let mut input = &room[..length];
+        let mut is_answered = false;
+        while let (taken, Some(event)) = server.advance(input)? {
+            let ended = match event {
+                ServerEvent::End { stream, .. } => Some(stream),
+                _ => None,
+            };
+            input = &input[taken..];
+            if let Some(stream) = ended {
+                answer(&mut server, stream, "0")?;
+                is_answered = true;
+            }
+        }
+        peer.write_all(server.output())?;
+        server.sent(server.output().len());
+        if is_answered || length == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Servers end connections that are idle: the next call goes to a new one, and none is lost.
+#[test]
+fn a_connection_that_ends_between_two_calls_costs_no_call() {
+    let (listener, mut plan) = grpc();
+    plan.rate = RatePlan {
+        unit: RateUnit::Blocks,
+        shape: RateShape::Constant { per_second: 3.0 },
+    };
+    let mut fixture = Fixture::start(&plan);
+    let served = fixture.beside("server", move |stop| {
+        for _ in 0..3 {
+            serve_one(&listener)?;
+        }
+        stop.cancel();
+        Ok(())
+    });
+    served.recv_timeout(LONG).unwrap();
+    let shards = fixture.finish();
+    let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
+    assert_eq!(count(Outcome::PeerClosed), 0);
+    assert!(count(Outcome::Ok) >= 2, "{}", count(Outcome::Ok));
 }
 
 // compat: lading, generators | grpc | differs | a call in flight on each of parallel_connections; one in all there

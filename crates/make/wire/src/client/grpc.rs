@@ -179,19 +179,25 @@ impl GrpcCall {
     /// # Errors
     /// [`GrpcError::Exchange`] where the connection broke.
     pub async fn flush(&mut self) -> Result<(), GrpcError> {
-        self.pump();
         let mut has_sent = false;
-        while !self.client.output().is_empty() {
-            let (connection, client) = (&mut self.connection, &self.client);
-            let write = |context: &mut std::task::Context<'_>| {
-                Pin::new(&mut *connection).poll_write(context, client.output())
-            };
-            let length = poll_fn(write).await.map_err(GrpcError::Exchange)?;
-            if length == 0 {
-                return Err(GrpcError::Exchange(io::ErrorKind::WriteZero.into()));
+        loop {
+            // Once all was written, the output has room for more of a large message.
+            self.pump();
+            if self.client.output().is_empty() {
+                break;
             }
-            self.client.sent(length);
-            has_sent = true;
+            while !self.client.output().is_empty() {
+                let (connection, client) = (&mut self.connection, &self.client);
+                let write = |context: &mut std::task::Context<'_>| {
+                    Pin::new(&mut *connection).poll_write(context, client.output())
+                };
+                let length = poll_fn(write).await.map_err(GrpcError::Exchange)?;
+                if length == 0 {
+                    return Err(GrpcError::Exchange(io::ErrorKind::WriteZero.into()));
+                }
+                self.client.sent(length);
+                has_sent = true;
+            }
         }
         if has_sent {
             self.connection.flush().await.map_err(GrpcError::Exchange)?;
