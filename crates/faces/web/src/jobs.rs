@@ -185,14 +185,14 @@ impl Jobs {
         all.filter(|job| !job.view.state.has_ended()).count()
     }
 
-    /// Returns the events of a command: its state now and after each change. `None` if it is unknown or watched by too
-    /// many.
+    /// Returns the events of a command: its state now and after each change. `None` if it is unknown. Of too many
+    /// browsers, the first loses its events, and its page requests them again.
     pub(crate) fn watch(&self, id: u64) -> Option<mpsc::Receiver<Bytes>> {
         let mut board = self.board();
         let job = board.job(id)?;
         job.watchers.retain(|watcher| !watcher.is_closed());
         if job.watchers.len() >= WATCHERS_MAX {
-            return None;
+            job.watchers.remove(0);
         }
         let (sender, receiver) = mpsc::channel(EVENTS_MAX);
         job.watchers.push(sender);
@@ -323,7 +323,8 @@ mod tests {
             Err(mpsc::error::TryRecvError::Disconnected)
         ));
         assert!(jobs.watch(99).is_none());
-        let watching: Vec<_> = (0..WATCHERS_MAX).map_while(|_| jobs.watch(id)).collect();
-        assert_eq!(watching.len(), WATCHERS_MAX);
+        // One more than the maximum: the first has no more events, and its page requests them again.
+        let watching: Vec<_> = (0..=WATCHERS_MAX).map_while(|_| jobs.watch(id)).collect();
+        assert_eq!(watching.len(), WATCHERS_MAX + 1);
     }
 }

@@ -37,6 +37,20 @@ pub struct StoredProfile {
     pub bytes: Vec<u8>,
 }
 
+/// Keeps [`FILES_MAX`] names, evenly: the first ones alone would be those of the first pages.
+fn thin(names: &mut Vec<String>) {
+    let all = names.len();
+    if all <= FILES_MAX {
+        return;
+    }
+    let mut index = 0;
+    names.retain(|_| {
+        let is_kept = (index + 1) * FILES_MAX / all > index * FILES_MAX / all;
+        index += 1;
+        is_kept
+    });
+}
+
 impl RunProfiles {
     /// Reads the profiles of the run in `folder`; `None` if it has none or did not measure.
     ///
@@ -50,7 +64,7 @@ impl RunProfiles {
             Err(error) => return Err(at(&path)(error)),
         };
         names.sort();
-        names.truncate(FILES_MAX);
+        thin(&mut names);
         let manifest = Manifest::open(folder)?;
         let Some(measured_ns) = measured(&manifest) else {
             return Ok(None);
@@ -118,6 +132,25 @@ fn measured(manifest: &Manifest) -> Option<(i64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// With more files than are read, each page keeps its share, and the last file stays.
+    #[test]
+    fn files_are_thinned_evenly() {
+        let of = |page: &'static str| {
+            (0..2 * FILES_MAX).map(move |number| format!("{page}.{number:05}"))
+        };
+        let mut names: Vec<String> = of("heap").chain(of("profile")).collect();
+        let last = names.last().cloned();
+        thin(&mut names);
+        assert_eq!(names.len(), FILES_MAX);
+        assert_eq!(names.last(), last.as_ref());
+        let heaps = names.iter().filter(|name| name.starts_with("heap"));
+        assert_eq!(heaps.count(), FILES_MAX / 2);
+        let few = vec!["heap.1".to_owned()];
+        let mut kept = few.clone();
+        thin(&mut kept);
+        assert_eq!(kept, few);
+    }
 
     #[test]
     fn the_page_is_the_name_without_its_numbers() {

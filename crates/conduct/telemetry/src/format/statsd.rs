@@ -136,7 +136,7 @@ impl Statsd {
                 let mut lines = self.line(&point.metric, ".count", label, &format!("{grown}|c"));
                 for ((name, _), time) in RECENT_QUANTILES
                     .iter()
-                    .zip(times.recent.unwrap_or_default())
+                    .zip(times.recent.into_iter().flatten())
                 {
                     let name = format!(".{name}_ms");
                     let value = format!("{}|g", milliseconds(time));

@@ -130,7 +130,13 @@ impl StatsExporter {
 
     async fn export_in_time(&mut self, page: &MetricsPage) -> Result<(), String> {
         let exported = timeout(EXPORT_MAX.as_duration(), self.export(page)).await;
-        exported.unwrap_or_else(|_| Err(format!("it takes longer than {EXPORT_MAX}")))
+        exported.unwrap_or_else(|_| {
+            // A line may be cut: what follows needs a new connection.
+            if let StatsConnection::StatsdStream { stream, .. } = &mut self.connection {
+                *stream = None;
+            }
+            Err(format!("it takes longer than {EXPORT_MAX}"))
+        })
     }
 
     async fn export(&mut self, page: &MetricsPage) -> Result<(), String> {

@@ -90,7 +90,17 @@ async fn run(jobs: &Jobs, id: u64, mut command: Command, token: &Token) -> JobEn
             status = child.wait() => break status,
             () = &mut output, if has_output => has_output = false,
             _ = tick.tick() => jobs.change(id, |_| {}),
-            () = stopped(jobs, id, token) => break end(jobs, id, &mut child, token).await,
+            () = stopped(jobs, id, token) => {
+                let ending = end(jobs, id, &mut child, token);
+                tokio::pin!(ending);
+                // A command that ends still writes, and would wait for room in its pipes.
+                break loop {
+                    tokio::select! {
+                        status = &mut ending => break status,
+                        () = &mut output, if has_output => has_output = false,
+                    }
+                };
+            }
         }
     };
     if has_output {

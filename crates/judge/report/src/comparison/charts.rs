@@ -64,7 +64,7 @@ fn runs(row: &ComparisonRow) -> Option<Chart> {
     let unit = match row.unit {
         Unit::Bytes => "B",
         Unit::Nanoseconds => "ns",
-        Unit::Ratio => "share",
+        Unit::Ratio => "ratio",
         Unit::Count | Unit::Unknown => "",
     };
     let per = if row.per_second { " per second" } else { "" };

@@ -95,8 +95,8 @@ const fn unit(metric: &GoalMetric) -> &'static str {
         GoalMetric::Duplicated
         | GoalMetric::ErrorShare
         | GoalMetric::Loss
-        | GoalMetric::MemorySlope
-        | GoalMetric::Status(_) => "share",
+        | GoalMetric::Status(_) => "ratio",
+        GoalMetric::MemorySlope => "share",
         GoalMetric::Route(goal) => unit(goal.metric()),
         GoalMetric::Cpu
         | GoalMetric::InstructionsPerEvent

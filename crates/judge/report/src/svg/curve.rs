@@ -1,7 +1,7 @@
 //! Lines over one axis.
 
 use maud::{Markup, html};
-use stillwell_units::human::{bytes, grouped, significant, time};
+use stillwell_units::human::{bytes, grouped, percent, significant, time};
 
 use super::{
     Axis, Drawing, WIDTH, at, change, columns, float, grid, points, rectangle, shortened, text,
@@ -133,7 +133,7 @@ fn description(curve: &Curve) -> String {
 /// Returns the unit behind a number of the horizontal axis; times have theirs in the label.
 fn unit_word(unit: &'static str) -> &'static str {
     match unit {
-        "ns" | "B" | "share" => "",
+        "ns" | "B" | "share" | "ratio" => "",
         unit => unit,
     }
 }
@@ -167,6 +167,7 @@ fn label(scale: AxisScale, unit: &str, value: f64) -> String {
         (_, "ns") => time(value),
         (_, "B") => bytes(value),
         (_, "share") => change(value),
+        (_, "ratio") => percent(value),
         _ if value.abs() >= 1000.0 => grouped(value),
         _ => significant(value),
     };

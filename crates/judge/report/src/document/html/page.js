@@ -44,6 +44,7 @@
   const text = (value, unit) => {
     if (unit === "ns") return scaled(value, 1000, ["ns", "µs", "ms", "s"]);
     if (unit === "B") return scaled(value, 1024, ["B", "KiB", "MiB", "GiB"]);
+    if (unit === "ratio") return `${digits(value * 100)} %`;
     if (unit === "share") return `${value > 0 ? "+" : ""}${digits(value * 100)} %`;
     if (unit === "percentile") return `p${Number((100 - 100 / value).toPrecision(6))}`;
     return `${digits(value)} ${unit}`.trim();
