@@ -113,7 +113,19 @@ pub(crate) fn shared_line() -> Result<(PathBuf, Vec<String>), CommandError> {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    if secrets::handling().words(&words) != words {
+    // These name a secret of the cluster.
+    let is_name = |word: &String| {
+        let option = word.strip_prefix("--engine-option=").unwrap_or(word);
+        ["--store-secret=", "--pull-secret="]
+            .iter()
+            .any(|name| option.starts_with(name))
+    };
+    let typed: Vec<String> = words
+        .iter()
+        .filter(|word| !is_name(word))
+        .cloned()
+        .collect();
+    if secrets::handling().words(&typed) != typed {
         return Err(usage(
             "a secret on the command line would be saved in the store: put it into a file",
         )

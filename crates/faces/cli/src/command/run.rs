@@ -187,9 +187,10 @@ impl SuiteRun<'_> {
         conductor.end();
         let outcome = ran.map_err(|error| suite_error(error, results))?;
         let has_nothing = outcome.verdicts.is_empty() && outcome.problems.is_empty();
-        if outcome.interrupted.is_some() && has_nothing {
-            // There is nothing to report, and reports of an earlier session stay.
-            let again = match self.can_resume && Results::new(results.clone()).suite().exists() {
+        let has_begun = Results::new(results.clone()).suite().exists();
+        // In the builds there is nothing to report yet, and reports of an earlier session stay.
+        if outcome.interrupted.is_some() && has_nothing && (self.resume || !has_begun) {
+            let again = match self.can_resume && has_begun {
                 true => output::resume_line(&output::show_path(results)),
                 false => output::command_line(),
             };

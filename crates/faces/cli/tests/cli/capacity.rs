@@ -169,7 +169,10 @@ fn ends_that_are_no_capacity_are_reported_with_their_exit_code() {
         "--to=80/s",
         &url,
     ];
-    let ended = find(&words, folder.path());
+    let again = find(&words, folder.path());
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    assert!(again.stderr.contains("already contains results"));
+    let ended = find(&words, &folder.path().join("second"));
     assert_eq!(
         output(&ended)["found"]["end"],
         "above_maximum",
