@@ -156,16 +156,20 @@ async fn answer(core: &Core, call: &Incoming<'_>) -> u32 {
     } else {
         format!("{} {}\n", call.method, message.len()).into_bytes()
     };
-    let longest = lines.split(|byte| *byte == b'\n').map(<[u8]>::len).max();
-    let longest = longest.unwrap_or_default();
-    // It could not be kept on disk, or would wait for ever.
-    if core.disk.is_some() && (longest > server::REQUEST_BYTES_MAX || !core.can_hold(1, longest)) {
+    if core.disk.is_some() && !fits_on_disk(core, &lines) {
         return RESOURCE_EXHAUSTED;
     }
     // Waits while the buffer is full; the caller waits with it.
     core.take_in(Bytes::from(lines), false).await;
     core.kept().await;
     OK
+}
+
+/// Returns false if a line could not be kept on disk, or would wait for room for ever.
+fn fits_on_disk(core: &Core, lines: &[u8]) -> bool {
+    let longest = lines.split(|byte| *byte == b'\n').map(<[u8]>::len).max();
+    let longest = longest.unwrap_or_default();
+    longest <= server::REQUEST_BYTES_MAX && core.can_hold(1, longest)
 }
 
 fn reply(server: &mut Server, stream: Call, status: u32) {
