@@ -2,8 +2,10 @@
 
 mod drops;
 mod eager;
+mod queue;
 
 use std::io::{self, ErrorKind};
+use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,8 +14,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute, set_current_timer_slack};
 use stillwell_metric::{SinkShard, TimeState};
-use stillwell_scope::PartError;
+use stillwell_scope::{PartError, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::SocketFile;
 use stillwell_wire::server::account_ticks;
@@ -27,12 +30,16 @@ use crate::socket::{DatagramSocket, SinkSocket};
 use crate::worker::Worker;
 use drops::Drops;
 use eager::Eager;
+use queue::Queue;
 
 /// Between tries where the kernel has no memory.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// So many datagrams that wait already are taken before anything else is looked at.
 const AT_ONCE_MAX: u64 = 32;
+
+/// The same of a sink that pauses while datagrams are queued.
+const COLLECTED_MAX: u64 = 512;
 
 /// A datagram socket that its runtime watches.
 #[derive(Debug)]
@@ -83,6 +90,7 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
     let stamps = worker.stamps();
     let mut events = worker.events();
     let mut eager = Eager::new();
+    let queue = (!worker.times_events()).then(|| socket.queue()).flatten();
     loop {
         let version = worker.apply_steering();
         if worker.is_paused() && !worker.is_cut_off(cuts) {
@@ -92,29 +100,15 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
             continue;
         }
         let mut take = |bytes: &[u8]| {
+            if let Some(queue) = &queue {
+                queue.note(bytes.len());
+            }
             count(bytes, &mut events, &worker.base.shard);
             stamps.whole(bytes);
         };
         let poll = |context: &mut Context<'_>| {
-            let mut taken = 0;
-            while taken < AT_ONCE_MAX {
-                let polled = worker
-                    .base
-                    .poll_datagram(|read| socket.poll_receive(context, read), &mut take);
-                match polled {
-                    Poll::Ready(Ok(())) => taken += 1,
-                    Poll::Pending if taken > 0 => break,
-                    // What was taken before an error is counted already.
-                    other => return other,
-                }
-            }
-            let now = worker
-                .base
-                .account
-                .pass(TimeState::Running, &worker.base.shard.account);
-            eager.came(taken, now);
-            let rest = AT_ONCE_MAX - taken;
-            poll_briefly(worker, &socket, (&mut eager, now, rest), &mut take)
+            let queue = queue.as_ref();
+            poll_waiting(context, worker, (&socket, queue), &mut eager, &mut take)
         };
         // All arms are cancel-safe: a datagram that was taken was counted.
         let received = select! {
@@ -143,6 +137,35 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
             }
         }
     }
+}
+
+/// Takes the datagrams that wait, and those that come soon; pending where there are none.
+fn poll_waiting(
+    context: &mut Context<'_>,
+    worker: &Worker,
+    (socket, queue): (&WatchedSocket, Option<&Queue>),
+    eager: &mut Eager,
+    mut take: impl FnMut(&[u8]),
+) -> Poll<io::Result<()>> {
+    let mut taken = 0;
+    while taken < AT_ONCE_MAX {
+        let polled = worker
+            .base
+            .poll_datagram(|read| socket.poll_receive(context, read), &mut take);
+        match polled {
+            Poll::Ready(Ok(())) => taken += 1,
+            Poll::Pending if taken > 0 => break,
+            // What was taken before an error is counted already.
+            other => return other,
+        }
+    }
+    let cells = &worker.base.shard.account;
+    let now = worker.base.account.pass(TimeState::Running, cells);
+    eager.came(taken, now);
+    if let Some(queue) = queue {
+        return collect(worker, socket, queue, eager, take);
+    }
+    poll_briefly(worker, socket, (eager, now, AT_ONCE_MAX - taken), take)
 }
 
 /// Nothing waits any more, `now`: polls for at most `most` further datagrams, each for as
@@ -184,6 +207,64 @@ fn poll_briefly(
     Poll::Ready(Ok(()))
 }
 
+/// Nothing waits any more: pauses while datagrams are queued and takes them, for as long as they come fast. The pauses
+/// block the thread, which has nothing else to do, as the runtime's timer counts milliseconds.
+fn collect(
+    worker: &Worker,
+    socket: &WatchedSocket,
+    queue: &Queue,
+    eager: &mut Eager,
+    mut take: impl FnMut(&[u8]),
+) -> Poll<io::Result<()>> {
+    // If the kernel refuses, pauses are longer and queue more.
+    set_current_timer_slack(Some(NonZeroU64::MIN)).unwrap_or_default();
+    let cells = &worker.base.shard.account;
+    let mut collected = 0;
+    while collected < COLLECTED_MAX {
+        let pause = eager.pause(queue.room());
+        if pause == Nanos::ZERO {
+            break;
+        }
+        let until = clock::now() + pause;
+        let at = Timespec {
+            tv_sec: (until.as_u64() / Nanos::SECOND.as_u64()).cast_signed(),
+            tv_nsec: (until.as_u64() % Nanos::SECOND.as_u64()).cast_signed(),
+        };
+        // A pause that a signal cuts short was short.
+        clock_nanosleep_absolute(ClockId::Monotonic, &at).unwrap_or_default();
+        worker.base.account.pass(TimeState::Idle, cells);
+        let taken = match take_queued(worker, socket, &mut take) {
+            Ok(0) => break,
+            Ok(taken) => taken,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        let now = worker.base.account.pass(TimeState::Running, cells);
+        eager.came(taken, now);
+        collected += taken;
+    }
+    Poll::Ready(Ok(()))
+}
+
+/// Takes what is queued, up to [`COLLECTED_MAX`] datagrams; returns their number.
+fn take_queued(
+    worker: &Worker,
+    socket: &WatchedSocket,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<u64> {
+    let mut taken = 0;
+    while taken < COLLECTED_MAX {
+        let polled = worker
+            .base
+            .poll_datagram(|read| socket.try_receive(read), &mut take);
+        match polled {
+            Poll::Ready(Ok(())) => taken += 1,
+            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Pending => break,
+        }
+    }
+    Ok(taken)
+}
+
 /// Datagrams that the kernel dropped are counted as well as received ones.
 fn count_drops(drops: Option<&Drops>, shard: &SinkShard) {
     if let Some(count) = drops.and_then(Drops::count) {
@@ -198,6 +279,15 @@ impl WatchedSocket {
         match self {
             Self::Udp(socket) if shard.is_first() => Drops::of(socket, shard.dropped.total()),
             Self::Udp(_) | Self::Unix(_) => None,
+        }
+    }
+
+    /// The kernel's queue, if it has room for datagrams that nobody waits for. That of a Unix socket has
+    /// ten places, so its senders would be blocked.
+    fn queue(&self) -> Option<Queue> {
+        match self {
+            Self::Udp(socket) => Queue::of(socket),
+            Self::Unix(_) => None,
         }
     }
 

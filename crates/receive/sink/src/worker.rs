@@ -83,6 +83,11 @@ impl Worker {
         self.steering.as_ref()
     }
 
+    /// Returns true if the moment at which it finds an event is recorded.
+    pub(crate) const fn times_events(&self) -> bool {
+        self.ledger.is_some() || self.prefixes.is_some()
+    }
+
     /// Looks for stamps in what one connection or socket brings.
     pub(crate) fn stamps(&self) -> Stamps {
         Stamps::new(self.ledger.as_ref(), self.lines.as_ref())

@@ -5,6 +5,9 @@
 //! to poll until it is. The sink never polls for longer than [`LONGEST`] for one
 //! datagram, and not at all where they come more slowly than twice in that time or where
 //! polling was mostly without a result.
+//!
+//! Where nothing depends on when a datagram is found, the sink pauses instead, until some
+//! more have been queued: a sender that finds no receiver waiting has none to wake.
 
 use stillwell_units::{Moment, Nanos};
 
@@ -21,6 +24,17 @@ const REMEMBERED: u64 = 32;
 const VAIN_MAX: u32 = 8;
 /// it is left alone for so many waits.
 const LEFT_ALONE: u32 = 1_000;
+
+/// A longer time from one datagram to the next counts as this: one pause among many is no sign that they come slowly.
+const BETWEEN_MAX_NS: u64 = 32_000;
+
+/// Number of datagrams that are to be queued in one pause,
+const COLLECTED: u64 = 16;
+/// and how few may be.
+const COLLECTED_MIN: u64 = 4;
+
+/// Maximum length of a pause.
+const PAUSE_MAX: Nanos = Nanos::new(100_000);
 
 /// Recent datagrams of one socket.
 #[derive(Debug)]
@@ -46,11 +60,20 @@ impl Eager {
     /// `count` datagrams came since the last, the last of them `now`.
     pub(super) fn came(&mut self, count: u64, now: Moment) {
         let between = now.since(self.last).as_u64() / count.max(1);
-        // One pause among many datagrams is no sign that they come slowly.
-        let between = between.min(LONGEST.as_u64() * MEANS);
-        let known = self.between_ns.min(LONGEST.as_u64() * MEANS);
+        let between = between.min(BETWEEN_MAX_NS);
+        let known = self.between_ns.min(BETWEEN_MAX_NS);
         self.between_ns = known - known / REMEMBERED + between / REMEMBERED;
         self.last = now;
+    }
+
+    /// Returns the length of a pause in which datagrams are queued, now that nothing waits; nothing where they come
+    /// slowly, or where the queue has room for few.
+    pub(super) fn pause(&self, queue_room: u64) -> Nanos {
+        let longest = PAUSE_MAX.as_u64() / COLLECTED_MIN;
+        if self.between_ns > longest || queue_room < COLLECTED {
+            return Nanos::ZERO;
+        }
+        Nanos::new(self.between_ns * COLLECTED).min(PAUSE_MAX)
     }
 
     /// Returns the time to poll now that nothing waits; nothing where polling costs more.
@@ -114,6 +137,25 @@ mod tests {
         assert!(eager.length() > Nanos::ZERO);
         assert_eq!(after_arrivals(20_000).0.length(), Nanos::ZERO);
         assert_eq!(Eager::new().length(), Nanos::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_rates_a_pause_is_bounded_and_few_datagrams_are_waited_for(
+            between in prop_oneof![0_u64..40_000, 0_u64..100_000_000],
+            room in 0_u64..100,
+        ) {
+            let (eager, _) = after_arrivals(between);
+            let pause = eager.pause(room);
+            prop_assert!(pause <= PAUSE_MAX);
+            // The mean approaches the time between datagrams in steps of a part of it.
+            if between >= BETWEEN_MAX_NS || room < COLLECTED {
+                prop_assert_eq!(pause, Nanos::ZERO);
+            } else if (REMEMBERED * 2..10_000).contains(&between) {
+                prop_assert!(pause.as_u64() / between >= COLLECTED_MIN);
+                prop_assert!(pause.as_u64() / between <= COLLECTED + COLLECTED / 4);
+            }
+        }
     }
 
     #[test]

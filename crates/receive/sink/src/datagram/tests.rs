@@ -68,3 +68,23 @@ async fn where_datagrams_come_slowly_no_socket_is_polled() {
     send(&sender, 1);
     assert_eq!(polled(&worker, &socket, &mut Eager::new(), 32), 0);
 }
+
+/// A sender that finds no receiver waiting has none to wake.
+#[tokio::test]
+async fn a_pause_takes_all_that_is_queued() {
+    let (worker, _, _, mut eager) = sockets_and_worker();
+    let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    sender.connect(receiver.local_addr().unwrap()).unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    let socket = WatchedSocket::Udp(UdpSocket::from_std(receiver).unwrap());
+    let queue = socket.queue().unwrap();
+    (0..20).for_each(|_| assert_eq!(sender.send(b"one\n").unwrap(), 4));
+    let mut taken = 0;
+    let collected = collect(&worker, &socket, &queue, &mut eager, |bytes: &[u8]| {
+        assert_eq!(bytes, b"one\n");
+        taken += 1;
+    });
+    assert!(matches!(collected, Poll::Ready(Ok(()))), "{collected:?}");
+    assert_eq!(taken, 20);
+}
