@@ -188,7 +188,12 @@ pub enum SeriesRecord {
 
 /// The content of a page of metrics.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
 pub struct OpenmetricsPlan {
+    /// Status of the responses.
+    pub status: u16,
+    /// Headers of the responses, without the type of the page.
+    pub headers: Vec<(String, String)>,
     /// The beginning of every name.
     pub prefix: String,
     /// True if each family says what it is about.
@@ -221,6 +226,8 @@ impl Default for OpenmetricsPlan {
             numbers.map(|number| format!("{word}-{number}")).collect()
         };
         Self {
+            status: 200,
+            headers: Vec::new(),
             prefix: "openmetrics".to_owned(),
             has_help: true,
             has_type: true,

@@ -9,7 +9,7 @@ use stillwell_units::Nanos;
 
 use super::generator::given_id;
 use stillwell_config::rules::{Ids, Placed};
-use stillwell_text::{Keys, MapReader, Node, Reader, Value, code};
+use stillwell_text::{Keys, MapReader, Node, Reader, Span, Value, code};
 
 mod intake;
 mod openmetrics;
@@ -169,19 +169,7 @@ fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
     let map = reader.map(node, &Keys::new("http blackhole", &accepted))?;
     let address = read_binding(reader, &map);
     let connections_max = read_connections_max(reader, &map);
-    let mut headers = match map.take("headers") {
-        Some(node) => reader.headers(node),
-        None => vec![("content-type".to_owned(), "application/json".to_owned())],
-    };
-    if let Some(node) = map.take("content_type") {
-        let content_type = reader.text(node)?;
-        if content_type.chars().any(char::is_control) {
-            let message = "the value of a header cannot hold a control character";
-            reader.report(reader.error(code::BAD_VALUE, node.span, message));
-        }
-        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-        headers.push(("content-type".to_owned(), content_type.to_owned()));
-    }
+    let headers = read_headers(reader, &map);
     let status = match map.take("status") {
         Some(node) => reader.whole(node, 200, 599),
         None => Some(200),
@@ -193,16 +181,29 @@ fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
         span,
     } = address?;
     let (delay, connections_max) = (delay?, connections_max?);
+    let (ResponseHeaders { mut headers, typed }, status) = (headers?, status?);
     let value = match body? {
-        ResponseBody::Page(page) => SinkProtocol::Intake {
-            service: IntakeService::Openmetrics(page),
-            address,
-            delay,
-            connections_max,
-        },
+        ResponseBody::Page(page) => {
+            if let Some(span) = typed {
+                let message = "a page of `openmetrics` has a content type of its own";
+                reader.report(reader.warning(code::NO_EFFECT, span, message));
+            }
+            headers.retain(|(name, _)| !is_content_type(name));
+            let page = OpenmetricsPlan {
+                status,
+                headers,
+                ..*page
+            };
+            SinkProtocol::Intake {
+                service: IntakeService::Openmetrics(Box::new(page)),
+                address,
+                delay,
+                connections_max,
+            }
+        }
         ResponseBody::Same(body) => SinkProtocol::Http {
             address,
-            status: status?,
+            status,
             headers,
             body,
             delay,
@@ -210,6 +211,40 @@ fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
         },
     };
     Some(Placed { value, span })
+}
+
+/// Headers of responses.
+struct ResponseHeaders {
+    headers: Vec<(String, String)>,
+    /// Place of the content type in the file.
+    typed: Option<Span>,
+}
+
+fn is_content_type(name: &str) -> bool {
+    name.eq_ignore_ascii_case("content-type")
+}
+
+fn read_headers(reader: &Reader, map: &MapReader<'_, '_>) -> Option<ResponseHeaders> {
+    let content_type = |value: &str| ("content-type".to_owned(), value.to_owned());
+    let (mut headers, mut typed) = match map.take("headers") {
+        Some(node) => {
+            let mut entries = node.entries().unwrap_or_default().iter();
+            let entry = entries.find(|entry| is_content_type(&entry.key.text));
+            (reader.headers(node), entry.map(|entry| entry.key.span))
+        }
+        None => (vec![content_type("application/json")], None),
+    };
+    if let Some(node) = map.take("content_type") {
+        let text = reader.text(node)?;
+        if text.chars().any(char::is_control) {
+            let message = "the value of a header cannot hold a control character";
+            reader.report(reader.error(code::BAD_VALUE, node.span, message));
+        }
+        headers.retain(|(name, _)| !is_content_type(name));
+        headers.push(content_type(text));
+        typed = Some(node.span);
+    }
+    Some(ResponseHeaders { headers, typed })
 }
 
 fn read_delay(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Nanos> {

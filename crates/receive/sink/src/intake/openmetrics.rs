@@ -33,7 +33,11 @@ impl Service for Openmetrics {
         }
         let scrape = 1 + self.scrapes.fetch_add(1, Ordering::Relaxed);
         let page = Page::write(&self.plan, scrape);
-        Answer::with_body(200, TYPE, page.text.into_bytes()).serving(page.samples)
+        let mut answer = Answer::with_body(self.plan.status, TYPE, page.text.into_bytes());
+        let headers = self.plan.headers.iter().cloned();
+        let headers = headers.map(|(name, value)| (name.into(), value.into()));
+        answer.headers.extend(headers);
+        answer.serving(page.samples)
     }
 }
 
@@ -147,16 +151,32 @@ impl<'p> Page<'p> {
 mod tests {
     use super::*;
 
+    const SCRAPE: Request<'_> = Request {
+        method: "GET",
+        path: "/metrics",
+        content_type: "",
+        operation: "",
+        body: b"",
+    };
+
     fn scrape(page: &Openmetrics) -> String {
-        let answer = page.answer(&Request {
-            method: "GET",
-            path: "/metrics",
-            content_type: "",
-            operation: "",
-            body: b"",
-        });
+        let answer = page.answer(&SCRAPE);
         assert_eq!(answer.status, 200);
         String::from_utf8(answer.body.into_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_page_has_its_own_type_beside_the_planned_status_and_headers() {
+        let plan = OpenmetricsPlan {
+            status: 503,
+            headers: vec![("x-a".to_owned(), "1".to_owned())],
+            ..OpenmetricsPlan::default()
+        };
+        let answer = Openmetrics::new(plan).answer(&SCRAPE);
+        let headers = answer.headers.iter();
+        let headers: Vec<_> = headers.map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(answer.status, 503);
+        assert_eq!(headers, [("content-type", TYPE), ("x-a", "1")]);
     }
 
     #[test]

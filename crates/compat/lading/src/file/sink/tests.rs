@@ -113,6 +113,33 @@ fn every_body_of_http_is_read() {
 }
 
 #[test]
+fn a_page_of_openmetrics_has_the_status_and_headers_of_the_file_and_its_own_content_type() {
+    let warned = "a page of `openmetrics` has a content type of its own";
+    for (keys, status, headers, is_warned) in [
+        ("", 200, vec![], false),
+        (", status: 503", 503, vec![], false),
+        (", headers: {x-a: b}", 200, vec![("x-a", "b")], false),
+        (
+            ", headers: {Content-Type: text/plain, x-a: b}",
+            200,
+            vec![("x-a", "b")],
+            true,
+        ),
+        (", content_type: text/plain", 200, vec![], true),
+    ] {
+        let body = format!("binding_addr: '127.0.0.1:1', body_variant: openmetrics{keys}");
+        let (run_plan, result) = run_plan("http", &body);
+        let IntakeService::Openmetrics(page) = service(&run_plan.sinks[0]) else {
+            panic!("no page: {keys}");
+        };
+        let read = page.headers.iter();
+        let read: Vec<_> = read.map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!((page.status, read), (status, headers), "{keys}");
+        assert_eq!(result.to_string().contains(warned), is_warned, "{result}");
+    }
+}
+
+#[test]
 fn tcp_rr_listens_at_its_data_port() {
     let sink = sinks("tcp_rr", "addr: 0.0.0.0, request_size: 4, response_size: 9").remove(0);
     let expected = SinkProtocol::TcpRr {
