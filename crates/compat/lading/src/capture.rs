@@ -203,14 +203,25 @@ fn open<T>(
     take: &mut dyn FnMut(T) -> Result<(), Problem>,
 ) -> Result<Option<String>, Problem> {
     let (file, is_journal) = file_of(path);
-    let open = || open_input(&file).map_err(Problem::Read);
+    let cut = read_file(&file, parse_line, parse_row, take)?;
+    let killed = || "its writer was killed, and its journal was read instead".to_owned();
+    Ok(cut.or_else(|| is_journal.then(killed)))
+}
+
+fn read_file<T>(
+    file: &Path,
+    parse_line: impl Fn(&[u8]) -> Result<T, String>,
+    parse_row: impl Fn(&parquet::record::Row) -> Option<T>,
+    take: &mut dyn FnMut(T) -> Result<(), Problem>,
+) -> Result<Option<String>, Problem> {
+    let open = || open_input(file).map_err(Problem::Read);
     let mut start = Vec::new();
     let sniff_bytes = SNIFF_BYTES as u64;
     open()?
         .take(sniff_bytes)
         .read_to_end(&mut start)
         .map_err(Problem::Read)?;
-    let cut = match LadingFormat::sniff(&start) {
+    match LadingFormat::sniff(&start) {
         Some(LadingFormat::Jsonl) => lines::read(BufReader::new(open()?), parse_line, take),
         Some(LadingFormat::JsonlZstd) => {
             let decoder = zstd::stream::read::Decoder::new(open()?).map_err(Problem::Read)?;
@@ -219,25 +230,41 @@ fn open<T>(
         Some(LadingFormat::Parquet) => table::read(open()?, parse_row, take),
         None if start.trim_ascii().is_empty() => Err(Problem::Empty),
         None => Err(Problem::Unknown),
-    }?;
-    let killed = || "its writer was killed, and its journal was read instead".to_owned();
-    Ok(cut.or_else(|| is_journal.then(killed)))
+    }
 }
 
 /// Returns the file to read for `path`, and true if it is the journal of an incomplete table.
 fn file_of(path: &Path) -> (PathBuf, bool) {
-    if path.is_dir() {
-        let journal = path.join(JOURNAL);
-        return match journal.exists() {
-            true => (journal, true),
-            false => (path.join(SERIES), false),
-        };
+    let (table, journal) = if path.is_dir() {
+        (path.join(SERIES), path.join(JOURNAL))
+    } else {
+        (path.to_path_buf(), output::journal_of(path))
+    };
+    if journal.exists() && !is_replaced(&table, &journal) {
+        (journal, true)
+    } else {
+        (table, false)
     }
-    let journal = output::journal_of(path);
-    match journal.exists() {
-        true => (journal, true),
-        false => (path.to_path_buf(), false),
-    }
+}
+
+/// Returns true if `table` is readable and has another run than `journal`. A run truncates the table after
+/// it began its journal, so a readable table of another run is newer: its writer left the journal of a
+/// killed run where it was.
+fn is_replaced(table: &Path, journal: &Path) -> bool {
+    let run = first_run(table);
+    run.is_some() && run != first_run(journal)
+}
+
+/// Returns the run of the first row of `file`; `None` without a readable row.
+fn first_run(file: &Path) -> Option<String> {
+    let mut run = None;
+    let read = read_file(file, lines::row, table::row, &mut |row| {
+        run.get_or_insert(row.run_id);
+        // An error ends the reading: one row is enough.
+        Err(Problem::Empty)
+    });
+    drop(read);
+    run
 }
 
 /// One value of a file.

@@ -163,6 +163,54 @@ fn what_was_written_before_a_kill_is_read() {
     }
 }
 
+/// Writes the capture of `run` at `path`; the writer is killed before the end if `is_killed`.
+fn capture(path: &Path, layout: LadingLayout, run: u8, is_killed: bool) {
+    let output = output(path, layout);
+    let mut writer = LadingWriter::create(&output, RunId::from_bytes([run; 16])).unwrap();
+    fill(&mut writer);
+    if is_killed {
+        std::mem::forget(writer);
+    } else {
+        Box::new(writer).close().unwrap();
+    }
+}
+
+#[test]
+fn a_journal_is_read_in_place_of_a_table_of_the_same_run_only() {
+    use LadingLayout::{Jsonl, Parquet};
+    const JOURNAL_RUN: u8 = 7;
+    // Replacement of what the killed run left at its path, and the run that is read.
+    for (replacement, expected) in [
+        (None, JOURNAL_RUN),
+        (Some((Parquet, JOURNAL_RUN, false)), JOURNAL_RUN),
+        (Some((Parquet, 8, false)), 8),
+        (Some((Jsonl, 8, false)), 8),
+        (Some((Jsonl, 8, true)), 8),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("cap");
+        capture(&path, Parquet, JOURNAL_RUN, true);
+        if let Some((layout, run, is_killed)) = replacement {
+            let newer = folder.path().join("newer");
+            capture(&newer, layout, run, is_killed);
+            fs::rename(&newer, &path).unwrap();
+        }
+        let (rows, cut) = rows(&path);
+        let expected_run = super::hyphenated(&RunId::from_bytes([expected; 16]).to_string());
+        assert_eq!(rows[0].run_id, expected_run, "{replacement:?}");
+        let is_journal = cut.is_some_and(|cut| cut.contains("journal"));
+        assert_eq!(is_journal, expected == JOURNAL_RUN, "{replacement:?}");
+    }
+    // A table without rows, or without an end, does not replace the lines of a journal.
+    for table in [b"PAR1".as_slice(), b""] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("cap");
+        capture(&path, Parquet, JOURNAL_RUN, true);
+        fs::write(&path, table).unwrap();
+        assert_whole(&path, usize::try_from(SECONDS).unwrap() - 1);
+    }
+}
+
 #[test]
 fn a_table_that_was_flushed_often_is_as_one_that_was_not() {
     let folder = TempDir::new().unwrap();
