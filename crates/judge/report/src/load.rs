@@ -46,7 +46,7 @@ pub use brief::{
     BRIEF_LOAD_JSON_SCHEMA, BRIEF_LOAD_SCHEMA, BriefLoad, BriefRoute, BriefTimes, BriefWarning,
     LoadPointError,
 };
-pub use fill::{LoadReportInput, load_report, span_counters, url_of};
+pub use fill::{LoadReportInput, SPAN_COUNTERS, load_report, span_counters, url_of};
 pub use format::{NativeLoadFormat, NoDistribution, distribution, render_load};
 pub use health::{Ending, GeneratorHealth, HealthWarning, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use stillwell_metric::{
-    AnswerTimes, CallEnd, CallMessages, Cell, LoadCounter, LoadShard, LoadTime, Outcome, Recorder,
-    Sizes,
+    AnswerTimes, CallEnd, CallMessages, Cell, CounterFacts, LoadCounter, LoadShard, LoadTime,
+    Outcome, Recorder, Sizes,
 };
 use stillwell_units::{Moment, Nanos};
 
@@ -72,6 +72,7 @@ impl Answer {
 pub(super) struct PredicateWatch {
     pub(super) counter: LoadCounter,
     pub(super) threshold: u64,
+    pub(super) facts: CounterFacts,
 }
 
 /// Records the requests of one worker.
@@ -279,7 +280,10 @@ impl RequestRecorder {
             return true;
         }
         let holds = |watch: &PredicateWatch| {
-            let values = self.watched.iter().map(|shard| watch.counter.value(shard));
+            let values = self
+                .watched
+                .iter()
+                .map(|shard| watch.counter.value(shard.as_ref(), &watch.facts));
             values.sum::<u64>() > watch.threshold
         };
         let Some(number) = self.watches.iter().position(holds) else {

@@ -186,9 +186,11 @@ impl Worker {
     fn of_load(setup: WorkerSetup, load: LoadSetup) -> Self {
         let plan = &load.plan;
         let until = &plan.until;
+        let facts = plan.counter_facts();
         let watch = |predicate: &PredicatePlan| PredicateWatch {
             counter: predicate.counter,
             threshold: predicate.threshold,
+            facts,
         };
         let source = load.supply.map_or(RequestSource::Plan, |queue| {
             RequestSource::Feed(Rc::new(Supply::new(queue)))

@@ -38,10 +38,11 @@ pub use files::{DiskShard, LogFsShard, LogRequests};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
 pub use load::{
-    CallCells, CallEnd, CallMessages, ClockDrift, CounterError, GeneratorEvidence, HandshakeCount,
-    HandshakePart, HandshakeTally, LoadCounter, LoadCounts, LoadEvidence, LoadShard,
-    LoadSourceEvidence, LoadStrain, LoadTime, PhasedCount, Remedy, SizeCells, Sizes, SourceCells,
-    SourceCount, SourceCounts, StatusCells, TlsWish, Trouble,
+    CallCells, CallEnd, CallMessages, ClockDrift, CounterError, CounterFacts, GeneratorEvidence,
+    HandshakeCount, HandshakePart, HandshakeTally, HttpVersion, LoadCounter, LoadCounts,
+    LoadEvidence, LoadShard, LoadSourceEvidence, LoadStrain, LoadTime, MeasuredCount, PhasedCount,
+    Remedy, SizeCells, Sizes, SourceCells, SourceCount, SourceCounts, StatusCells, TlsWish,
+    Trouble, WorkerCounts,
 };
 pub use outcome::{Outcome, read_outcome_counts};
 pub use packed::PackedHistogram;

@@ -18,7 +18,9 @@ use crate::outcome::Outcome;
 use crate::recorder::{Intervals, Recorder};
 use crate::routes::RouteShard;
 pub use calls::{CallCells, CallEnd, CallMessages};
-pub use counter::{CounterError, LoadCounter};
+pub use counter::{
+    CounterError, CounterFacts, HttpVersion, LoadCounter, MeasuredCount, WorkerCounts,
+};
 pub use counts::{HandshakeCount, LoadCounts, PhasedCount, SourceCounts};
 pub use evidence::{ClockDrift, GeneratorEvidence, LoadEvidence, LoadSourceEvidence, LoadStrain};
 pub use handshakes::{HandshakePart, HandshakeTally};

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
-use stillwell_metric::LoadCounter;
+use stillwell_metric::{CounterFacts, HttpVersion, LoadCounter};
 use stillwell_units::{Nanos, Seed};
 
 use crate::Validity;
@@ -100,6 +100,23 @@ impl LoadPlan {
                 let endpoints = self.0.endpoints.iter_mut();
                 endpoints.map(|endpoint| &mut endpoint.address).collect()
             }
+        }
+    }
+}
+
+impl LoadPlanParts {
+    /// Returns the properties that counters depend on, of a load that was not interrupted.
+    #[must_use]
+    pub fn counter_facts(&self) -> CounterFacts {
+        CounterFacts {
+            http: match self.client.connecting.protocol {
+                LoadProtocol::Http1 => HttpVersion::One,
+                LoadProtocol::Http2 => HttpVersion::Two,
+                LoadProtocol::Http3 => HttpVersion::Three,
+            },
+            targets: self.endpoints.len() as u64,
+            terminations: self.until.termination.len() as u64,
+            was_stopped: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod user_defined;
 
+use crate::request::values::PROCESS_COUNTERS;
 use crate::{
     AddressFamily, CommandLineOptions, Counter, Output, OutputFormat, Percentile, Protocol,
     Quantity, RequestMethod, RequestOptions, Statistic, Verbosity, WorkerResult,
@@ -55,11 +56,7 @@ pub fn nighthawk_output(report: &LoadReport) -> Output {
 /// configuration that was read.
 fn add_counters_of_process(workers: usize, global: &mut WorkerResult) {
     let clusters = workers.max(1) as u64;
-    for (name, value) in [
-        ("cluster_manager.cluster_added", clusters),
-        ("runtime.load_success", 1),
-        ("runtime.override_dir_not_exists", 1),
-    ] {
+    for (name, value) in PROCESS_COUNTERS.into_iter().zip([clusters, 1, 1]) {
         let name = name.to_owned();
         global.counters.push(Counter { name, value });
     }

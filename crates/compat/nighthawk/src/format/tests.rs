@@ -283,6 +283,21 @@ fn options_as_given_in_nighthawks_words_are_printed_as_given() {
     assert_eq!(again, Ok(report));
 }
 
+#[test]
+fn every_counter_of_an_output_can_be_named_in_a_predicate() {
+    let mut report = fixture::report();
+    let given = CommandLineOptions::default();
+    report.options.original = Some(serde_json::to_value(&given).unwrap());
+    for counter in nighthawk_output(&report)
+        .results
+        .iter()
+        .flat_map(|result| &result.counters)
+    {
+        let read = crate::request::values::PredicateKind::Failure.named(&counter.name, 0);
+        assert!(read.is_ok(), "{read:?}");
+    }
+}
+
 /// Reads a file as plotters do: rows of four numbers between spaces.
 fn plotted(text: &str) -> Vec<(f64, f64)> {
     let rows = text.lines().filter(|line| !line.starts_with('#'));

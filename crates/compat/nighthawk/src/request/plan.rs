@@ -16,7 +16,7 @@ use stillwell_plan::{LoadPlan, RateShape, Validity};
 use stillwell_units::{Nanos, RunId, Seed, count};
 
 use super::error::RequestError;
-use super::values::PLUGIN_FAILURES;
+use super::values::{PLUGIN_FAILURES, is_of_process};
 use super::{
     LogLevel, NighthawkLoad, NighthawkOutput, NighthawkPredicate, NighthawkRequest, SequencerIdle,
     endpoints, tunnel,
@@ -223,10 +223,12 @@ fn last_of_each(predicates: &[NighthawkPredicate], fake: Option<FakePlugin>) -> 
 }
 
 /// Returns a predicate as this load counts. The failures of a plugin are the answers after
-/// those that it accepts; without such a plugin there are none.
+/// those that it accepts; without such a plugin there are none. No worker has the counters of
+/// the process.
 fn counted(predicate: &NighthawkPredicate, fake: Option<FakePlugin>) -> Option<PredicatePlan> {
     let [headers, data] = PLUGIN_FAILURES;
     let accepted = match predicate.name.as_str() {
+        name if is_of_process(name) => return None,
         name if name == headers => fake.unwrap_or_default().headers_until_failure?,
         name if name == data => fake.unwrap_or_default().data_until_failure?,
         _ => return Some(predicate.plan),

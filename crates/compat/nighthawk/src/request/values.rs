@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 
 use stillwell_config::requests::{Concurrency, Header};
 use stillwell_plan::load::PredicatePlan;
+use stillwell_report::load::SPAN_COUNTERS;
 use stillwell_units::Nanos;
 
 use super::NighthawkPredicate;
@@ -137,6 +138,20 @@ pub(crate) const PLUGIN_FAILURES: [&str; 2] = [
     "benchmark.user_defined_plugin_handle_data_failure",
 ];
 
+/// Counters of Envoy that are the same for every load.
+pub(crate) const PROCESS_COUNTERS: [&str; 3] = [
+    "cluster_manager.cluster_added",
+    "runtime.load_success",
+    "runtime.override_dir_not_exists",
+];
+
+/// Returns true for a counter that no worker has. Predicates look at workers, so one on such a
+/// counter never holds, as in Nighthawk.
+pub(crate) fn is_of_process(name: &str) -> bool {
+    let of_tracer = name.strip_prefix("tracing.zipkin.");
+    PROCESS_COUNTERS.contains(&name) || of_tracer.is_some_and(|name| SPAN_COUNTERS.contains(&name))
+}
+
 /// Kind of a predicate; its name begins messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PredicateKind {
@@ -174,13 +189,14 @@ impl PredicateKind {
         threshold: u64,
         text: &str,
     ) -> Result<NighthawkPredicate, String> {
-        let is_of_plugin = PLUGIN_FAILURES.contains(&name.trim());
-        let counter = if is_of_plugin { "answers" } else { name.trim() }.parse();
+        let name = name.trim();
+        let has_no_counter = PLUGIN_FAILURES.contains(&name) || is_of_process(name);
+        let counter = if has_no_counter { "answers" } else { name }.parse();
         let counter = counter.map_err(|error: stillwell_metric::CounterError| {
             format!("{malformed}: {error}", malformed = self.malformed(text))
         })?;
         Ok(NighthawkPredicate {
-            name: name.trim().to_owned(),
+            name: name.to_owned(),
             plan: PredicatePlan { counter, threshold },
         })
     }
@@ -321,6 +337,32 @@ mod tests {
         assert_eq!(seconds("500ms"), Ok(Nanos::from_millis(500)));
         assert_eq!(length(".00001s"), Ok(Nanos::new(10_000)));
         assert!(seconds("-1").is_err() && length("-1s").is_err() && length("1").is_err());
+    }
+
+    #[test]
+    fn predicates_name_every_kind_of_counter_that_a_result_prints() {
+        for (name, is_known) in [
+            ("benchmark.http_2xx", true),
+            ("upstream_rq_pending_overflow", true),
+            ("upstream_cx_http1_total", true),
+            ("upstream_cx_destroy_local", true),
+            ("default.total_match_count", true),
+            ("graceful_stop_requested", true),
+            ("ssl.handshake", true),
+            ("ssl.curves.P-256", true),
+            ("ssl.curves.secp256r1", false),
+            ("ssl.ciphers.ECDHE-RSA-AES128-GCM-SHA256", true),
+            ("ssl.ciphers.ECDHE", false),
+            ("benchmark.grpc_status.invalid", true),
+            ("benchmark.user_defined_plugin_handle_data_failure", true),
+            ("runtime.load_success", true),
+            ("runtime.load_succes", false),
+            ("tracing.zipkin.spans_sent", true),
+            ("tracing.zipkin.spans", false),
+        ] {
+            let read = PredicateKind::Failure.named(name, 5);
+            assert_eq!(read.is_ok(), is_known, "{name}");
+        }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use stillwell_metric::{
-    Histogram, Interval, LoadCounter, LoadShard, LoadTime, Metric, Outcome, TimeState,
-    add_histogram, catalogue, empty_histogram,
+    CounterFacts, Histogram, Interval, LoadCounter, LoadShard, LoadTime, Metric, Outcome,
+    TimeState, add_histogram, catalogue, empty_histogram,
 };
 use stillwell_plan::LoadPlan;
 use stillwell_plan::load::{LoadPace, StatsdNamesPlan};
@@ -20,6 +20,7 @@ pub(super) struct Gatherer {
     has_warmup: bool,
     has_spans: bool,
     started: Nanos,
+    facts: CounterFacts,
     times: Vec<RecordedTimes>,
     /// Names for receivers of statsd, if they are not ours.
     names: Option<StatsdNamesPlan>,
@@ -47,6 +48,7 @@ impl Gatherer {
             has_warmup: plan.warmup > Nanos::ZERO,
             has_spans: plan.telemetry.trace.as_ref().is_some_and(exports),
             started: now,
+            facts: plan.counter_facts(),
             names: plan.telemetry.statsd_names.clone(),
             flushed: Vec::new(),
             times: times(has_schedule)
@@ -135,7 +137,7 @@ impl Gatherer {
                 NamedPoint {
                     worker,
                     name: name.clone(),
-                    value: NamedValue::Counter(counter.value(shard)),
+                    value: NamedValue::Counter(counter.value(shard, &self.facts)),
                 }
             };
         let mut points = Vec::new();

@@ -19,7 +19,7 @@ use super::{
 
 mod counters;
 
-pub use counters::span_counters;
+pub use counters::{SPAN_COUNTERS, span_counters};
 
 /// A capture, and how its report is made.
 #[derive(Clone, Copy, Debug)]

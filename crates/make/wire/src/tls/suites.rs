@@ -152,6 +152,8 @@ pub(crate) const fn name_of_signature(scheme: SignatureScheme) -> Option<&'stati
 
 #[cfg(test)]
 mod tests {
+    use stillwell_metric::HandshakePart;
+
     use super::*;
 
     #[test]
@@ -160,6 +162,22 @@ mod tests {
             assert_ne!(name_of(suite.suite()), "unknown", "{suite:?}");
         }
         assert_eq!(aws_lc_rs::ALL_CIPHER_SUITES.len(), NAMES.len());
+    }
+
+    #[test]
+    fn every_name_of_the_library_has_a_counter() {
+        let suites = NAMES.iter().map(|(_, name)| *name);
+        let suites = suites.map(|name| (HandshakePart::Suite, name));
+        let groups = aws_lc_rs::ALL_KX_GROUPS.iter();
+        let groups = groups.filter_map(|group| group.name().as_str());
+        let groups = groups.map(|name| (HandshakePart::Group, name));
+        let verifier = aws_lc_rs::default_provider().signature_verification_algorithms;
+        let schemes = verifier.supported_schemes().into_iter();
+        let schemes = schemes.filter_map(name_of_signature);
+        let schemes = schemes.map(|name| (HandshakePart::Signature, name));
+        for (part, name) in suites.chain(groups).chain(schemes) {
+            assert!(part.names().contains(&name), "{part:?}: {name}");
+        }
     }
 
     fn versions_and_suites_of(

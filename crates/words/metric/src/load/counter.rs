@@ -1,74 +1,117 @@
-//! Counters that a predicate can use.
+//! Counters by name: the list of those that a result prints and that a predicate can use.
 
+mod value;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallEnd, CallMessages, LoadShard, SourceCount};
+use super::{CallEnd, CallMessages, HandshakePart, LoadCounts, SourceCount};
 use crate::outcome::Outcome;
+pub use value::{CounterFacts, HttpVersion, MeasuredCount, WorkerCounts};
+use value::{Ends, What};
 
 /// A counter by name: ours, or the one that Nighthawk has for the same.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LoadCounter(What);
 
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-enum What {
-    Begun,
-    Sent,
-    Ended(Outcome),
-    Status(u16),
-    Call(CallEnd),
-    Messages(CallMessages),
-    /// Calls that did not end with status 0.
-    CallFailures,
-    /// Responses of any status.
-    Answers,
-    Source(SourceCount),
-    /// A status from 100 to 199 is never the end of a request.
-    Never,
-    ConnectFailures,
-    StreamResets,
-    Connections,
-    UsedUp,
-    BytesSent,
-    BytesReceived,
-}
-
-/// Names of counters besides those of [`Outcome`]; of several for one, the
-/// first is ours.
-const NAMES: [(&str, What); 33] = [
+/// Our names of counters besides those of [`Outcome`], and a name of Nighthawk that no result
+/// prints.
+const NAMES: [(&str, What); 11] = [
     ("requests", What::Begun),
     ("requests_sent", What::Sent),
-    ("upstream_rq_total", What::Sent),
-    ("connect_failures", What::ConnectFailures),
-    ("benchmark.pool_connection_failure", What::ConnectFailures),
-    ("upstream_cx_connect_fail", What::ConnectFailures),
+    ("connect_failures", What::Unconnected),
     ("cut_off", What::StreamResets),
-    ("benchmark.stream_resets", What::StreamResets),
-    ("connections", What::Connections),
-    ("upstream_cx_total", What::Connections),
-    ("connections_used_up", What::UsedUp),
-    ("upstream_cx_max_requests", What::UsedUp),
-    ("bytes_sent", What::BytesSent),
-    ("upstream_cx_tx_bytes_total", What::BytesSent),
-    ("bytes_received", What::BytesReceived),
-    ("upstream_cx_rx_bytes_total", What::BytesReceived),
+    ("connections", What::Measured(MeasuredCount::Connections)),
+    (
+        "connections_used_up",
+        What::Measured(MeasuredCount::ConnectionsUsedUp),
+    ),
+    ("bytes_sent", What::Measured(MeasuredCount::BytesSent)),
+    (
+        "bytes_received",
+        What::Measured(MeasuredCount::BytesReceived),
+    ),
     ("benchmark.http_1xx", What::Never),
+    ("calls_failed", What::CallFailures),
+    ("answers", What::Answers),
+];
+
+/// Counters of results by Nighthawk's names, most of which are Envoy's.
+const PRINTED: [(&str, What); 47] = [
     ("benchmark.http_2xx", What::Ended(Outcome::Ok)),
     ("benchmark.http_3xx", What::Ended(Outcome::Status3xx)),
     ("benchmark.http_4xx", What::Ended(Outcome::Status4xx)),
     ("benchmark.http_5xx", What::Ended(Outcome::Status5xx)),
     ("benchmark.http_xxx", What::Ended(Outcome::StatusOther)),
+    ("benchmark.pool_connection_failure", What::Unconnected),
     ("benchmark.pool_overflow", What::Ended(Outcome::Dropped)),
-    ("calls_failed", What::CallFailures),
+    ("benchmark.stream_resets", What::StreamResets),
     ("benchmark.grpc_error", What::CallFailures),
+    ("benchmark.grpc_status.missing", What::CallsWithoutStatus),
+    ("benchmark.grpc_status.invalid", What::CallsInvalid),
+    ("graceful_stop_requested", What::Stopped),
+    ("sequencer.failed_terminations", What::FailedPredicate),
+    ("default.total_match_count", What::Targets),
+    ("membership_change", What::Targets),
     (
-        "benchmark.grpc_status.missing",
-        What::Call(CallEnd::NotGrpc),
+        "upstream_cx_total",
+        What::Measured(MeasuredCount::Connections),
     ),
-    ("answers", What::Answers),
+    ("upstream_cx_http1_total", What::Opened(HttpVersion::One)),
+    ("upstream_cx_http2_total", What::Opened(HttpVersion::Two)),
+    ("upstream_cx_http3_total", What::Opened(HttpVersion::Three)),
+    (
+        "upstream_cx_connect_fail",
+        What::Measured(MeasuredCount::ConnectFailures),
+    ),
+    (
+        "upstream_cx_connect_timeout",
+        What::Measured(MeasuredCount::ConnectTimeouts),
+    ),
+    ("upstream_cx_destroy", What::Destroyed(Ends::ALL)),
+    ("upstream_cx_destroy_local", What::Destroyed(Ends::LOCAL)),
+    (
+        "upstream_cx_destroy_local_with_active_rq",
+        What::Destroyed(Ends::LOCAL.active()),
+    ),
+    ("upstream_cx_destroy_remote", What::Destroyed(Ends::REMOTE)),
+    (
+        "upstream_cx_destroy_remote_with_active_rq",
+        What::Destroyed(Ends::REMOTE.active()),
+    ),
+    (
+        "upstream_cx_destroy_with_active_rq",
+        What::Destroyed(Ends::ALL.active()),
+    ),
+    (
+        "upstream_cx_max_requests",
+        What::Measured(MeasuredCount::ConnectionsUsedUp),
+    ),
+    ("upstream_cx_overflow", What::ConnectionOverflow),
+    (
+        "upstream_cx_rx_bytes_total",
+        What::Measured(MeasuredCount::BytesReceived),
+    ),
+    (
+        "upstream_cx_tx_bytes_total",
+        What::Measured(MeasuredCount::BytesSent),
+    ),
+    ("upstream_rq_active_overflow", What::ActiveOverflow),
+    ("upstream_rq_pending_overflow", What::PendingOverflow),
+    ("upstream_rq_pending_failure_eject", What::Unconnected),
+    ("upstream_rq_pending_total", What::Pending),
+    ("upstream_rq_total", What::Sent),
+    (
+        SourceCount::Requests.name(),
+        What::Source(SourceCount::Requests),
+    ),
+    (SourceCount::Ended.name(), What::Source(SourceCount::Ended)),
+    (SourceCount::Waits.name(), What::Source(SourceCount::Waits)),
     (
         "requestsource.internal.upstream_rq_200",
         What::Source(SourceCount::Answered),
@@ -93,65 +136,68 @@ const NAMES: [(&str, What); 33] = [
         "requestsource.upstream_rq_5xx",
         What::Source(SourceCount::Failures),
     ),
+    ("ssl.handshake", What::Handshakes),
+    (
+        "ssl.session_reused",
+        What::Measured(MeasuredCount::HandshakesResumed),
+    ),
 ];
 
-/// Ends of requests that got no connection.
-const NO_CONNECTION: [Outcome; 4] = [
-    Outcome::ConnectRefused,
-    Outcome::ConnectTimedOut,
-    Outcome::ConnectFailed,
-    Outcome::HandshakeFailed,
-];
-
-/// Ends of requests that had one and got no whole answer.
-const CUT_OFF: [Outcome; 4] = [
-    Outcome::PeerClosed,
-    Outcome::TimedOut,
-    Outcome::Malformed,
-    Outcome::SendFailed,
-];
+/// Start of the names of statuses of calls.
+const CALL_STATUS: &str = "benchmark.grpc_status.";
 
 /// A name that no counter has.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("unknown counter `{given}`: the counters are {} and status_100 to status_599", names().join(", "))]
+#[error("unknown counter `{given}`: \
+     the counters are {}, status_100 to status_599, benchmark.grpc_status.0 to .16, \
+     and ssl.ciphers, .curves, .sigalgs and .versions with a name", names().join(", "))]
 pub struct CounterError {
     /// Text that was given.
     pub given: String,
 }
 
 impl LoadCounter {
-    /// Counters that have a name of Nighthawk, by that name; of several, the first.
+    /// Counters that have a name of Nighthawk, by that name.
     pub fn foreign() -> impl Iterator<Item = (Self, &'static str)> {
         let is_foreign = |name: &str| name.contains('.') || name.starts_with("upstream_");
-        let known = NAMES.iter().filter(move |(name, _)| is_foreign(name));
+        let known = NAMES.iter().chain(&PRINTED);
+        let known = known.filter(move |(name, _)| is_foreign(name));
         known.map(|(name, what)| (Self(*what), *name))
     }
 
-    /// Returns the reported value, of the measured time.
+    /// Counters of a result, without the parts that handshakes agreed on.
+    fn printed() -> impl Iterator<Item = (Cow<'static, str>, What)> {
+        let named = PRINTED.iter().map(|(name, what)| ((*name).into(), *what));
+        let ends = CallEnd::ALL.into_iter();
+        let ends = ends.map(|end| (end.name().into(), What::Call(end)));
+        let statuses = CallEnd::ALL.into_iter().filter(|end| end.is_status());
+        let statuses = statuses.map(|end| {
+            let name = format!("{CALL_STATUS}{}", end.index());
+            (name.into(), What::Call(end))
+        });
+        let messages = CallMessages::ALL.into_iter();
+        let messages = messages.map(|which| (which.name().into(), What::Messages(which)));
+        named.chain(ends).chain(statuses).chain(messages)
+    }
+
+    /// Returns the value in the measured time, as results print it.
     #[must_use]
-    pub fn value(self, shard: &LoadShard) -> u64 {
-        let ended = |outcome: Outcome| shard.ended(outcome);
-        match self.0 {
-            What::Begun => shard.begun.total(),
-            What::Sent => shard.sent.total(),
-            What::Ended(outcome) => ended(outcome),
-            What::Status(status) => shard.statuses.of(status),
-            What::Call(end) => shard.calls.ended(end).total(),
-            What::Messages(which) => shard.calls.messages(which).total(),
-            What::CallFailures => {
-                let failures = CallEnd::ALL.into_iter().filter(|end| *end != CallEnd::Ok);
-                failures.map(|end| shard.calls.ended(end).total()).sum()
-            }
-            What::Answers => Outcome::ANSWERS.into_iter().map(ended).sum(),
-            What::Source(count) => shard.source.value(count),
-            What::Never => 0,
-            What::ConnectFailures => NO_CONNECTION.into_iter().map(ended).sum(),
-            What::StreamResets => CUT_OFF.into_iter().map(ended).sum(),
-            What::Connections => shard.connections.measured(),
-            What::UsedUp => shard.connections_used_up.measured(),
-            What::BytesSent => shard.bytes_sent.measured(),
-            What::BytesReceived => shard.bytes_received.measured(),
-        }
+    pub fn value(self, counts: &impl WorkerCounts, facts: &CounterFacts) -> u64 {
+        self.0.value(counts, facts)
+    }
+}
+
+impl LoadCounts {
+    /// Returns the counters of a result by name, without zeros. Each name is one of
+    /// [`LoadCounter`].
+    #[must_use]
+    pub fn printed(&self, facts: &CounterFacts) -> BTreeMap<String, u64> {
+        let named = LoadCounter::printed();
+        let named = named.map(|(name, what)| (name.into_owned(), what.value(self, facts)));
+        let agreed = self.handshakes.iter();
+        let agreed = agreed.map(|agreed| (agreed.part.counter(&agreed.name), agreed.count));
+        let all = named.chain(agreed).filter(|(_, value)| *value > 0);
+        all.collect()
     }
 }
 
@@ -159,7 +205,7 @@ impl FromStr for LoadCounter {
     type Err = CounterError;
 
     fn from_str(text: &str) -> Result<Self, CounterError> {
-        let named = NAMES.iter().find(|(name, _)| *name == text);
+        let named = NAMES.iter().chain(&PRINTED).find(|(name, _)| *name == text);
         let end = || Outcome::ALL.into_iter().find(|end| end.name() == text);
         let call = || CallEnd::ALL.into_iter().find(|end| end.name() == text);
         let messages = || {
@@ -180,6 +226,7 @@ impl FromStr for LoadCounter {
             .or_else(|| source().map(What::Source))
             .or_else(|| status(text).map(What::Status))
             .or_else(|| call_status(text).map(What::Call))
+            .or_else(|| HandshakePart::of_counter(text).map(What::Agreed))
             .map(Self)
             .ok_or_else(|| CounterError {
                 given: text.to_owned(),
@@ -204,9 +251,12 @@ impl From<LoadCounter> for String {
 impl fmt::Display for LoadCounter {
     /// Our name of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = NAMES.iter().find(|(_, what)| *what == self.0);
-        if let What::Status(status) = self.0 {
-            return write!(f, "status_{status}");
+        let mut named = NAMES.iter().chain(&PRINTED);
+        let named = named.find(|(_, what)| *what == self.0);
+        match self.0 {
+            What::Status(status) => return write!(f, "status_{status}"),
+            What::Agreed((part, name)) => return f.write_str(&part.counter(name)),
+            _ => {}
         }
         f.write_str(match self.0 {
             What::Ended(outcome) => outcome.name(),
@@ -220,7 +270,7 @@ impl fmt::Display for LoadCounter {
 
 /// Reads `benchmark.grpc_status.13`: one status of calls.
 fn call_status(text: &str) -> Option<CallEnd> {
-    let number = text.strip_prefix("benchmark.grpc_status.")?.parse().ok()?;
+    let number = text.strip_prefix(CALL_STATUS)?.parse().ok()?;
     Some(CallEnd::of_status(number)).filter(|end| *end != CallEnd::StatusOther)
 }
 
@@ -236,76 +286,11 @@ fn names() -> Vec<&'static str> {
     let calls = CallEnd::ALL.iter().map(|end| end.name());
     let messages = CallMessages::ALL.iter().map(|which| which.name());
     let source = SourceCount::ALL.iter().map(|count| count.name());
-    let named = NAMES.iter().map(|(name, _)| *name);
+    let source = source.filter(|name| PRINTED.iter().all(|(printed, _)| printed != name));
+    let named = NAMES.iter().chain(&PRINTED).map(|(name, _)| *name);
     let all = ends.chain(named).chain(calls).chain(messages);
     all.chain(source).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_reads_back_and_no_other_does() {
-        for name in names() {
-            let counter: LoadCounter = name.parse().unwrap();
-            assert_eq!(counter.to_string().parse(), Ok(counter), "{name}");
-        }
-        let counter: LoadCounter = "status_503".parse().unwrap();
-        assert_eq!(counter.to_string(), "status_503");
-        assert!("status_99".parse::<LoadCounter>().is_err());
-        let error = "benchmark.http_2x".parse::<LoadCounter>().unwrap_err();
-        assert!(error.to_string().contains("status_4xx, "), "{error}");
-    }
-
-    #[test]
-    fn a_counter_shows_what_its_shard_counted() {
-        let (shard, _) = LoadShard::pair();
-        shard.outcomes[Outcome::ConnectRefused.index()].add(2);
-        shard.outcomes[Outcome::HandshakeFailed.index()].add(1);
-        let value = |name: &str| name.parse::<LoadCounter>().unwrap().value(&shard);
-        assert_eq!(value("benchmark.pool_connection_failure"), 3);
-        assert_eq!(value("connect_refused"), 2);
-        assert_eq!(value("benchmark.stream_resets"), 0);
-        shard.statuses.count(503);
-        assert_eq!((value("status_503"), value("status_500")), (1, 0));
-    }
-
-    #[test]
-    fn calls_count_by_status_and_by_failure() {
-        let (shard, _) = LoadShard::pair();
-        shard.calls.ended(CallEnd::Ok).add(4);
-        shard.calls.ended(CallEnd::Internal).add(2);
-        shard.calls.ended(CallEnd::NotGrpc).add(1);
-        let value = |name: &str| name.parse::<LoadCounter>().unwrap().value(&shard);
-        assert_eq!(value("benchmark.grpc_status.0"), 4);
-        assert_eq!(value("benchmark.grpc_status.13"), 2);
-        assert_eq!(value("benchmark.grpc_status.missing"), 1);
-        assert_eq!(value("benchmark.grpc_error"), 3);
-        assert!("benchmark.grpc_status.17".parse::<LoadCounter>().is_err());
-    }
-
-    #[test]
-    fn a_predicate_on_sent_requests_counted_dropped_ones() {
-        let (shard, _) = LoadShard::pair();
-        shard.begun.add(5);
-        shard.sent.add(3);
-        let value = |name: &str| name.parse::<LoadCounter>().unwrap().value(&shard);
-        assert_eq!((value("requests"), value("upstream_rq_total")), (5, 3));
-    }
-
-    #[test]
-    fn a_predicate_uses_only_counts_of_the_measured_time() {
-        let (shard, _) = LoadShard::pair();
-        shard.warm_up();
-        shard.warmup_begun.add(3);
-        shard.warmup_sent.add(3);
-        shard.warmup_outcomes[Outcome::Ok.index()].add(3);
-        shard.connections.add(1);
-        shard.bytes_received.add(99);
-        for name in names() {
-            let counter: LoadCounter = name.parse().unwrap();
-            assert_eq!(counter.value(&shard), 0, "{name}");
-        }
-    }
-}
+mod tests;
