@@ -89,8 +89,8 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
     let mut ticks = account_ticks();
     let stamps = worker.stamps();
     let mut events = worker.events();
-    let mut eager = Eager::new();
     let queue = (!worker.times_events()).then(|| socket.queue()).flatten();
+    let mut eager = Eager::new(queue.is_some());
     loop {
         let version = worker.apply_steering();
         if worker.is_paused() && !worker.is_cut_off(cuts) {
@@ -162,10 +162,13 @@ fn poll_waiting(
     let cells = &worker.base.shard.account;
     let now = worker.base.account.pass(TimeState::Running, cells);
     eager.came(taken, now);
-    if let Some(queue) = queue {
-        return collect(worker, socket, queue, eager, take);
+    if taken == AT_ONCE_MAX {
+        return Poll::Ready(Ok(()));
     }
-    poll_briefly(worker, socket, (eager, now, AT_ONCE_MAX - taken), take)
+    match queue {
+        Some(queue) if queue.has_room() => collect(worker, socket, eager, take),
+        _ => poll_briefly(worker, socket, (eager, now, AT_ONCE_MAX - taken), take),
+    }
 }
 
 /// Nothing waits any more, `now`: polls for at most `most` further datagrams, each for as
@@ -212,7 +215,6 @@ fn poll_briefly(
 fn collect(
     worker: &Worker,
     socket: &WatchedSocket,
-    queue: &Queue,
     eager: &mut Eager,
     mut take: impl FnMut(&[u8]),
 ) -> Poll<io::Result<()>> {
@@ -221,7 +223,7 @@ fn collect(
     let cells = &worker.base.shard.account;
     let mut collected = 0;
     while collected < COLLECTED_MAX {
-        let pause = eager.pause(queue.room());
+        let pause = eager.pause();
         if pause == Nanos::ZERO {
             break;
         }
@@ -241,6 +243,9 @@ fn collect(
         let now = worker.base.account.pass(TimeState::Running, cells);
         eager.came(taken, now);
         collected += taken;
+        if taken == COLLECTED_MAX {
+            break;
+        }
     }
     Poll::Ready(Ok(()))
 }
@@ -282,8 +287,8 @@ impl WatchedSocket {
         }
     }
 
-    /// The kernel's queue, if it has room for datagrams that nobody waits for. That of a Unix socket has
-    /// ten places, so its senders would be blocked.
+    /// The kernel's queue, if it can hold datagrams during a pause. That of a Unix socket has ten places, so its
+    /// senders would be blocked.
     fn queue(&self) -> Option<Queue> {
         match self {
             Self::Udp(socket) => Queue::of(socket),

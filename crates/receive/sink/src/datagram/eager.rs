@@ -25,20 +25,22 @@ const VAIN_MAX: u32 = 8;
 /// it is left alone for so many waits.
 const LEFT_ALONE: u32 = 1_000;
 
-/// A longer time from one datagram to the next counts as this: one pause among many is no sign that they come slowly.
-const BETWEEN_MAX_NS: u64 = 32_000;
-
 /// Number of datagrams that are to be queued in one pause,
-const COLLECTED: u64 = 16;
+pub(super) const COLLECTED: usize = 16;
 /// and how few may be.
 const COLLECTED_MIN: u64 = 4;
 
 /// Maximum length of a pause.
 const PAUSE_MAX: Nanos = Nanos::new(100_000);
 
+/// A longer time from one datagram to the next counts as this, for a sink that pauses and for one that polls: one
+/// interruption among many datagrams is no sign that they come slowly.
+const BETWEEN_MAX_NS: [u64; 2] = [32_000, LONGEST.as_u64() * MEANS];
+
 /// Recent datagrams of one socket.
 #[derive(Debug)]
 pub(super) struct Eager {
+    between_max_ns: u64,
     last: Moment,
     /// The mean time from one datagram to the next of late, in nanoseconds.
     between_ns: u64,
@@ -47,9 +49,11 @@ pub(super) struct Eager {
 }
 
 impl Eager {
-    /// Before the first datagram.
-    pub(super) const fn new() -> Self {
+    /// Before the first datagram; of a sink that may pause, or only polls.
+    pub(super) const fn new(may_pause: bool) -> Self {
+        let [pausing, polling] = BETWEEN_MAX_NS;
         Self {
+            between_max_ns: if may_pause { pausing } else { polling },
             last: Moment::new(0),
             between_ns: u64::MAX / REMEMBERED,
             in_vain: 0,
@@ -60,20 +64,19 @@ impl Eager {
     /// `count` datagrams came since the last, the last of them `now`.
     pub(super) fn came(&mut self, count: u64, now: Moment) {
         let between = now.since(self.last).as_u64() / count.max(1);
-        let between = between.min(BETWEEN_MAX_NS);
-        let known = self.between_ns.min(BETWEEN_MAX_NS);
+        let between = between.min(self.between_max_ns);
+        let known = self.between_ns.min(self.between_max_ns);
         self.between_ns = known - known / REMEMBERED + between / REMEMBERED;
         self.last = now;
     }
 
     /// Returns the length of a pause in which datagrams are queued, now that nothing waits; nothing where they come
-    /// slowly, or where the queue has room for few.
-    pub(super) fn pause(&self, queue_room: u64) -> Nanos {
-        let longest = PAUSE_MAX.as_u64() / COLLECTED_MIN;
-        if self.between_ns > longest || queue_room < COLLECTED {
+    /// slowly.
+    pub(super) fn pause(&self) -> Nanos {
+        if self.between_ns > PAUSE_MAX.as_u64() / COLLECTED_MIN {
             return Nanos::ZERO;
         }
-        Nanos::new(self.between_ns * COLLECTED).min(PAUSE_MAX)
+        Nanos::new(self.between_ns * COLLECTED as u64).min(PAUSE_MAX)
     }
 
     /// Returns the time to poll now that nothing waits; nothing where polling costs more.
@@ -106,7 +109,11 @@ mod tests {
 
     /// After many datagrams that came so far apart.
     fn after_arrivals(between: u64) -> (Eager, Moment) {
-        let (mut eager, mut now) = (Eager::new(), Moment::new(1_000_000));
+        after_arrivals_at(between, false)
+    }
+
+    fn after_arrivals_at(between: u64, may_pause: bool) -> (Eager, Moment) {
+        let (mut eager, mut now) = (Eager::new(may_pause), Moment::new(1_000_000));
         for _ in 0..400 {
             now = now + Nanos::new(between);
             eager.came(1, now);
@@ -136,26 +143,40 @@ mod tests {
         eager.came(1, now + Nanos::SECOND);
         assert!(eager.length() > Nanos::ZERO);
         assert_eq!(after_arrivals(20_000).0.length(), Nanos::ZERO);
-        assert_eq!(Eager::new().length(), Nanos::ZERO);
+        assert_eq!(Eager::new(false).length(), Nanos::ZERO);
     }
 
     proptest! {
         #[test]
         fn for_all_rates_a_pause_is_bounded_and_few_datagrams_are_waited_for(
             between in prop_oneof![0_u64..40_000, 0_u64..100_000_000],
-            room in 0_u64..100,
         ) {
-            let (eager, _) = after_arrivals(between);
-            let pause = eager.pause(room);
+            let (eager, _) = after_arrivals_at(between, true);
+            let pause = eager.pause();
             prop_assert!(pause <= PAUSE_MAX);
             // The mean approaches the time between datagrams in steps of a part of it.
-            if between >= BETWEEN_MAX_NS || room < COLLECTED {
+            if between >= BETWEEN_MAX_NS[0] {
                 prop_assert_eq!(pause, Nanos::ZERO);
             } else if (REMEMBERED * 2..10_000).contains(&between) {
-                prop_assert!(pause.as_u64() / between >= COLLECTED_MIN);
-                prop_assert!(pause.as_u64() / between <= COLLECTED + COLLECTED / 4);
+                let count = pause.as_u64() / between;
+                prop_assert!((COLLECTED_MIN..=20).contains(&count), "{}", count);
             }
         }
+    }
+
+    /// Latencies of stamped datagrams contained the time of a wake-up in each burst.
+    #[test]
+    fn gaps_between_bursts_do_not_stop_the_polling() {
+        let (mut eager, mut now) = after_arrivals(2_000);
+        for _ in 0..100 {
+            for _ in 0..9 {
+                now = now + Nanos::new(2_000);
+                eager.came(1, now);
+            }
+            now = now + Nanos::SECOND;
+            eager.came(1, now);
+        }
+        assert!(eager.length() > Nanos::ZERO);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 
 use rustix::net::sockopt::socket_recv_buffer_size;
 
+use super::eager::COLLECTED;
+
 /// A pause may fill this part of the queue: the rest is for times in which the sink does not run.
 const PART: usize = 4;
 
@@ -19,7 +21,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Of `socket`; `None` where the kernel does not tell its size.
+    /// Returns the queue of `socket`; `None` if its size cannot be read.
     pub(super) fn of(socket: &impl AsFd) -> Option<Self> {
         let bytes = socket_recv_buffer_size(socket).ok()?;
         Some(Self {
@@ -33,10 +35,10 @@ impl Queue {
         self.largest_bytes.set(self.largest_bytes.get().max(bytes));
     }
 
-    /// Returns the number of the largest datagrams that may be queued in a pause.
-    pub(super) fn room(&self) -> u64 {
+    /// Returns true if a part of it holds the datagrams of a pause, even if all are as large as the largest so far.
+    pub(super) fn has_room(&self) -> bool {
         let each = self.largest_bytes.get() * 2 + OVERHEAD_BYTES;
-        (self.bytes / PART / each) as u64
+        self.bytes / PART / each >= COLLECTED
     }
 }
 
@@ -45,20 +47,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_fills_a_quarter_of_the_queue_at_most() {
-        let queue = Queue {
-            bytes: 16 << 20,
-            largest_bytes: Cell::new(0),
-        };
-        queue.note(65_507);
-        queue.note(1_024);
-        let each = 2 * 65_507 + 1_024_u64;
-        assert_eq!(queue.room(), (16_u64 << 20) / 4 / each);
-        // What a user without rights gets: a few large datagrams, or a hundred small ones.
-        let small = Queue {
-            bytes: 425_984,
-            ..queue
-        };
-        assert!(small.room() < 16);
+    fn the_datagrams_of_a_pause_fill_a_quarter_of_the_queue_at_most() {
+        // The bytes of the queue are what privileged and other users get.
+        for (bytes, largest_bytes, has_room) in [
+            (16 << 20, 65_507, true),
+            (425_984, 2_816, true),
+            (425_984, 2_817, false),
+            (425_984, 65_507, false),
+        ] {
+            let queue = Queue {
+                bytes,
+                largest_bytes: Cell::new(0),
+            };
+            queue.note(largest_bytes);
+            queue.note(1);
+            assert_eq!(queue.has_room(), has_room, "{bytes} {largest_bytes}");
+        }
     }
 }

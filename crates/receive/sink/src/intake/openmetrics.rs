@@ -31,11 +31,17 @@ impl Service for Openmetrics {
         if !matches!(request.method, "GET" | "HEAD") {
             return Answer::status(405);
         }
+        let headers = self.plan.headers.iter().cloned();
+        let headers = headers.map(|(name, value)| (name.into(), value.into()));
+        // HTTP has no body with these.
+        if matches!(self.plan.status, 204 | 304) {
+            let mut answer = Answer::status(self.plan.status);
+            answer.headers.extend(headers);
+            return answer.serving(0);
+        }
         let scrape = 1 + self.scrapes.fetch_add(1, Ordering::Relaxed);
         let page = Page::write(&self.plan, scrape);
         let mut answer = Answer::with_body(self.plan.status, TYPE, page.text.into_bytes());
-        let headers = self.plan.headers.iter().cloned();
-        let headers = headers.map(|(name, value)| (name.into(), value.into()));
         answer.headers.extend(headers);
         answer.serving(page.samples)
     }
@@ -177,6 +183,19 @@ mod tests {
         let headers: Vec<_> = headers.map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(answer.status, 503);
         assert_eq!(headers, [("content-type", TYPE), ("x-a", "1")]);
+    }
+
+    /// HTTP refused the body, and the answer was an internal error.
+    #[test]
+    fn a_status_without_a_body_has_no_page() {
+        for status in [204, 304] {
+            let plan = OpenmetricsPlan {
+                status,
+                ..OpenmetricsPlan::default()
+            };
+            let answer = Openmetrics::new(plan).answer(&SCRAPE);
+            assert_eq!((answer.status, answer.body.len()), (status, 0));
+        }
     }
 
     #[test]
