@@ -209,17 +209,18 @@ fn connections(
     (connections.max(least), protocol, streams)
 }
 
-/// Of several for one counter the last one counts.
+/// Of several with one name the last one counts. Two names may be of one count, but have a threshold each.
 fn last_of_each(predicates: &[NighthawkPredicate], fake: Option<FakePlugin>) -> Vec<PredicatePlan> {
-    let mut plans: Vec<PredicatePlan> = Vec::new();
+    let mut plans: Vec<(&str, PredicatePlan)> = Vec::new();
     for predicate in predicates {
         let Some(plan) = counted(predicate, fake) else {
             continue;
         };
-        plans.retain(|earlier| earlier.counter != plan.counter);
-        plans.push(plan);
+        let name = predicate.name.as_str();
+        plans.retain(|(earlier, _)| *earlier != name);
+        plans.push((name, plan));
     }
-    plans
+    plans.into_iter().map(|(_, plan)| plan).collect()
 }
 
 /// Returns a predicate as this load counts. The failures of a plugin are the answers after
@@ -405,4 +406,24 @@ pub(super) fn thresholds(predicates: &[NighthawkPredicate]) -> BTreeMap<String, 
     let all = predicates.iter();
     all.map(|predicate| (predicate.name.clone(), predicate.plan.threshold))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::values::PredicateKind;
+    use super::*;
+
+    /// The second predicate removed the first, as both are of connections that failed.
+    #[test]
+    fn the_last_predicate_of_a_name_counts_and_each_name_has_its_own() {
+        let named = |name: &str, threshold| PredicateKind::Failure.named(name, threshold).unwrap();
+        let predicates = [
+            named("benchmark.pool_connection_failure", 7),
+            named("benchmark.pool_connection_failure", 0),
+            named("upstream_rq_pending_failure_eject", 1_000),
+        ];
+        let plans = last_of_each(&predicates, None);
+        let thresholds: Vec<_> = plans.iter().map(|plan| plan.threshold).collect();
+        assert_eq!(thresholds, [0, 1_000]);
+    }
 }

@@ -98,7 +98,7 @@ impl HandshakePart {
 
 /// Number of handshakes by the name of their result. There are too many names for
 /// cells and few handshakes: a lock that only its worker and a reader take is cheap
-/// beside a handshake.
+/// beside a handshake. Predicates on these counts take it for each request.
 #[derive(Debug, Default)]
 pub struct HandshakeTally(Mutex<BTreeMap<(HandshakePart, &'static str), u64>>);
 
