@@ -114,7 +114,8 @@ pub(crate) struct LoadArguments {
     /// Maximum number of requests
     #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>)]
     pub(crate) requests: Option<u64>,
-    /// Length of the warm-up, which is not measured; part of the duration
+    /// Length of the warm-up, which is not measured: part of the duration, or before it
+    /// with --scenario
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) warmup: Nanos,
     #[command(flatten)]
