@@ -67,6 +67,7 @@ fn soak_table(group: &RunGroup<Run>, options: &SideOptions) -> anyhow::Result<So
         declared_erratic: soak_options.declared_erratic,
         p_value: soak_options.p_value,
         drift_percent: soak_options.drift_percent,
+        target: options.target_name.clone(),
         cpus: soak_options.cpus,
         baseline_runs: run_names(&group.baseline),
         comparison_runs: run_names(&group.comparison),
@@ -109,6 +110,7 @@ fn smp_table(
     }
     Ok(SmpTable {
         experiment: name(group),
+        target: options.target_name.clone(),
         cpus: f64::from(options.cpus),
         goals,
     })

@@ -32,6 +32,8 @@ pub struct SideOptions {
     pub warmup: Option<Nanos>,
     /// CPUs of the target, for the tables of an older tool.
     pub cpus: u16,
+    /// Name of the target in the heads of the tables of an older tool.
+    pub target_name: Option<String>,
     /// Each row of a file of numbers is a run, even if rows look like seconds.
     pub rows_are_runs: bool,
 }

@@ -70,6 +70,9 @@ pub(crate) struct CompareArguments {
     /// CPUs of the target, for --method; soak-2022 divides by them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) cpus: u16,
+    /// Name of the target in the heads of --method
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target_name: Option<String>,
     /// Compare only experiments with this name; `*` matches any text; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,

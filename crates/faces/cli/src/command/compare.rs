@@ -129,6 +129,7 @@ fn options(arguments: &CompareArguments) -> SideOptions {
         method: arguments.method.map(stillwell_sides::Method::from),
         warmup: arguments.warmup,
         cpus: arguments.cpus,
+        target_name: arguments.target_name.clone(),
         rows_are_runs: arguments.rows_are_runs,
     }
 }

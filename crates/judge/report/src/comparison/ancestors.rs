@@ -34,6 +34,8 @@ pub struct SoakTable {
     pub p_value: f64,
     /// Beyond which change in percent.
     pub drift_percent: f64,
+    /// The target's name in the head.
+    pub target: Option<String>,
     /// CPUs that the figures are divided by.
     pub cpus: f64,
     /// The names of the baseline's runs, in the order of the figures.
@@ -47,6 +49,8 @@ pub struct SoakTable {
 pub struct SmpTable {
     /// The experiment's name in its table.
     pub experiment: String,
+    /// The target's name in the head.
+    pub target: Option<String>,
     /// CPUs of the target.
     pub cpus: f64,
     /// The goal's words and its figures.
@@ -103,13 +107,21 @@ pub(super) fn text(report: &ComparisonReport) -> Option<String> {
 }
 
 /// Returns the first lines of both reports.
-fn head(title: &str, report: &ComparisonReport, cpus: f64, explanation: &str) -> String {
+fn head(
+    title: &str,
+    report: &ComparisonReport,
+    (target, cpus): (Option<&str>, f64),
+    explanation: &str,
+) -> String {
     let (baseline, comparison) = (&report.baseline, &report.comparison);
     let lines = [
         format!("# {title}"),
         format!("Baseline: {}", escaped(baseline)),
         format!("Comparison: {}", escaped(comparison)),
-        format!("Total CPUs: {}", general(cpus)),
+        target.map_or_else(
+            || format!("Total CPUs: {}", general(cpus)),
+            |target| format!("Total {} CPUs: {}", escaped(target), general(cpus)),
+        ),
     ];
     format!(
         "{}\n\n{}",

@@ -150,6 +150,7 @@ fn soak_table() -> AncestorTables {
         declared_erratic: false,
         p_value: options.p_value,
         drift_percent: options.drift_percent,
+        target: None,
         cpus: options.cpus,
         baseline_runs: names("a"),
         comparison_runs: names("b"),
@@ -173,6 +174,7 @@ fn smp_layout() {
     let compared = smp(&[&baseline], &[&comparison], &options).unwrap();
     let table = AncestorTables::Smp2023(SmpTable {
         experiment: "tcp_to_http".to_owned(),
+        target: None,
         cpus: 7.0,
         goals: vec![("ingress throughput".to_owned(), compared)],
     });

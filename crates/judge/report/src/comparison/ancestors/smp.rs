@@ -34,8 +34,10 @@ pub(super) fn text(report: &ComparisonReport, smps: &[&SmpTable]) -> String {
     let mut goals: Vec<_> = goals.collect();
     let percent = |compared: &SmpComparison| compared.mean_difference_percent.value;
     goals.sort_by(|(_, _, left), (_, _, right)| percent(right).total_cmp(&percent(left)));
-    let cpus = smps.first().map_or(1.0, |smp| smp.cpus);
-    let mut text = head("Regression Detector Results", report, cpus, EXPLANATION);
+    let target = smps
+        .first()
+        .map_or((None, 1.0), |smp| (smp.target.as_deref(), smp.cpus));
+    let mut text = head("Regression Detector Results", report, target, EXPLANATION);
     let condition =
         "in experiment optimization goals with confidence ≥ 90.00% and |Δ mean %| ≥ 5.00%";
     let shown = goals

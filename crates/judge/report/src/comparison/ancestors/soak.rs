@@ -60,7 +60,8 @@ pub(super) fn text(report: &ComparisonReport, soaks: &[&SoakTable]) -> String {
          Negative values mean that the baseline is faster. An experiment is erratic if its\n\
          coefficient of variation is above 0.1.\n"
     );
-    let mut text = head("Soak Test Results", report, first.cpus, &explanation);
+    let target = (first.target.as_deref(), first.cpus);
+    let mut text = head("Soak Test Results", report, target, &explanation);
     let condition = format!("with confidence ≥ {confidence} and absolute Δ mean >= ±{drift}%:");
     let shown = soaks
         .iter()

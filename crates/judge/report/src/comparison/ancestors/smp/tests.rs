@@ -35,6 +35,7 @@ fn report(all: Vec<(&str, &str, SmpComparison)>) -> String {
             rows: Vec::new(),
             ancestors: Some(AncestorTables::Smp2023(SmpTable {
                 experiment: name.to_owned(),
+                target: Some("datadog-agent".to_owned()),
                 cpus: 7.0,
                 goals: vec![(goal.to_owned(), compared)],
             })),
@@ -83,7 +84,7 @@ fn head_sentence_and_table_are_those_of_2023_the_largest_gain_first() {
         "# Regression Detector Results",
         "Baseline: 9610a26",
         "Comparison: eeb5415",
-        "Total CPUs: 7",
+        "Total datadog-agent CPUs: 7",
         "No interesting changes in experiment optimization goals with confidence ≥ 90.00% and \
          |Δ mean %| ≥ 5.00%.",
         "| experiment | goal | Δ mean % | Δ mean % CI | confidence |",
