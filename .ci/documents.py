@@ -30,7 +30,7 @@ import tempfile
 import time
 
 LIMIT_SECONDS = 120
-TOTAL_SECONDS = 1200
+TOTAL_SECONDS = 3000
 FENCE = re.compile(r"^```(\w*)$")
 UNITS = {"ns", "µs", "ms", "min", "kib", "mib", "gib"}
 MISSING = 77
