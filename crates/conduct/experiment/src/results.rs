@@ -27,14 +27,16 @@ pub use self::problems::{PROBLEMS_SCHEMA, ProblemsRecord, SavedProblem};
 /// A results folder that is this process's alone.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _folder: File,
+    folder: File,
     path: PathBuf,
 }
 
 impl Drop for Lock {
-    /// An empty folder is removed; a folder with results stays.
+    /// An empty folder is removed; a folder with results stays. The lock is released at once: a child process that is just being started
+    /// has a copy of the descriptor, which would keep it until the child executes its program.
     fn drop(&mut self) {
         fs::remove_dir(&self.path).unwrap_or_default();
+        self.folder.unlock().unwrap_or_default();
     }
 }
 
@@ -193,7 +195,7 @@ impl Results {
         let folder = File::open(path).map_err(failed)?;
         match folder.try_lock() {
             Ok(()) => Ok(Lock {
-                _folder: folder,
+                folder,
                 path: path.clone(),
             }),
             Err(TryLockError::WouldBlock) => Err(SuiteError::InUse {
@@ -342,6 +344,19 @@ mod tests {
             prop_assert!(!folder.is_empty() && folder.len() <= 110);
             prop_assert!(!folder.contains('/') && !folder.starts_with('.'));
         }
+    }
+
+    /// A child process that was being started kept the folder locked after its suite had ended.
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+        let parent = tempfile::tempdir().unwrap();
+        let results = Results::new(parent.path().join("results"));
+        let lock = results.lock().unwrap();
+        let of_child = lock.folder.try_clone().unwrap();
+        assert!(matches!(results.lock(), Err(SuiteError::InUse { .. })));
+        drop(lock);
+        results.lock().unwrap();
+        drop(of_child);
     }
 
     #[test]
