@@ -4,7 +4,7 @@
 //! that is created from an image shares the host's network. The engine limits its CPUs and memory; it is
 //! stopped and removed in the end. A label identifies leftovers.
 //!
-//! Written from the API's documentation and tested with recorded exchanges.
+//! Tested with recorded exchanges, and with Docker itself by `.ci/containers`.
 
 mod body;
 mod engine;
