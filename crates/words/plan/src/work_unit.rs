@@ -54,15 +54,16 @@ impl WorkUnit {
         }
     }
 
-    /// Returns the unit of a rate that counts `unit` and belongs to a generator with this transport.
+    /// Returns the unit of a rate that counts `unit` and belongs to a generator with this transport. A transport without
+    /// payload counts no bytes, although a rate of `max` is a rate of bytes.
     #[must_use]
-    pub const fn of_rate(unit: RateUnit, transport: &TransportPlan) -> Self {
+    pub fn of_rate(unit: RateUnit, transport: &TransportPlan) -> Self {
         match (unit, transport) {
-            (RateUnit::Bytes, _) => Self::Bytes,
+            (RateUnit::Bytes, _) if transport.sends_payload() => Self::Bytes,
             (RateUnit::Blocks, _) => Self::Blocks,
-            (RateUnit::Events, TransportPlan::Requests(_)) => Self::Requests,
-            (RateUnit::Events, TransportPlan::Scenario(_)) => Self::Users,
-            (RateUnit::Events, _) => Self::Events,
+            (_, TransportPlan::Requests(_)) => Self::Requests,
+            (_, TransportPlan::Scenario(_)) => Self::Users,
+            _ => Self::Events,
         }
     }
 
@@ -111,6 +112,7 @@ impl WorkUnit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::MessageLength;
 
     #[test]
     fn a_rate_has_the_digits_that_matter_and_its_unit() {
@@ -136,6 +138,20 @@ mod tests {
         assert_eq!(unit(RateUnit::Events), WorkUnit::Events);
         assert_eq!(unit(RateUnit::Bytes), WorkUnit::Bytes);
         assert_eq!(unit(RateUnit::Blocks), WorkUnit::Blocks);
+    }
+
+    /// A generator of containers reported 1.33 bytes per second.
+    #[test]
+    fn without_a_payload_no_bytes_are_counted() {
+        let round_trips = TransportPlan::TcpRr {
+            address: String::new(),
+            request_bytes: MessageLength::MIN,
+            response_bytes: MessageLength::MIN,
+        };
+        assert_eq!(
+            WorkUnit::of_rate(RateUnit::Bytes, &round_trips),
+            WorkUnit::Events
+        );
     }
 
     #[test]
