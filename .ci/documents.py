@@ -100,8 +100,8 @@ def script(commands, settings):
     lines = ['. "$DOCUMENT_PARTS"', settings.get("before", "")]
     for command, codes in [(command, "0 | 4") for command in first] + [(last, accepted)]:
         lines.append(command)
-        # A server needs a moment before the next command can reach it.
-        wait = "sleep 1; true" if command.rstrip().endswith("&") else ""
+        # The next command needs the server.
+        wait = "listening; true" if command.rstrip().endswith("&") else ""
         lines.append(f"code=$?; {wait}\ncase $code in {codes}) ;; *) exit $((code ? code : 1)) ;; esac")
     return "\n".join(lines + ["exit 0"])
 

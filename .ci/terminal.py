@@ -88,7 +88,7 @@ class Screen:
         self.folder = WORK / f"{self.columns}x{self.rows}"
         self.ended = WORK / f"{self.name}.exit"
         script = WORK / f"{self.name}.sh"
-        script.write_text(f"echo '$' {shlex.quote(command)}\n{command}\necho $? >{self.ended}\nexec sleep 600\n")
+        script.write_text(f"echo '$' {shlex.quote(command)}\n{command}\necho $? >{self.ended}.new\nmv {self.ended}.new {self.ended}\nexec sleep 600\n")
         place = ["-x", str(self.columns), "-y", str(self.rows), "-c", str(self.folder)]
         tmux("new-session", "-d", "-s", self.name, *place, f"bash {script}")
 
@@ -109,20 +109,23 @@ class Screen:
 def watch(screen, patterns):
     """Follows the live view until the command has ended; the view has to show all patterns at once."""
     begun = time.monotonic()
-    blank_since, blank_longest, seen, best = begun, 0.0, False, (-1, "")
+    looked, blank, blank_longest, seen, best = begun, 0.0, 0.0, False, (-1, "")
     first = None
     while not screen.ended.exists():
         text = screen.shown()
         now = time.monotonic()
+        # Time in which this script itself had no CPU does not count.
+        blank += min(now - looked, 0.5)
+        looked = now
         if now - begun > COMMAND_MAX:
             screen.fail(f"has not ended after {COMMAND_MAX:.0f} s", text)
             break
         content = [line for line in text.splitlines() if line.strip()]
         # Wide commands take several rows.
         if len(content) > 1 + len(content[0] if content else "") // screen.columns:
-            blank_since = now
+            blank = 0.0
             first = first or text
-        blank_longest = max(blank_longest, now - blank_since)
+        blank_longest = max(blank_longest, blank)
         matching = sum(bool(re.search(pattern, text)) for pattern in patterns)
         if not seen and matching > best[0]:
             best = (matching, text)

@@ -68,10 +68,6 @@ for (const colorScheme of ["light", "dark"]) {
       test("a load that runs to its end", async ({ page }) => {
         await enter(page);
         await startLoad(page, "5s");
-        await page.locator("pre", { hasText: "p99" }).first().waitFor();
-        await expect(page.locator(".state")).toContainText("Running");
-        await page.locator("figure svg").nth(1).waitFor();
-        await shoot(page, "command-running");
         await page.locator("a", { hasText: "Open the report" }).waitFor();
         await shoot(page, "command-done");
         await page.locator("a", { hasText: "Open the report" }).click();
@@ -82,6 +78,10 @@ for (const colorScheme of ["light", "dark"]) {
       test("a load that is stopped", async ({ page }) => {
         await enter(page);
         await startLoad(page, "60s");
+        await page.locator("pre", { hasText: "p99" }).first().waitFor();
+        await expect(page.locator(".state")).toContainText("Running");
+        await page.locator("figure svg").nth(1).waitFor();
+        await shoot(page, "command-running");
         await page.locator("button", { hasText: "Stop" }).click();
         await page.locator(".state", { hasText: "Stopped" }).waitFor();
         await page.goto(`${base}/start`);

@@ -336,8 +336,8 @@ fn loads_of_less_than_a_second_lasted_until_the_next_beat() {
         result.json["health"]["requested_per_second"].as_f64(),
         Some(1000.0)
     );
-    // A machine that stalls keeps some of the last from being begun.
-    assert!((1..=50).contains(&result.ended()), "{}", result.text);
+    // A machine that stalls for those 50 ms keeps all of them from being begun.
+    assert!(result.ended() <= 50, "{}", result.text);
 }
 
 #[test]
@@ -348,12 +348,9 @@ fn a_worker_whose_requests_were_done_ended_the_load_early() {
     let result = load(&url, words);
     result.assert_agrees_with_itself();
     assert_eq!(result.length(), Duration::from_millis(1500));
-    assert_eq!(
-        (result.ended(), result.in_series("requested")),
-        (7, 7),
-        "{}",
-        result.text
-    );
+    assert_eq!(result.in_series("requested"), 7, "{}", result.text);
+    // The last is due a tenth of a second before the end, which a machine may lack a CPU for.
+    assert!((5..=7).contains(&result.ended()), "{}", result.text);
 }
 
 #[test]

@@ -41,7 +41,8 @@ fn a_run_whose_target_was_killed_loses_that_pair_and_repeats_it() {
     // Of five, two may be repeated.
     let suite = Suite::new()
         .script("echo my last words >&2; exec \"$@\"")
-        .with("phases", SHORT)
+        // Long enough to be found and killed in.
+        .with("phases", "{warmup: 200ms, measure: 1500ms, drain: 2s, quiet: 50ms}")
         .with("pairs", "5");
     let run = suite.run(&[]);
     let second = || {

@@ -61,6 +61,9 @@ fn receive(mut peer: UnixStream) -> std::io::Result<(UnixStream, String)> {
     let mut buffer = [0; 4096];
     let request = loop {
         let length = peer.read(&mut buffer)?;
+        if length == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
         read.extend_from_slice(&buffer[..length]);
         let text = String::from_utf8_lossy(&read).into_owned();
         let Some((head, body)) = text.split_once("\r\n\r\n") else {
@@ -125,8 +128,19 @@ fn image(socket: &Path) -> ContainerTarget {
     }
 }
 
+/// In which a container is looked for once or twice.
+const SOON: Nanos = Nanos::from_millis(600);
+
 fn find(plan: &ContainerTarget, limits: &Limits) -> Result<Container, ContainerError> {
-    let deadline = clock::now() + Nanos::from_millis(600);
+    find_within(plan, limits, Nanos::from_secs(20))
+}
+
+fn find_within(
+    plan: &ContainerTarget,
+    limits: &Limits,
+    longest: Nanos,
+) -> Result<Container, ContainerError> {
+    let deadline = clock::now() + longest;
     let run = RunId::from_bytes([7; 16]);
     Container::find(plan, limits, run, deadline, &Token::new())
 }
@@ -169,13 +183,13 @@ fn requested_limits_are_set_on_an_existing_container() {
 #[test]
 fn a_container_that_never_runs_is_reported_with_its_last_state() {
     let engine = ScriptedEngine::start(&[inspected("exited", 0, 1)]);
-    let error = find(&named(&engine.socket()), &Limits::default()).unwrap_err();
+    let error = find_within(&named(&engine.socket()), &Limits::default(), SOON).unwrap_err();
     assert_eq!(
         error.to_string(),
         "find the container `web`: it does not run, it is exited"
     );
     let engine = ScriptedEngine::start(&[missing()]);
-    let error = find(&named(&engine.socket()), &Limits::default()).unwrap_err();
+    let error = find_within(&named(&engine.socket()), &Limits::default(), SOON).unwrap_err();
     assert!(
         error.to_string().contains("No such container: web"),
         "{error}"

@@ -118,6 +118,10 @@ fn an_address_that_answers_before_the_start_is_of_another_program() {
     for probe in [&tcp, &http] {
         assert_eq!(answering_already(probe), Some(address));
     }
+    // Another test may just be starting a process, which has a copy of the socket until it executes its program.
+    socket2::SockRef::from(&listener)
+        .shutdown(std::net::Shutdown::Both)
+        .unwrap();
     drop(listener);
     for probe in [tcp, http, ReadyProbe::Immediately] {
         assert_eq!(answering_already(&probe), None);
