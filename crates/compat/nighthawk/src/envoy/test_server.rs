@@ -25,30 +25,98 @@ use super::{filters, tls};
 /// Maximum number of connections of one worker.
 const CONNECTIONS_MAX: u32 = 10_000;
 
-/// Keys of Envoy that do not change what a test server sends.
+/// Keys of Envoy that do not change what a test server sends: those of a router, of a proxy's clients, and of Envoy itself. What
+/// would change it and is not built is not among them, such as `via`, `local_reply_config` and `dynamic_resources`.
 const UNUSED_OF_ROOT: &[&str] = &[
+    "application_log_config",
+    "bootstrap_extensions",
+    "cluster_manager",
+    "default_regex_engine",
+    "default_socket_interface",
+    "dns_resolution_config",
+    "enable_dispatcher_stats",
+    "fatal_actions",
+    "flags_path",
+    "hds_config",
+    "inline_headers",
     "layered_runtime",
+    "memory_allocator_manager",
     "node",
+    "overload_manager",
+    "perf_tracing_file_path",
     "stats_config",
     "stats_flush_interval",
+    "stats_flush_on_admin",
+    "stats_server_version_override",
     "tracing",
+    "typed_dns_resolver_config",
+    "use_tcp_for_dns_lookups",
+    "watchdog",
+    "watchdogs",
 ];
 const UNUSED_OF_RESOURCES: &[&str] = &["clusters", "secrets"];
 const UNUSED_OF_LISTENER: &[&str] = &[
+    "access_log",
+    "connection_balance_config",
+    "continue_on_listener_filters_timeout",
+    "drain_type",
+    "enable_mptcp",
     "enable_reuse_port",
+    "freebind",
+    "ignore_global_conn_limit",
+    "listener_filters_timeout",
+    "max_connections_to_accept_per_socket_event",
+    "metadata",
     "per_connection_buffer_limit_bytes",
     "reuse_port",
+    "socket_options",
     "stat_prefix",
+    "tcp_backlog_size",
+    "tcp_fast_open_queue_length",
     "traffic_direction",
+    "transparent",
 ];
 const UNUSED_OF_MANAGER: &[&str] = &[
     "access_log",
+    "access_log_options",
+    "add_user_agent",
+    "delayed_close_timeout",
+    "drain_timeout",
+    "early_header_mutation_extensions",
+    "forward_client_cert_details",
+    "http2_protocol_options",
     "http3_protocol_options",
+    "http_protocol_options",
     "internal_address_config",
+    "max_request_headers_kb",
+    "merge_slashes",
+    "normalize_path",
+    "original_ip_detection_extensions",
+    "path_normalization_options",
+    "path_with_escaped_slashes_action",
+    "preserve_external_request_id",
+    "request_headers_timeout",
+    "request_timeout",
+    "scheme_header_transformation",
     "server_header_transformation",
+    "set_current_client_cert_details",
+    "skip_xff_append",
+    "stream_error_on_invalid_http_message",
     "stream_idle_timeout",
+    "strip_any_host_port",
+    "strip_matching_host_port",
+    "strip_trailing_host_dot",
     "tracing",
     "use_remote_address",
+    "xff_num_trusted_hops",
+];
+
+/// The same of `common_http_protocol_options`. Its limits of a connection would close it.
+const UNUSED_OF_HTTP_OPTIONS: &[&str] = &[
+    "headers_with_underscores_action",
+    "idle_timeout",
+    "max_headers_count",
+    "max_response_headers_kb",
 ];
 
 const MANAGER: &[&str] = &[
@@ -305,10 +373,15 @@ fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
         "stat_prefix",
         "route_config",
         "http_filters",
+        "common_http_protocol_options",
     ];
     let keys = [&keys, UNUSED_OF_MANAGER].concat();
     let map = reader.map(config, &Keys::new("connection manager", &keys))?;
     warn_unused(reader, &map, UNUSED_OF_MANAGER);
+    if let Some(node) = map.take("common_http_protocol_options") {
+        let map = reader.map(node, &Keys::new("HTTP options", UNUSED_OF_HTTP_OPTIONS))?;
+        warn_unused(reader, &map, UNUSED_OF_HTTP_OPTIONS);
+    }
     check_type(reader, &map, &["HttpConnectionManager"]);
     map.ignore("generate_request_id");
     map.ignore("route_config");

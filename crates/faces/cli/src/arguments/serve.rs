@@ -202,7 +202,7 @@ pub(crate) enum ServeVersions {
 #[derive(Debug, Parser)]
 #[command(name = "nighthawk_test_server", version)]
 pub(crate) struct NighthawkTestServerArguments {
-    /// Envoy configuration: listeners, HTTP filters and TLS; other keys are errors
+    /// Envoy configuration: listeners, HTTP filters and TLS; a proxy's options are ignored
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config_path: PathBuf,
     /// Number of threads
