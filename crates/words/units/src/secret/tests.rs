@@ -71,6 +71,34 @@ fn words_behind_secret_options_are_hidden() {
     }
 }
 
+/// Errors in a file with a key were replaced by the mask, all of them.
+#[test]
+fn a_private_key_is_hidden_and_what_is_beside_it_is_not() {
+    let first = "-----BEGIN PRIVATE KEY-----";
+    let last = "-----END PRIVATE KEY-----";
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+    for (text, expected) in [
+        (
+            format!(
+                "error: a\n2 | k: |\n3 |   {first}\n4 |   {line}\n5 |   {last}\n6 | a: 2\nerror: b\n"
+            ),
+            "error: a\n2 | k: |\n***\n6 | a: 2\nerror: b\n".to_owned(),
+        ),
+        (format!("a\n{first}\n{line}\nb"), "a\n***".to_owned()),
+        (
+            format!("error: a\n4 |  {line}\n5 |  aQ==\n6 |  {last}\n7 | b: 2"),
+            "error: a\n***\n7 | b: 2".to_owned(),
+        ),
+        (
+            format!("{first}\n{line}\n{last} {first}\n{line}\n{last}\nb"),
+            "***\nb".to_owned(),
+        ),
+        (format!("{first}\\n{line}\\n{last}"), "***".to_owned()),
+    ] {
+        assert_eq!(Secrets::Masked.text(&text), expected, "{text}");
+    }
+}
+
 #[test]
 fn documents_keep_their_shape() {
     let document = json!({

@@ -1,20 +1,23 @@
 //! Secrets in free text.
 
+use std::borrow::Cow;
+
 use super::MASK;
 use super::name::{self, Context};
 
 /// Mark of a private key in PEM.
 const PRIVATE_KEY: &str = "PRIVATE KEY-----";
+/// Beginnings of its first and last line.
+const FIRST_LINE: &str = "-----BEGIN ";
+const LAST_LINE: &str = "-----END ";
 /// Words before credentials in the value of `Authorization`.
 const SCHEMES: [&str; 4] = ["Bearer", "bearer", "Basic", "basic"];
 
 /// Returns `text` with each secret in it replaced.
 pub(super) fn masked(text: &str) -> String {
-    if text.contains(PRIVATE_KEY) {
-        return MASK.to_owned();
-    }
+    let text = without_keys(text);
     let mut output = String::with_capacity(text.len());
-    let mut left = text;
+    let mut left = text.as_ref();
     while let Some(place) = left.find(['=', ':']) {
         let (before, from) = left.split_at(place);
         output.push_str(before);
@@ -27,6 +30,51 @@ pub(super) fn masked(text: &str) -> String {
     }
     output.push_str(left);
     without_credentials(output)
+}
+
+/// Returns `text` with [`MASK`] in place of each private key: its lines from the first to the last, or to the end of the text if it has no
+/// last one. An excerpt may begin within a key.
+fn without_keys(text: &str) -> Cow<'_, str> {
+    if !text.contains(PRIVATE_KEY) {
+        return Cow::Borrowed(text);
+    }
+    let mut lines: Vec<&str> = Vec::new();
+    let mut is_within = false;
+    for line in text.split_inclusive('\n') {
+        let has_mark = line.contains(PRIVATE_KEY);
+        // The last one on a line decides: a key may begin where another one ends.
+        let begins = has_mark
+            && (line.rfind(FIRST_LINE) > line.rfind(LAST_LINE) || !line.contains(LAST_LINE));
+        if is_within {
+            is_within = !has_mark || begins;
+            continue;
+        }
+        if !has_mark {
+            lines.push(line);
+            continue;
+        }
+        if line.contains(LAST_LINE) && !line.contains(FIRST_LINE) {
+            // The last line of a key has any length.
+            lines.pop();
+            while lines.last().is_some_and(|line| is_of_key(line)) {
+                lines.pop();
+            }
+        }
+        lines.push(MASK);
+        lines.extend(line.ends_with('\n').then_some("\n"));
+        is_within = begins;
+    }
+    if let [.., MASK, "\n"] = lines[..] {
+        lines.pop();
+    }
+    Cow::Owned(lines.concat())
+}
+
+/// Returns true if `line` ends with a long word in Base64.
+fn is_of_key(line: &str) -> bool {
+    let word = line.split_whitespace().next_back().unwrap_or_default();
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    word.len() >= 16 && word.chars().all(is_base64)
 }
 
 /// Returns `text` without the words that follow `Bearer` and `Basic`. A word of small letters is none of them.
