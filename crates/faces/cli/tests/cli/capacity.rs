@@ -51,7 +51,7 @@ fn a_rate_limit_is_found_by_the_errors_beyond_it() {
     words.push(&url);
     let ended = find(&words, folder.path());
     // Half a percent of errors and the burst in a second and a quarter: 1021. A server without a CPU for some
-    // milliseconds refuses what has gathered, so the answer may be lower.
+    // milliseconds refuses the requests that queued meanwhile, so the answer may be lower.
     assert_near(&ended, 1015.0, 0.12);
     // The curve is kept in both forms, and has every probe.
     let kept = std::fs::read_to_string(folder.path().join("capacity.json")).unwrap();
