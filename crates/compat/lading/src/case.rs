@@ -20,6 +20,7 @@ use stillwell_text::{Diagnostic, Diagnostics, Place, Source, code};
 
 use crate::experiment::{self, SmpExperiment, SmpGoal, SmpTarget};
 use crate::file::{self, LadingFile};
+use crate::series::rename_recorded;
 
 mod layout;
 mod named;
@@ -81,7 +82,11 @@ pub(crate) fn read_case(
     });
     let subject = subject_of(files, case.folder, target, &run_plan);
     let mut plan_run = run_of(run_plan, subject);
-    plan_run.checks = experiment.checks;
+    let mut checks = experiment.checks;
+    for check in &mut checks {
+        rename_recorded(&mut check.series, &plan_run);
+    }
+    plan_run.checks = checks;
     Some(ForeignCase {
         plan: ExperimentPlan {
             name: case.name.to_owned(),
@@ -208,12 +213,14 @@ fn goals_of(
     // A load with mistakes may have lost its parts to them.
     if let (Some(missing), false) = (missing, diagnostics.has_errors()) {
         let message = format!("`{}` can never be measured here", metric.name());
-        let mut error = Diagnostic::error(code::GOAL_WITHOUT_LOAD, message)
-            .label(format!("the load has no {missing}"));
+        let mut warning = Diagnostic::warning(code::GOAL_WITHOUT_LOAD, message)
+            .label(format!("the load has no {missing}"))
+            .help("the default goals are used");
         if let (Some(source), Some(span)) = (source, experiment.goal_span) {
-            error = error.at(Place::new(source, span));
+            warning = warning.at(Place::new(source, span));
         }
-        diagnostics.push(error);
+        diagnostics.push(warning);
+        return default_goals(has_generators);
     }
     let mut goals = vec![GoalPlan::new(metric.clone())];
     if has_generators && *metric != GoalMetric::CpuPerEvent {
@@ -256,7 +263,7 @@ fn subject_of(
             mounts,
             log_limit: stillwell_plan::target::LOG_LIMIT_DEFAULT,
         }),
-        ready: ready_probe_of(&load.generators),
+        ready: ready_probe_of(&load.generators, load.sinks.iter()),
         cpus: target.cpus.map_or(CpuChoice::Auto, CpuChoice::Count),
         memory: target.memory,
         name,

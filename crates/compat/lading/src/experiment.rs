@@ -160,6 +160,8 @@ pub(crate) fn read_target(reader: &Reader, node: &Node, needs_name: bool) -> Opt
         "memory_allotment",
         "environment",
         "profiling_environment",
+        "ddprof_replicas",
+        "internal_profiling_replicas",
     ];
     let map = reader.map(node, &Keys::new("target", &accepted))?;
     let mut target = SmpTarget::default();
@@ -175,7 +177,9 @@ pub(crate) fn read_target(reader: &Reader, node: &Node, needs_name: bool) -> Opt
     if let Some(node) = map.take("environment") {
         target.environment = reader.text_map(node).into_iter().collect();
     }
-    ignore(reader, &map, "profiling_environment");
+    for key in &accepted[5..] {
+        ignore(reader, &map, key);
+    }
     if !needs_name && map.key_span("name").is_none() {
         return Some(target);
     }

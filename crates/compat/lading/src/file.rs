@@ -39,6 +39,7 @@ pub(crate) const KEYS: &[&str] = &[
     "inspector",
     "experiment_duration",
     "target",
+    "worker_threads",
 ];
 
 /// Content of a `lading.yaml`: a run without target and times.
@@ -173,6 +174,10 @@ fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingFi
     if let Some(node) = map.take("target") {
         remark_target(reader, node);
     }
+    if let Some(node) = map.take("worker_threads") {
+        let message = "`worker_threads` has no effect: generators and sinks have their own threads";
+        reader.report(reader.warning(code::NO_EFFECT, node.span, message));
+    }
     let first_seed = generators.first().map(|generator| generator.value.seed);
     Some(LadingFile {
         seed: first_seed.unwrap_or_else(|| Seed::from_number(0)),
@@ -205,9 +210,16 @@ fn remark_target(reader: &Reader, node: &Node) {
     let Some(map) = reader.map(node, &Keys::new("target", &accepted)) else {
         return;
     };
-    for key in ["environment_variables", "inherit_environment", "output"] {
+    for key in ["inherit_environment", "output"] {
         map.ignore(key);
     }
+    let environment = map.take("environment_variables");
+    let environment = environment
+        .map(|node| reader.text_map(node))
+        .unwrap_or_default();
+    let variables = environment.into_iter();
+    let variables = variables.map(|(name, value)| format!("{name}={value}"));
+    let variables: Vec<String> = variables.collect();
     let command = map.required("command").and_then(|node| {
         if matches!(node.value, Value::Scalar { .. }) {
             return reader.text(node);
@@ -223,7 +235,13 @@ fn remark_target(reader: &Reader, node: &Node) {
     let words: Vec<String> = words.collect();
     let message = "`target` has no effect: the command line names the program";
     let warning = reader.warning(code::NO_EFFECT, node.span, message);
-    reader.report(warning.help(format!("give `-- {}`", words.join(" "))));
+    let command = words.join(" ");
+    let mut help =
+        format!("give `--target-command '{command}'` to a case, or `-- {command}` to a file");
+    if !variables.is_empty() {
+        help.push_str(&format!(", with the variables {}", variables.join(" ")));
+    }
+    reader.report(warning.help(help));
 }
 
 fn values<T>(placed: Vec<Placed<T>>) -> Vec<T> {

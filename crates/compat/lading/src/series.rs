@@ -4,7 +4,9 @@
 //! that depend on a part's protocol, and labels.
 
 use stillwell_metric::catalogue as metric;
-use stillwell_metric::{Kind, Labels, Outcome, Sample, SeriesName, Value};
+use stillwell_metric::{Kind, Labels, Metric, Outcome, Sample, SeriesName, Value};
+use stillwell_plan::check::SeriesSelector;
+use stillwell_plan::{GeneratorPlan, RunPlan, SinkPlan};
 use stillwell_units::float_from_u64;
 
 /// Label with the part of a series.
@@ -19,6 +21,19 @@ pub const PHASE_MARKER: &str = "phase";
 const CONNECTIONS_CURRENT: &str = "connection.current";
 /// Most connections of a blackhole at once.
 const CONNECTION_LIMIT: &str = "connection.limit";
+/// Number of packets of a generator that gets no responses.
+const PACKETS_SENT: &str = "packets_sent";
+/// Metrics of sinks that have another name in lading.
+const RENAMED_OF_SINKS: [Metric; 8] = [
+    metric::CONNECTIONS_OPEN,
+    metric::CONNECTIONS_MAX,
+    metric::CONNECTIONS_ACCEPTED,
+    metric::MESSAGES_RECEIVED,
+    metric::EVENTS_RECEIVED,
+    metric::BODIES_PARSED,
+    metric::BODIES_MALFORMED,
+    metric::CALLS_RECEIVED,
+];
 /// A gauge that is 1 in every tick.
 pub(crate) const LADING_RUNNING: &str = "lading.running";
 /// A gauge that is 1 in every tick in which the target has a process.
@@ -52,22 +67,46 @@ pub fn lading_series(sample: &Sample) -> (SeriesName, Labels) {
     }
 }
 
-/// Returns the recorded name of a series that a check of SMP bounds.
-#[must_use]
-pub(crate) fn recorded_name(name: &str) -> &str {
-    match name {
-        CONNECTIONS_CURRENT => metric::CONNECTIONS_OPEN.name,
-        CONNECTION_LIMIT => metric::CONNECTIONS_MAX.name,
-        "datadog_intake_payloads_parsed" => metric::BODIES_PARSED.name,
-        "streams_received" => metric::CALLS_RECEIVED.name,
-        "connection_accepted" => metric::CONNECTIONS_ACCEPTED.name,
-        "requests_received" | "message_received" | "packet_received" | "batches_received" => {
-            metric::MESSAGES_RECEIVED.name
-        }
-        "packets_sent" => metric::REQUESTS_SENT.name,
-        "data_points_received" | "data_items_received" => metric::EVENTS_RECEIVED.name,
-        "datadog_intake_parse_failures" | "stream_errors" => metric::BODIES_MALFORMED.name,
-        name => name,
+/// Renames a series that a check of SMP bounds to its recorded name, if a part of `run_plan` records it under lading's
+/// name. If other parts have another name for it, it is that of the only such part; of several it has no name here.
+pub(crate) fn rename_recorded(series: &mut SeriesSelector, run_plan: &RunPlan) {
+    let name = series.metric.as_str();
+    let of_generator = |plan: &GeneratorPlan| {
+        let is_meant = name == PACKETS_SENT && is_stream(plan.transport.name());
+        is_meant.then_some(metric::REQUESTS_SENT)
+    };
+    let of_sink = |plan: &SinkPlan| {
+        let mut metrics = RENAMED_OF_SINKS.into_iter();
+        metrics.find(|metric| sink_name(metric.name, plan.protocol.name()) == Some(name))
+    };
+    let generators = run_plan.generators.iter();
+    let generators = generators.map(|plan| (&plan.id, of_generator(plan)));
+    let sinks = run_plan.sinks.iter();
+    let sinks = sinks.map(|plan| (&plan.id, of_sink(plan)));
+    let renamed = renamed(generators.collect(), series.id.as_deref())
+        .or_else(|| renamed(sinks.collect(), series.id.as_deref()));
+    if let Some((metric, id)) = renamed {
+        metric.name.clone_into(&mut series.metric);
+        series.id = id;
+    }
+}
+
+/// Returns the metric of a series and the part that it is of, among the parts of one kind with the metrics that they
+/// record under its name.
+fn renamed(
+    parts: Vec<(&String, Option<Metric>)>,
+    id: Option<&str>,
+) -> Option<(Metric, Option<String>)> {
+    let all = parts.len();
+    let of_series = |part: &&(&String, Option<Metric>)| id.is_none_or(|id| id == part.0);
+    let named = parts.iter().filter(of_series);
+    let named = named.filter_map(|(part, metric)| Some((*part, (*metric)?)));
+    let named: Vec<(&String, Metric)> = named.collect();
+    let (part, metric) = named.first()?;
+    match named.len() {
+        1 if all > 1 => Some((*metric, Some((*part).clone()))),
+        count if count == all => Some((*metric, id.map(str::to_owned))),
+        _ => None,
     }
 }
 
@@ -90,12 +129,9 @@ fn named(sample: &Sample, name: Option<&'static str>) -> SeriesName {
 /// lading counts requests if there are responses, otherwise packets.
 fn generator_series(sample: &Sample, component_name: &str) -> (SeriesName, Labels) {
     let labels = sample.labels.clone();
-    let is_stream = matches!(
-        component_name,
-        "tcp" | "udp" | "unix_stream" | "unix_datagram"
-    );
+    let is_stream = is_stream(component_name);
     if sample.name.as_str() == metric::REQUESTS_SENT.name && is_stream {
-        return (named(sample, Some("packets_sent")), labels);
+        return (named(sample, Some(PACKETS_SENT)), labels);
     }
     let outcome = labels
         .value("outcome")
@@ -125,6 +161,14 @@ fn generator_series(sample: &Sample, component_name: &str) -> (SeriesName, Label
         (_, false) => "request_failure",
     };
     (named(sample, Some(name)), labels.with("error", outcome))
+}
+
+/// Returns true if a generator of this protocol gets no responses.
+fn is_stream(component_name: &str) -> bool {
+    matches!(
+        component_name,
+        "tcp" | "udp" | "unix_stream" | "unix_datagram"
+    )
 }
 
 fn is_failure(labels: &Labels) -> bool {
@@ -222,7 +266,8 @@ fn is_of_target(sample: &Sample) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_metric::Metric;
+    use stillwell_config::shared::no_target;
+    use stillwell_text::NamedFiles;
 
     use super::*;
 
@@ -394,6 +439,53 @@ mod tests {
                 "{component_name}"
             );
         }
+    }
+
+    /// A bound of a series that no part of the case has is not that of another series, which would be 0.
+    // compat: lading, series | bounds of series that no part records | works
+    #[test]
+    fn checks_bound_the_parts_that_record_their_series() {
+        let text = "\
+generator:
+  - tcp:
+      seed: [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8]
+      addr: 127.0.0.1:1
+      variant: ascii
+      bytes_per_second: 1 MiB
+      maximum_prebuild_cache_size_bytes: 8 MiB
+blackhole:
+  - {id: t, tcp: {binding_addr: '127.0.0.1:2'}}
+  - {id: u, udp: {binding_addr: '127.0.0.1:3'}}
+  - {id: h, http: {binding_addr: '127.0.0.1:4'}}
+";
+        let source = stillwell_text::Source::new("lading.yaml", text);
+        let (load, _) = crate::file::read(&source, false, NamedFiles::default());
+        let mut run_plan = crate::case::run_of(load.unwrap(), no_target());
+        for (named, recorded, id) in [
+            ("packets_sent", "requests_sent", None),
+            ("packet_received", "messages_received", Some("u")),
+            ("requests_received", "messages_received", Some("h")),
+            ("packet_received['u']", "messages_received", Some("u")),
+            ("packet_received['h']", "packet_received", Some("h")),
+            ("message_received", "messages_received", Some("t")),
+            ("connection.current", "connections_open", None),
+            ("batches_received", "batches_received", None),
+            ("data_points_received", "data_points_received", None),
+            ("streams_received", "streams_received", None),
+            ("bytes_received", "bytes_received", None),
+        ] {
+            let mut series = stillwell_config::shared::parse_series(named).unwrap();
+            rename_recorded(&mut series, &run_plan);
+            assert_eq!(series.metric, recorded, "{named}");
+            assert_eq!(series.id.as_deref(), id, "{named}");
+        }
+        // Of several parts, not all of which have the name, there is no sum.
+        let SinkPlan { id, .. } = &mut run_plan.sinks[2];
+        id.push('2');
+        run_plan.sinks[2].protocol = run_plan.sinks[1].protocol.clone();
+        let mut series = stillwell_config::shared::parse_series("packet_received").unwrap();
+        rename_recorded(&mut series, &run_plan);
+        assert_eq!(series.metric, "packet_received");
     }
 
     #[test]

@@ -49,6 +49,8 @@ const PARTS: [&str; 22] = [
 const WITHOUT_CACHE_METHOD: [&str; 3] = ["tcp", "udp", "passthru_file"];
 /// Payloads for which lading 0.33 requires options, even empty.
 const WITH_OPTIONS: [&str; 3] = ["dogstatsd", "opentelemetry_logs", "opentelemetry_metrics"];
+/// Keys at the top that the command line replaced.
+const REMOVED_AT_TOP: [&str; 3] = ["experiment_duration", "target", "worker_threads"];
 /// Renamed keys.
 const RENAMED: [(&str, &str); 2] = [
     ("initial_bytes_per_second", "initial"),
@@ -88,6 +90,7 @@ pub(crate) fn lint(source: &Arc<Source>) -> Vec<Finding> {
             linter.parts(entry);
         }
     }
+    linter.removed_at_top(&root);
     if let Some(checks) = root.entry("checks") {
         linter.renamed_series(checks);
     }
@@ -131,6 +134,19 @@ impl Linter<'_> {
     fn push(&mut self, diagnostic: Diagnostic, edits: Option<Vec<Edit>>) {
         let edits = edits.unwrap_or_default();
         self.findings.push(Finding { diagnostic, edits });
+    }
+
+    /// Keys at the top that lading had until 2022.
+    fn removed_at_top(&mut self, root: &Node) {
+        // An experiment of SMP's has a target.
+        let is_run = root.entry("generator").is_some() || root.entry("blackhole").is_some();
+        for entry in root.entries().unwrap_or_default() {
+            let key = entry.key.text.as_str();
+            if is_run && REMOVED_AT_TOP.contains(&key) {
+                let message = format!("`{key}` was removed in 2022");
+                self.report(entry.key.span, message, "the command line sets it", None);
+            }
+        }
     }
 
     /// Generators or blackholes.
@@ -180,11 +196,18 @@ impl Linter<'_> {
 
     fn map(&mut self, kind: &str, node: &Node) {
         let entries = node.entries().unwrap_or_default();
+        let has = |key: &str| entries.iter().find(|entry| entry.key.text == key);
+        if let (Some(_), Some(throttle)) = (has("bytes_per_second"), has("throttle")) {
+            let message = "`throttle` is beside `bytes_per_second`".to_owned();
+            let label = "lading refuses the two together since 0.18: remove one";
+            self.report(throttle.key.span, message, label, None);
+        }
         for entry in entries {
             match entry.key.text.as_str() {
                 "block_sizes" => self.block_sizes(entry, entries),
                 "block_cache_method" => self.cache_method(kind, entry),
                 "variant" => self.variant(entry),
+                "logrotate_fs" => self.mounted_logs(kind, entry),
                 "throttle" => self.throttle(kind, entry),
                 "headers" | "labels" => {}
                 _ => self.size_or_map(kind, entry),
@@ -233,8 +256,59 @@ impl Linter<'_> {
                 vec![Edit::new(Span { start, end }, text)]
             })
         };
-        let message = "`block_sizes` is ignored by lading since 0.21".to_owned();
+        let message = "`block_sizes` was removed in lading 0.21".to_owned();
         self.report(entry.key.span, message, "write `maximum_block_size`", edits);
+    }
+
+    /// Logs in a file system, whose rate was a key until 2024.
+    fn mounted_logs(&mut self, kind: &str, entry: &Entry) {
+        let entries = entry.value.entries().unwrap_or_default();
+        let rate = entries
+            .iter()
+            .find(|inner| inner.key.text == "bytes_per_second");
+        if let Some(rate) = rate {
+            let message = "`bytes_per_second` was replaced by `load_profile`".to_owned();
+            let edits = self.as_profile(rate).map(|edit| vec![edit]);
+            self.report(rate.key.span, message, "since lading 0.24", edits);
+        }
+        for inner in entries {
+            match inner.key.text.as_str() {
+                "variant" => self.variant(inner),
+                "bytes_per_second" => {}
+                _ => self.size_or_map(kind, inner),
+            }
+        }
+    }
+
+    /// A constant rate as a profile, unless an anchor or alias is between the key and its value.
+    fn as_profile(&self, rate: &Entry) -> Option<Edit> {
+        let span = Span {
+            start: rate.key.span.start,
+            end: rate.value.span.end,
+        };
+        let between = rate.key.span.end..rate.value.span.start;
+        let between = self.source.text().get(between)?.trim();
+        let rate = size::largest(std::slice::from_ref(&rate.value))?;
+        (between == ":").then(|| Edit::new(span, format!("load_profile: {{constant: \"{rate}\"}}")))
+    }
+
+    /// Options of a payload that lading has no more.
+    fn removed_options(&mut self, variant: &Node) {
+        let weights = variant.entry("opentelemetry_metrics");
+        if let Some(weights) = weights.and_then(|options| options.entry("metric_weights"))
+            && let Some(sum) = weights.entry("sum")
+        {
+            let message = "`sum` is no kind of metric".to_owned();
+            let label = "write `sum_delta` and `sum_cumulative`";
+            self.report(sum.span, message, label, None);
+        }
+        if let Some(options) = variant.entry("trace_agent")
+            && let Value::Scalar { text, .. } = &options.value
+            && ["json", "msgpack"].contains(&text.as_str())
+        {
+            let message = format!("`trace_agent: {text}` was removed in lading 0.29");
+            self.report(options.span, message, "write `v0.4` and its options", None);
+        }
     }
 
     fn cache_method(&mut self, kind: &str, entry: &Entry) {
@@ -283,6 +357,14 @@ impl Linter<'_> {
             let label = "lading requires a map, even an empty one";
             self.report(entry.value.span, message, label, Some(vec![edit]));
         }
+        if let Value::Scalar { text, .. } = &entry.value.value
+            && text == "opentelemetry_traces"
+        {
+            let message = "`opentelemetry_traces` has no services".to_owned();
+            let label = "lading requires options with services since 0.31";
+            self.report(entry.value.span, message, label, None);
+        }
+        self.removed_options(&entry.value);
         if let Some(options) = entry.value.entry("dogstatsd") {
             dogstatsd::lint(self, options);
         }

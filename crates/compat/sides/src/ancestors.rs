@@ -111,6 +111,7 @@ fn smp_table(
     Ok(SmpTable {
         experiment: name(group),
         target: options.target_name.clone(),
+        run_id: options.run_id.clone(),
         cpus: f64::from(options.cpus),
         goals,
     })

@@ -34,6 +34,8 @@ pub struct SideOptions {
     pub cpus: u16,
     /// Name of the target in the heads of the tables of an older tool.
     pub target_name: Option<String>,
+    /// ID of the job in the head of the report of 2023.
+    pub run_id: Option<String>,
     /// Each row of a file of numbers is a run, even if rows look like seconds.
     pub rows_are_runs: bool,
 }

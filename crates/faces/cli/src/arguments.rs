@@ -7,6 +7,7 @@ mod calibrate;
 mod cluster;
 mod comment;
 mod compare;
+mod count;
 mod explain;
 mod find_capacity;
 mod history;
@@ -31,6 +32,8 @@ use stillwell_config::{CommandArgument, VariantArgument};
 use stillwell_plan::Validity;
 use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, SyncWhen, WorkAmount};
 use stillwell_units::{ByteRate, ByteSize, Nanos, Seed};
+
+use self::count::within;
 
 pub(crate) use self::ab::AbArguments;
 pub(crate) use self::bench::{
@@ -238,7 +241,7 @@ pub(crate) struct RunArguments {
     pub(crate) targets: Vec<String>,
     /// In experiments with several targets: runs of each target [default: the
     /// experiment's value, or 6]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within::<u32>(0..))]
     pub(crate) runs: Option<u32>,
     #[command(flatten)]
     pub(crate) select: SelectArguments,
@@ -334,14 +337,20 @@ pub(crate) struct ChangeArguments {
 pub(crate) struct CourseArguments {
     /// Maximum number of pairs of runs: checks the verdict after 4, 6, 8 … N pairs, and
     /// stops when it is certain
-    #[arg(long, value_name = "N", conflicts_with_all = ["fixed_pairs", "no_max"])]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["fixed_pairs", "no_max"],
+        value_parser = within::<u32>(0..)
+    )]
     pub(crate) max_pairs: Option<u32>,
     /// Exact number of pairs of runs, with one check at the end
     #[arg(
         long,
         value_name = "N",
         visible_alias = "pairs",
-        conflicts_with = "no_max"
+        conflicts_with = "no_max",
+        value_parser = within::<u32>(0..)
     )]
     pub(crate) fixed_pairs: Option<u32>,
     /// Run pairs until the verdict is certain, up to 200
@@ -353,7 +362,7 @@ pub(crate) struct CourseArguments {
     pub(crate) max_time: Option<Nanos>,
     /// Number of builds of each git: variant, each with a different STILLWELL_BUILD_SEED in the
     /// environment of the build command; half of them are used for confirmation [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", value_parser = within::<u32>(1..=100))]
     pub(crate) builds: Option<u32>,
     /// Finish within about two minutes: at most 6 pairs of runs with 500 ms of
     /// warm-up and 2 s of measurement, discarded pairs replaced for 2 minutes. Smaller
@@ -577,7 +586,7 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "FIELD=VALUE")]
     pub(crate) rewrite: Vec<Rewrite>,
     /// Maximum number of events in memory
-    #[arg(long, value_name = "N", default_value_t = 4096)]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = within::<usize>(0..))]
     pub(crate) buffer_events: usize,
     /// Keep events in files in DIR until they are delivered; after a restart, the relay
     /// sends the remaining events
@@ -696,7 +705,7 @@ mod tests {
         assert_eq!(load("-n 20").unwrap(), (Some(20), 50));
         for wrong in ["-n 0", "-c 5G", "-c many"] {
             let error = load(wrong).unwrap_err();
-            assert!(error.contains("such as 2000 or 2k"), "{error}");
+            assert!(error.contains("write a whole number from 1"), "{error}");
         }
     }
 

@@ -116,6 +116,10 @@ fn words_of_ancestor() -> Result<Vec<OsString>, ExitCode> {
     let words = words.map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.collect();
     let translated = match called_by_name().as_deref() {
+        Some(test_harness::NAME) if words.iter().any(|word| word == "-h" || word == "--help") => {
+            let printed = print_page(test_harness::USAGE);
+            return Err(finish(printed, &Paint::new(ColorWhen::Auto)));
+        }
         Some(test_harness::NAME) => {
             let names = test_harness::result_names();
             let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);

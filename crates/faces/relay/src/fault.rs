@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 
 use bytes::Bytes;
-use stillwell_units::ParseError;
+use stillwell_units::{ParseError, parse_count};
 
 /// Distance of the flipped byte from the end of an event. In a log line it is in the text,
 /// which continues behind it.
@@ -47,8 +47,8 @@ impl FromStr for OneIn {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let events = text.trim().strip_prefix("1/").map(str::trim_start);
-        let events = events.and_then(|events| events.parse().ok());
+        let events = text.trim().strip_prefix("1/").and_then(parse_count);
+        let events = events.and_then(|events| events.try_into().ok());
         events.map(Self).ok_or_else(|| ParseError::Shape {
             input: text.to_owned(),
             kind: "fault",

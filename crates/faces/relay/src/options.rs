@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use stillwell_units::{ByteRate, ByteSize, Nanos, ParseError};
+use stillwell_units::{ByteRate, ByteSize, Nanos, ParseError, parse_count};
 
 use crate::disk::SYNC_EVERY_MAX;
 use crate::endpoint::Endpoint;
@@ -110,7 +110,7 @@ impl FromStr for SyncWhen {
         if text == "never" {
             return Ok(Self::Never);
         }
-        if let Some(events) = text.parse().ok().and_then(NonZeroU64::new) {
+        if let Some(events) = parse_count(text).and_then(NonZeroU64::new) {
             return Ok(Self::Events(events));
         }
         match text.parse::<Nanos>() {
@@ -243,6 +243,7 @@ mod tests {
     fn times_to_sync_read_as_written() {
         let events = NonZeroU64::new(100).map(SyncWhen::Events);
         assert_eq!("100".parse().ok(), events);
+        assert_eq!("0.1k".parse().ok(), events);
         assert_eq!("never".parse(), Ok(SyncWhen::Never));
         assert_eq!("10ms".parse(), Ok(SyncWhen::Every(Nanos::from_millis(10))));
         for text in ["", "0", "-1", "always", "0ms", "2h", "1.5"] {

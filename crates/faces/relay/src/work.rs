@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::str::FromStr;
 
 use stillwell_scope::clock;
-use stillwell_units::{Nanos, ParseError, float_from_u64, floor_to_u64};
+use stillwell_units::{Nanos, ParseError, float_from_u64, floor_to_u64, parse_count};
 
 /// Rounds in one trial of the calibration: well under a scheduler's slice, well
 /// above the cost of two looks at the clock.
@@ -36,7 +36,7 @@ impl FromStr for WorkAmount {
         let Some(rounds) = text.trim().strip_suffix("rounds") else {
             return text.parse().map(Self::Time);
         };
-        let rounds = rounds.trim().parse().map_err(|_| ParseError::Shape {
+        let rounds = parse_count(rounds).ok_or_else(|| ParseError::Shape {
             input: text.to_owned(),
             kind: "work amount",
             accepted: "a time or a number of rounds, such as `300ns` or `120rounds`",

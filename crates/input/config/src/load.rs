@@ -334,6 +334,7 @@ fn plan_of(
 
 /// Target of a command line.
 fn target_from_override(target: &TargetOverride, run_plan: &RunPlan) -> Option<TargetPlan> {
+    let sinks = run_plan.sinks.iter();
     let (name, kind, ready) = match target {
         TargetOverride::FromFile => return None,
         TargetOverride::None => return Some(no_target()),
@@ -346,7 +347,7 @@ fn target_from_override(target: &TargetOverride, run_plan: &RunPlan) -> Option<T
             let (name, ready) = match &container.origin {
                 ContainerOrigin::Named(name) => (name, ReadyProbe::Immediately),
                 ContainerOrigin::Image(image) => {
-                    (&image.image, ready_probe_of(&run_plan.generators))
+                    (&image.image, ready_probe_of(&run_plan.generators, sinks))
                 }
             };
             let kind = TargetKind::Container(Box::new(container.clone()));
@@ -368,7 +369,7 @@ fn target_from_override(target: &TargetOverride, run_plan: &RunPlan) -> Option<T
             (
                 name_of_program(&program, &given.arguments),
                 TargetKind::Child(child),
-                ready_probe_of(&run_plan.generators),
+                ready_probe_of(&run_plan.generators, sinks),
             )
         }
     };

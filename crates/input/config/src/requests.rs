@@ -36,7 +36,7 @@ pub(crate) use grpc::endpoint_of_calls;
 pub use host::LoadHost;
 pub use listed::{
     RequestDefaults, RequestSource, SourceBody, SourceRequest, filled_body, is_host_header,
-    listed_request,
+    is_same_header, listed_request,
 };
 pub(crate) use mix::{MixedRequest, RequestOrigin, endpoint_of};
 pub(crate) use parts::spacing;

@@ -1,5 +1,6 @@
 //! Rules that hold for runs of every format.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use stillwell_plan::generator::TransportTarget;
@@ -139,17 +140,37 @@ fn target_place(transport: &TransportPlan) -> Option<(&'static str, String)> {
 }
 
 fn same_place(target: &(&str, String), sink: &(&str, String)) -> bool {
-    let local = |text: &str| match check_address(text) {
-        Ok(("localhost", port)) => format!("127.0.0.1:{port}"),
-        _ => text.to_owned(),
+    let address = |text: &str| match check_address(text) {
+        Ok(("localhost", port)) => format!("127.0.0.1:{port}").parse().ok(),
+        _ => text.parse::<SocketAddr>().ok(),
     };
-    target.0 == sink.0 && local(&target.1) == local(&sink.1)
+    // A sink on all addresses is at those of this machine.
+    let is_reached = |target: SocketAddr, sink: SocketAddr| {
+        let is_here = target.ip().is_loopback() || target.ip().is_unspecified();
+        target == sink || (sink.ip().is_unspecified() && is_here && target.port() == sink.port())
+    };
+    target.0 == sink.0
+        && match (address(&target.1), address(&sink.1)) {
+            (Some(target), Some(sink)) => is_reached(target, sink),
+            _ => target.1 == sink.1,
+        }
 }
 
 /// Ready probe of a target that `generators` load, where none is configured: it accepts a
-/// connection where the first of them connects.
+/// connection where the first of them connects that sends to no sink.
 #[must_use]
-pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
+pub fn ready_probe_of<'s>(
+    generators: &[GeneratorPlan],
+    sinks: impl Iterator<Item = &'s SinkPlan> + Clone,
+) -> ReadyProbe {
+    let loads_target = |generator: &&GeneratorPlan| {
+        let place = target_place(&generator.transport);
+        !place.is_some_and(|place| {
+            sinks
+                .clone()
+                .any(|sink| same_place(&place, &listening_place(&sink.protocol)))
+        })
+    };
     let probe = |generator: &GeneratorPlan| {
         let properties = generator.transport.properties();
         let target = properties
@@ -165,7 +186,8 @@ pub fn ready_probe_of(generators: &[GeneratorPlan]) -> ReadyProbe {
             TransportTarget::Unix(path) => file_probe(path),
         })
     };
-    generators.iter().find_map(probe).unwrap_or({
+    let mut of_target = generators.iter().filter(loads_target);
+    of_target.find_map(probe).unwrap_or({
         if generators.is_empty() {
             ReadyProbe::Immediately
         } else {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{Unit, catalogue};
 use stillwell_plan::check::{Aggregation, SeriesSelector};
-use stillwell_plan::{CheckPlan, GoalMetric};
+use stillwell_plan::{CheckPlan, GoalMetric, RunPlan};
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::summary::Measured;
@@ -50,10 +50,11 @@ pub enum CheckPassed {
 ///
 /// Where the series has the name of a goal, such as `loss`, the run's number of that
 /// goal is held against them. Latencies of events keep a bound only if they certainly do: they may be
-/// wrong by `clock_error`.
+/// wrong by `clock_error`. A counter of `run_plan` that nothing was recorded of is 0, and a counter of a part that
+/// cannot count it was not measured.
 pub(crate) fn check(
     plan: &CheckPlan,
-    window: Option<&Window<'_>>,
+    (run_plan, window): (&RunPlan, Option<&Window<'_>>),
     (goals, clock_error): (&BTreeMap<GoalMetric, Measured>, Nanos),
 ) -> CheckResult {
     let goal = goal_of(&plan.series);
@@ -63,7 +64,7 @@ pub(crate) fn check(
             .and_then(Measured::value)
             .into_iter()
             .collect(),
-        None => window.map_or_else(Vec::new, |window| values(&plan.series, window)),
+        None => window.map_or_else(Vec::new, |window| values(&plan.series, run_plan, window)),
     };
     let (mut low, mut high) = extremes(&values, plan.series.aggregation);
     if matches!(goal, Some(GoalMetric::EventLatency(_))) {
@@ -121,12 +122,19 @@ fn goal_unit(goal: &GoalMetric) -> &'static str {
     unit.symbol()
 }
 
-fn values(selector: &SeriesSelector, window: &Window<'_>) -> Vec<f64> {
+fn values(selector: &SeriesSelector, run_plan: &RunPlan, window: &Window<'_>) -> Vec<f64> {
+    if run_plan.missing_for(selector).is_some() {
+        return Vec::new();
+    }
     let wanted = selector.id.as_deref();
     let beats = window.beats(&selector.metric, |labels| {
         wanted.is_none_or(|id| labels.value("id") == Some(id))
     });
-    beats.into_iter().map(|(_, value)| value).collect()
+    let values: Vec<f64> = beats.into_iter().map(|(_, value)| value).collect();
+    match values.is_empty() && run_plan.counts(selector) {
+        true => vec![0.0],
+        false => values,
+    }
 }
 
 /// Value that is compared with the lower and the upper bound.
@@ -155,12 +163,14 @@ mod tests {
     use stillwell_plan::goal::LatencyQuantile;
 
     use super::*;
+    use crate::fixture::TestRun;
 
     /// A latency between machines of 10 ms with an error of 2 ms is not certainly below 11 ms.
     #[test]
     fn a_bound_on_a_latency_between_machines_is_kept_only_with_its_error() {
         let goal = GoalMetric::EventLatency(LatencyQuantile::P99);
         let goals = BTreeMap::from([(goal.clone(), Measured::Value(10e6))]);
+        let run_plan = TestRun::healthy().manifest.plan;
         let passed = |upper, lower, error| {
             let plan = CheckPlan {
                 name: "a".to_owned(),
@@ -173,7 +183,8 @@ mod tests {
                 upper,
                 lower,
             };
-            check(&plan, None, (&goals, Nanos::from_millis(error))).passed
+            let clock_error = Nanos::from_millis(error);
+            check(&plan, (&run_plan, None), (&goals, clock_error)).passed
         };
         assert_eq!(passed(Some(11e6), None, 0), CheckPassed::Pass);
         assert_eq!(passed(Some(11e6), None, 2), CheckPassed::Fail);

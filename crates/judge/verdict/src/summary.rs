@@ -400,8 +400,8 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
     let values = values::values(capture, &window, &figures);
     let checks = manifest.plan.checks.iter();
     let clock_error = machines::clock_error(manifest);
-    let checks =
-        checks.map(|plan| check::check(plan, window.as_ref().ok(), (&values, clock_error)));
+    let recorded = (&manifest.plan, window.as_ref().ok());
+    let checks = checks.map(|plan| check::check(plan, recorded, (&values, clock_error)));
     let (series, series_left_out) = window.as_ref().map_or_else(
         |_| (BTreeMap::new(), 0),
         |window| series::numbers(window, &figures),

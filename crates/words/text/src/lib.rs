@@ -23,6 +23,6 @@ mod source;
 pub use command::split_command;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use network::{check_address, check_any_url, check_url};
-pub use node::{Entry, Key, Node, Value, parse, parse_tagged};
+pub use node::{Entry, Key, Node, Value, parse, parse_repeated, parse_tagged};
 pub use reader::{Keys, MapReader, NamedFiles, Reader, nearest};
 pub use source::{Place, Position, Source, Span};

@@ -94,7 +94,7 @@ impl Node {
 /// # Errors
 /// A [`Diagnostic`] with the place where the text stops being YAML.
 pub fn parse(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Box<Diagnostic>> {
-    parse_with(source, false)
+    parse_with(source, Dialect::Plain)
 }
 
 /// As [`parse`], with local tags kept: `!tag value` becomes a map of one key,
@@ -103,17 +103,35 @@ pub fn parse(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Box<Diagno
 /// # Errors
 /// As [`parse`].
 pub fn parse_tagged(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Box<Diagnostic>> {
-    parse_with(source, true)
+    parse_with(source, Dialect::Tagged)
+}
+
+/// As [`parse`], for files of programs that accept a key several times in one map: the last one counts, with a warning.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_repeated(source: &Arc<Source>) -> Result<(Node, Vec<Diagnostic>), Box<Diagnostic>> {
+    parse_with(source, Dialect::Repeated)
+}
+
+/// Content of a file besides plain YAML.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Dialect {
+    /// Nothing.
+    Plain,
+    /// Local tags.
+    Tagged,
+    /// Repeated keys.
+    Repeated,
 }
 
 fn parse_with(
     source: &Arc<Source>,
-    keeps_tags: bool,
+    dialect: Dialect,
 ) -> Result<(Node, Vec<Diagnostic>), Box<Diagnostic>> {
     let options = granit_parser::options! { emit_comments: false };
     let parser = Parser::new_from_str_with_options(source.text(), options);
-    let mut tree = Tree::new(source);
-    tree.keeps_tags = keeps_tags;
+    let mut tree = Tree::new(source, dialect);
     tree.build(parser)?;
     let root = tree.root.unwrap_or_else(|| Node {
         span: Span::default(),
@@ -127,7 +145,7 @@ struct Tree<'s> {
     source: &'s Arc<Source>,
     open: Vec<Open>,
     anchors: HashMap<usize, (Node, usize)>,
-    keeps_tags: bool,
+    dialect: Dialect,
     nodes: usize,
     root: Option<Node>,
     diagnostics: Vec<Diagnostic>,
@@ -154,12 +172,12 @@ enum Content {
 }
 
 impl<'s> Tree<'s> {
-    fn new(source: &'s Arc<Source>) -> Self {
+    fn new(source: &'s Arc<Source>, dialect: Dialect) -> Self {
         Self {
             source,
             open: Vec::new(),
             anchors: HashMap::new(),
-            keeps_tags: false,
+            dialect,
             nodes: 0,
             root: None,
             diagnostics: Vec::new(),
@@ -215,7 +233,7 @@ impl<'s> Tree<'s> {
 
     /// `!name`, if it is a local tag and tags are kept.
     fn tag(&self, tag: Option<&Tag>) -> Option<String> {
-        let tag = tag.filter(|tag| self.keeps_tags && tag.handle() == "!")?;
+        let tag = tag.filter(|tag| self.dialect == Dialect::Tagged && tag.handle() == "!")?;
         Some(format!("!{}", tag.suffix()))
     }
 
@@ -276,7 +294,11 @@ impl<'s> Tree<'s> {
                 None => *key = Some(key_of(node, self.source, &mut self.diagnostics)),
                 Some(key) => {
                     let entry = entry(key, node);
-                    push_entry((entries, places), entry, self.source, &mut self.diagnostics);
+                    let earlier = push_entry((entries, places), entry);
+                    let earlier = earlier.map(|(kept, second)| {
+                        repeated_key((kept, second), self.source, self.dialect)
+                    });
+                    self.diagnostics.extend(earlier);
                 }
             },
         }
@@ -391,34 +413,46 @@ fn entry(key: Key, mut value: Node) -> Entry {
 /// Number of entries up to which a key is compared with each of them.
 const FEW: usize = 16;
 
-fn push_entry(
-    (entries, places): (&mut Vec<Entry>, &mut HashMap<String, usize>),
+/// Adds `entry`, unless there is one of its key, which it returns.
+fn push_entry<'e>(
+    (entries, places): (&'e mut Vec<Entry>, &mut HashMap<String, usize>),
     entry: Entry,
-    source: &Arc<Source>,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+) -> Option<(&'e mut Entry, Entry)> {
     let text = &entry.key.text;
-    let first = if entries.len() <= FEW {
-        entries.iter().find(|earlier| earlier.key.text == *text)
+    let place = if entries.len() <= FEW {
+        entries.iter().position(|earlier| earlier.key.text == *text)
     } else {
         for (place, earlier) in entries.iter().enumerate().skip(places.len()) {
             places.insert(earlier.key.text.clone(), place);
         }
-        places.get(text).map(|place| &entries[*place])
+        places.get(text).copied()
     };
-    if let Some(first) = first {
-        diagnostics.push(
-            Diagnostic::error(
-                code::DUPLICATE_KEY,
-                format!("`{}` occurs twice in the same map", entry.key.text),
-            )
-            .at(Place::new(source, entry.key.span))
-            .label("the second")
-            .context(Place::new(source, first.key.span), "the first"),
-        );
-    } else {
+    let Some(place) = place else {
         entries.push(entry);
-    }
+        return None;
+    };
+    Some((&mut entries[place], entry))
+}
+
+/// Reports a key that occurs again in its map, and keeps the last one where files of that kind have several.
+fn repeated_key(
+    (kept, again): (&mut Entry, Entry),
+    source: &Arc<Source>,
+    dialect: Dialect,
+) -> Diagnostic {
+    let message = format!("`{}` occurs twice in the same map", again.key.text);
+    let (first, second) = (kept.key.span, again.key.span);
+    let diagnostic = match dialect {
+        Dialect::Repeated => {
+            *kept = again;
+            Diagnostic::warning(code::DUPLICATE_KEY, message).label("the second, which counts")
+        }
+        Dialect::Plain | Dialect::Tagged => {
+            Diagnostic::error(code::DUPLICATE_KEY, message).label("the second")
+        }
+    };
+    let diagnostic = diagnostic.at(Place::new(source, second));
+    diagnostic.context(Place::new(source, first), "the first")
 }
 
 #[cfg(test)]

@@ -106,6 +106,12 @@ impl Reader {
         self.keep(crate::node::parse_tagged(&self.source))
     }
 
+    /// The same of a file that may repeat keys, as of [`parse_repeated`](crate::parse_repeated).
+    #[must_use]
+    pub fn parse_repeated(&self) -> Option<Node> {
+        self.keep(crate::node::parse_repeated(&self.source))
+    }
+
     fn keep(&self, parsed: Result<(Node, Vec<Diagnostic>), Box<Diagnostic>>) -> Option<Node> {
         match parsed {
             Ok((node, diagnostics)) => {

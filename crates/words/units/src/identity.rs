@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ParseError;
+use crate::{ParseError, parse_count};
 
 /// The 32 bytes from which everything random in a run follows.
 ///
@@ -64,10 +64,10 @@ impl fmt::Display for Seed {
 impl FromStr for Seed {
     type Err = ParseError;
 
-    /// A whole number, or the 64 hexadecimal digits that are printed.
+    /// A whole number, also with a factor such as `1k`, or the 64 hexadecimal digits that are printed.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
-        if let Ok(number) = text.parse::<u64>() {
+        if let Some(number) = parse_count(text) {
             return Ok(Self::from_number(number));
         }
         parse_hex::<32>(text)

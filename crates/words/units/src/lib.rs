@@ -32,7 +32,7 @@ mod time;
 
 pub use bytes::ByteSize;
 pub use identity::{RunId, Seed};
-pub use number::{as_usize, count, float_from_u64, floor_to_u64, whole_number};
+pub use number::{as_usize, count, float_from_u64, floor_to_u64, parse_count, whole_number};
 pub use rate::{ByteRate, EventRate};
 pub use ratio::Tolerance;
 pub use secret::{MASK, Secrets};

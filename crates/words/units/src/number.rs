@@ -71,6 +71,13 @@ pub fn whole_number(text: &str) -> Option<u64> {
     format!("{integer}{fraction:0<zeros$}").parse().ok()
 }
 
+/// The whole number that `text` writes: in decimal digits, or as [`whole_number`] reads it.
+#[must_use]
+pub fn parse_count(text: &str) -> Option<u64> {
+    let text = text.trim();
+    whole_number(text).or_else(|| text.parse().ok())
+}
+
 /// Splits `text` into its leading decimal number and the trimmed rest.
 pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
@@ -110,5 +117,8 @@ mod tests {
         ] {
             assert_eq!(whole_number(text), number, "{text}");
         }
+        assert_eq!(parse_count("12"), Some(12));
+        assert_eq!(parse_count(" 1.5k "), Some(1_500));
+        assert_eq!(parse_count("-1"), None);
     }
 }

@@ -311,6 +311,16 @@ pub(super) const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "files of lading use the word",
     ),
     (
+        "crates/faces/cli/src/command/test_harness.rs",
+        "subject",
+        "a flag of Vector's test harness",
+    ),
+    (
+        "crates/faces/cli/src/command/test_harness.rs",
+        "subjects",
+        "a flag of Vector's test harness",
+    ),
+    (
         "crates/make/payload/",
         "lane",
         "a vector register has lanes",

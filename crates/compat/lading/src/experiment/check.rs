@@ -6,7 +6,6 @@ use stillwell_plan::check::SeriesSelector;
 use stillwell_units::float_from_u64;
 
 use crate::file::parse_size;
-use crate::series::recorded_name;
 use stillwell_text::{Keys, Node, Reader, code};
 
 pub(super) fn read(reader: &Reader, node: &Node) -> Option<CheckPlan> {
@@ -39,10 +38,8 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<CheckPlan> {
 
 fn read_series(reader: &Reader, node: &Node) -> Option<SeriesSelector> {
     let text = reader.text(node)?;
-    let mut series = parse_series(text);
-    if let Some(series) = &mut series {
-        series.metric = recorded_name(&series.metric).to_owned();
-    } else {
+    let series = parse_series(text);
+    if series.is_none() {
         let message = format!("`{text}` does not name a series");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("write `name`, `name['id']` or `avg(name)`"));

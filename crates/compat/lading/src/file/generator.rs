@@ -34,7 +34,7 @@ const KINDS: &[&str] = &[
     "kubernetes",
 ];
 
-const KNOWN: &[&str] = &["kafka"];
+const KNOWN: &[&str] = &["dogstatsd_http", "kafka", "tcp_crr"];
 
 pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<GeneratorPlan>> {
     let mut ids = Ids::new(reader, "generator");

@@ -5,7 +5,7 @@ use stillwell_plan::payload::BlockShape;
 use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::ByteSize;
 
-use super::size::read_size;
+use super::size::{read_size, read_size_of_old};
 use stillwell_text::{Keys, MapReader, Node, Reader, Value, code};
 
 mod binary;
@@ -188,15 +188,14 @@ pub(super) fn read_maximum(
     if let Some(node) = sizes {
         let message = "`block_sizes` is read as `maximum_block_size` with its largest value";
         let warning = reader.warning(code::MEANING, node.span, message);
-        reader.report(
-            warning.help("lading itself ignores it since 0.21: write `maximum_block_size`"),
-        );
+        reader
+            .report(warning.help("lading has no such key since 0.21: write `maximum_block_size`"));
     }
     let (size, span) = match (maximum, sizes) {
         (Some(node), _) => (read_size(reader, node)?, node.span),
         (None, Some(node)) => {
             let items = reader.list(node)?.iter();
-            let sizes = items.filter_map(|item| read_size(reader, item));
+            let sizes = items.filter_map(|item| read_size_of_old(reader, item));
             (sizes.max().unwrap_or(default), node.span)
         }
         (None, None) => return Some(default),

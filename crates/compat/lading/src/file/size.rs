@@ -69,6 +69,29 @@ fn prefix_scale(prefix: &str) -> Option<f64> {
 
 /// Reads a size above zero; sizes in bits are followed, with a warning.
 pub(super) fn read_size(reader: &Reader, node: &Node) -> Option<ByteSize> {
+    let (size, text) = read_above_zero(reader, node)?;
+    if let Some(if_bytes) = size.if_bytes {
+        let message = format!("`{text}` is read as bits: {}", size.bytes);
+        reader.report(
+            reader
+                .warning(code::BITS, node.span, message)
+                .label("a small `b` means bits")
+                .help(format!(
+                    "lading reads bits since 0.25.9; before, it was {if_bytes}. Write `{}` for bytes",
+                    text.replace("bit", "B").replace('b', "B")
+                )),
+        );
+    }
+    Some(size.bytes)
+}
+
+/// Reads a size above zero of a key that lading had only while `b` meant bytes.
+pub(super) fn read_size_of_old(reader: &Reader, node: &Node) -> Option<ByteSize> {
+    let (size, _) = read_above_zero(reader, node)?;
+    Some(size.if_bytes.unwrap_or(size.bytes))
+}
+
+fn read_above_zero<'n>(reader: &Reader, node: &'n Node) -> Option<(Size, &'n str)> {
     let text = reader.text(node)?;
     let Some(size) = parse_size(text) else {
         let message = format!("`{text}` is not a size");
@@ -84,19 +107,7 @@ pub(super) fn read_size(reader: &Reader, node: &Node) -> Option<ByteSize> {
         reader.report(error.label("must be above zero"));
         return None;
     }
-    if let Some(if_bytes) = size.if_bytes {
-        let message = format!("`{text}` is read as bits: {}", size.bytes);
-        reader.report(
-            reader
-                .warning(code::BITS, node.span, message)
-                .label("a small `b` means bits")
-                .help(format!(
-                    "lading reads bits since 0.25.9; before, it was {if_bytes}. Write `{}` for bytes",
-                    text.replace("bit", "B").replace('b', "B")
-                )),
-        );
-    }
-    Some(size.bytes)
+    Some((size, text))
 }
 
 #[cfg(test)]

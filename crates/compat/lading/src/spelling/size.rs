@@ -61,15 +61,18 @@ pub(super) fn lint(
     })
 }
 
-/// The largest of several sizes, in bytes.
+/// The largest of several sizes, in bytes. They are of a time in which `b` meant bytes.
 pub(super) fn largest(items: &[Node]) -> Option<String> {
     let size = |item: &Node| match &item.value {
-        Value::Scalar { text, .. } => Some((parse_size(text)?.bytes, text.clone())),
+        Value::Scalar { text, .. } => {
+            let size = parse_size(text)?;
+            Some((size.if_bytes.unwrap_or(size.bytes), text.clone()))
+        }
         _ => None,
     };
     let (bytes, text) = items.iter().filter_map(size).max()?;
-    if let Some(text) = in_bytes(&text) {
-        return Some(text);
+    if in_bytes(&text).is_some() {
+        return Some(written(bytes, text.contains(['i', 'I'])));
     }
     let is_bare = text.chars().all(|c| c.is_ascii_digit());
     Some(if is_bare {

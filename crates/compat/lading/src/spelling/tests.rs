@@ -56,7 +56,7 @@ generator:
       # Half of what the other one has.
       bytes_per_second: \"62.5 MB\"
 
-      maximum_block_size: \"125 kB\" # three of them
+      maximum_block_size: \"1 MB\" # three of them
       method:
         post:
           variant: {dogstatsd: {}}
@@ -180,17 +180,64 @@ fn what_means_the_same_or_cannot_be_known_stays() {
         "generator: []\n",
         "definitions: {a: !const 1}\ngenerator: !with\n  bind:\n    rate: 8Mb\n  in: !var a\n",
         "generator: [\n",
-        "generator:\n- tcp:\n    bytes_per_second: \"500 MB\"\n    variant: ascii\n    throttle: all_out\n",
         "generator:\n- http:\n    headers: {maximum_block_size: 7}\n    block_cache_method: Fixed\n",
         "generator:\n- tcp: {variant: {dogstatsd: {contexts: {constant: 5}}}}\n",
     ] {
         assert_eq!(fixed(text), text);
         assert!(lint(&source(text)).is_empty(), "{text}");
     }
-    // A search for a rate has no counterpart.
-    let text = "generator:\n- tcp:\n    throttle: {predictive: {latency: 5}}\n";
-    assert_eq!(fixed(text), text);
-    let result = lint(&source(text));
-    assert_eq!(result.len(), 1);
-    assert!(!result[0].is_fixable());
+    // A search for a rate has no counterpart, and of two rates one is meant.
+    for text in [
+        "generator:\n- tcp:\n    throttle: {predictive: {latency: 5}}\n",
+        "generator:\n- tcp:\n    bytes_per_second: \"500 MB\"\n    throttle: all_out\n",
+    ] {
+        assert_eq!(fixed(text), text);
+        let result = lint(&source(text));
+        assert_eq!(result.len(), 1);
+        assert!(!result[0].is_fixable());
+    }
+}
+
+/// A file without findings is one that lading 0.33 reads.
+// compat: lading, files | removed keys, weights, encodings and rates of older files (stillwell lint) | works
+#[test]
+fn keys_and_options_that_were_removed_are_reported() {
+    let text = "\
+experiment_duration: 60
+generator:
+  - file_gen:
+      logrotate_fs:
+        bytes_per_second: 10 MB # of each log
+        variant: {opentelemetry_metrics: {metric_weights: {gauge: 1, sum: 2}}}
+  - tcp: {bytes_per_second: 1 MB, throttle: all_out, variant: opentelemetry_traces}
+  - http: {method: {post: {variant: {trace_agent: json}}}}
+";
+    assert_eq!(
+        places(text),
+        [(1, 1), (5, 9), (6, 75), (7, 35), (7, 63), (8, 51)]
+    );
+    let fixed_of = |text: &str| fix(&source(text));
+    let fixed = fixed(text);
+    assert!(
+        fixed.contains("        load_profile: {constant: \"10 MB\"} # of each log\n"),
+        "{fixed}"
+    );
+    let logs = |rate: &str| {
+        format!(
+            "a: &rate 1 MB\ngenerator:\n- file_gen: {{logrotate_fs: {{bytes_per_second: {rate}}}}}\n"
+        )
+    };
+    for (old, today) in [("7", "\"7 B\""), ("10 Mb", "\"10 MB\"")] {
+        let profile = format!("{{load_profile: {{constant: {today}}}}}");
+        assert!(
+            fixed_of(&logs(old)).contains(&profile),
+            "{}",
+            fixed_of(&logs(old))
+        );
+    }
+    for shared in ["*rate", "&b 1 MB"] {
+        assert_eq!(fix(&source(&logs(shared))), logs(shared));
+    }
+    let of_smp = "target: {name: a}\nchecks: []\n";
+    assert_eq!(places(of_smp), []);
 }

@@ -3,6 +3,8 @@
 use serde_json::Value;
 use stillwell_units::Nanos;
 
+use crate::envoy::snake_json;
+
 use super::{BUILTIN_METRICS, ExponentialSearch, MetricSpec, Scoring, SessionSpec, Threshold};
 use crate::fields::{Fields, MessageError, whole_message};
 use crate::read;
@@ -47,7 +49,7 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
     }
     let thresholds = fields.list("metric_thresholds", |value, path| {
         let mut threshold = whole_message(value.clone(), path, threshold)?;
-        threshold.message = value;
+        threshold.message = with_defaults(snake_json(value));
         Ok(threshold)
     })?;
     if thresholds.is_empty() {
@@ -68,6 +70,22 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
         cooldown: length("benchmark_cooldown_duration", 0)?,
         informational: fields.messages("informational_metric_specs", metric_spec)?,
     })
+}
+
+/// Returns a threshold with the fields that Nighthawk fills in before it copies it into the output.
+fn with_defaults(mut threshold: Value) -> Value {
+    let mut fill = |part: &str, field: &str, default: Value| {
+        let part = threshold.get_mut(part).and_then(Value::as_object_mut);
+        if let Some(part) = part {
+            let value = part.entry(field).or_insert(Value::Null);
+            if value.is_null() || value.as_str() == Some("") {
+                *value = default;
+            }
+        }
+    };
+    fill("metric_spec", "metrics_plugin_name", BUILTIN.into());
+    fill("threshold_spec", "weight", 1.0.into());
+    threshold
 }
 
 fn required(name: &str) -> MessageError {

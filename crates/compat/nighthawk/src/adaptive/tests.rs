@@ -261,6 +261,11 @@ fn a_session_is_written_with_its_thresholds() {
     );
     let weight = &value["metric_thresholds"][0]["threshold_spec"]["weight"];
     assert_eq!(*weight, 2.0);
+    // Nighthawk fills these in.
+    let plugin = &value["metric_thresholds"][0]["metric_spec"]["metrics_plugin_name"];
+    assert_eq!(plugin, "nighthawk.builtin");
+    let weight = &value["metric_thresholds"][1]["threshold_spec"]["weight"];
+    assert_eq!(*weight, 1.0);
     assert!(value["testing_stage_result"]["nighthawk_service_output"]["results"].is_array());
 }
 

@@ -24,20 +24,38 @@ pub(super) fn check_type(reader: &Reader, map: &MapReader<'_, '_>, names: &[&str
     }
 }
 
-/// Reads the name, one of `names`, and the configuration of an extension of Envoy.
+/// Types of messages, the extension that each configures, and names under which it configures another one.
+pub(super) type ExtensionTypes = &'static [(&'static str, &'static str, &'static [&'static str])];
+
+/// Reads the name, one of `names`, and the configuration of an extension of Envoy. A type of `by_type` decides, unless
+/// the name is one of those beside it.
 pub(super) fn named<'n>(
     reader: &Reader,
     node: &'n Node,
     what: &'static str,
-    names: &[&'static str],
+    (names, by_type): (&[&'static str], ExtensionTypes),
 ) -> Option<(&'static str, Option<&'n Node>)> {
     let map = reader.map(node, &Keys::new(what, &["name", "typed_config", "config"]))?;
     let words: Vec<_> = names.iter().map(|name| (*name, *name)).collect();
     let name = map.required("name");
     let config = map.take("typed_config").or_else(|| map.take("config"));
     map.ignore("config");
-    let name = reader.word(name?, what, &words)?;
+    let name = name?;
+    let text = reader.text(name).unwrap_or_default();
+    let typed = type_of(config).and_then(|kind| by_type.iter().find(|(known, ..)| *known == kind));
+    let name = match typed.filter(|(_, _, names)| !names.contains(&text)) {
+        Some((_, name, _)) => name,
+        None => reader.word(name, what, &words)?,
+    };
     Some((name, config))
+}
+
+/// The type of a message, without its package.
+fn type_of(config: Option<&Node>) -> Option<&str> {
+    match &config?.entry("@type")?.value {
+        Value::Scalar { text, .. } => text.rsplit(['.', '/']).next(),
+        _ => None,
+    }
 }
 
 /// Returns the configuration of an extension whose name has no meaning: its type decides.
@@ -155,6 +173,20 @@ pub(super) fn snake_keys(node: &mut Node) {
 
 pub(super) fn only_one(diagnostic: Diagnostic) -> Diagnostics {
     std::iter::once(diagnostic).collect()
+}
+
+/// Renames the keys of a message in JSON to those of its fields.
+pub(crate) fn snake_json(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value as Json;
+    match value {
+        Json::Array(items) => items.into_iter().map(snake_json).collect(),
+        Json::Object(fields) => {
+            let fields = fields.into_iter();
+            let fields = fields.map(|(key, value)| (snake_case(&key), snake_json(value)));
+            Json::Object(fields.collect())
+        }
+        other => other,
+    }
 }
 
 fn snake_case(name: &str) -> String {

@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value as Json};
 use stillwell_plan::serve::{FilterSet, ResponseOptions};
 use stillwell_text::{Keys, Node, Reader, Value, code};
 
-use super::common::{check_type, named};
+use super::common::{ExtensionTypes, check_type, named, warn_unused};
 
 const NAMES: &[&str] = &[
     "test-server",
@@ -12,6 +12,21 @@ const NAMES: &[&str] = &[
     "time-tracking",
     "envoy.filters.http.router",
     "envoy.router",
+    FAULT[0],
+    FAULT[1],
+];
+
+/// Filters by the message that configures them. In older files the options of `test-server` are those of all three.
+const BY_TYPE: ExtensionTypes = &[
+    (
+        "ResponseOptions",
+        "test-server",
+        &["dynamic-delay", "time-tracking"],
+    ),
+    ("DynamicDelayConfiguration", "dynamic-delay", &[]),
+    ("TimeTrackingConfiguration", "time-tracking", &[]),
+    ("Router", "envoy.filters.http.router", &[]),
+    ("HTTPFault", FAULT[0], &[]),
 ];
 
 /// Messages that configure filters.
@@ -40,7 +55,23 @@ const OPTIONS: &[&str] = &[
     "emitPreviousRequestDeltaInResponseHeader",
     "response_options",
     "responseOptions",
+    "experimental_response_options",
+    "experimentalResponseOptions",
 ];
+
+/// Keys of options within options.
+const NESTED: [&str; 4] = [
+    "response_options",
+    "responseOptions",
+    "experimental_response_options",
+    "experimentalResponseOptions",
+];
+
+/// Filter that delays a request by a header of its own. The test server does this without it.
+const FAULT: [&str; 2] = ["envoy.filters.http.fault", "envoy.fault"];
+
+/// Keys of that filter which state nothing else.
+const FAULT_KEYS: &[&str] = &["@type", "delay", "max_active_faults"];
 
 /// Reads the filters of a chain in front of the router, and their options. Filters behind
 /// `test-server` never receive a request.
@@ -53,7 +84,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
     let mut options = ResponseOptions::default();
     let mut has_router = false;
     for item in reader.list(node)? {
-        let Some((name, config)) = named(reader, item, "HTTP filter", NAMES) else {
+        let Some((name, config)) = named(reader, item, "HTTP filter", (NAMES, BY_TYPE)) else {
             continue;
         };
         if has_router {
@@ -69,6 +100,10 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
                 check_type(reader, &map, &["Router"]);
                 map.ignore("dynamic_stats");
             }
+            continue;
+        }
+        if FAULT.contains(&name) {
+            config.and_then(|node| read_fault(reader, node));
             continue;
         }
         if filters.test_server {
@@ -92,6 +127,36 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
     Some((filters, options))
 }
 
+/// Checks that a fault filter only delays by header, which every request may.
+fn read_fault(reader: &Reader, node: &Node) -> Option<()> {
+    let map = reader.map(node, &Keys::new("fault filter", FAULT_KEYS))?;
+    check_type(reader, &map, &["HTTPFault"]);
+    warn_unused(reader, &map, &["max_active_faults"]);
+    let node = map.take("delay")?;
+    let delay = reader.map(node, &Keys::new("delay", &["header_delay", "percentage"]))?;
+    delay.ignore("header_delay");
+    let percentage = delay.take("percentage");
+    let keys = Keys::new("percentage", &["numerator", "denominator"]);
+    let share = percentage.and_then(|node| reader.map(node, &keys));
+    let numerator = share.as_ref().and_then(|map| map.take("numerator"));
+    let numerator = numerator.and_then(|node| reader.whole(node, 0, u32::MAX));
+    let denominators = [
+        ("HUNDRED", 100),
+        ("TEN_THOUSAND", 10_000),
+        ("MILLION", 1_000_000),
+    ];
+    let denominator = match share.as_ref().and_then(|map| map.take("denominator")) {
+        Some(node) => reader.word(node, "denominator", &denominators)?,
+        None => 100,
+    };
+    if numerator != Some(denominator) {
+        let message = "a delay by header is that of every request here";
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label("write `percentage: {numerator: 100}`"));
+    }
+    Some(())
+}
+
 fn read_options(reader: &Reader, node: &Node) -> Option<ResponseOptions> {
     let map = reader.map(node, &Keys::new("filter", OPTIONS))?;
     check_type(reader, &map, TYPES);
@@ -103,7 +168,7 @@ fn read_options(reader: &Reader, node: &Node) -> Option<ResponseOptions> {
     };
     options.remove("@type");
     // Older files of Nighthawk nest the options of a dynamic delay.
-    for key in ["response_options", "responseOptions"] {
+    for key in NESTED {
         if let Some(Json::Object(nested)) = options.remove(key) {
             options.extend(nested);
         }

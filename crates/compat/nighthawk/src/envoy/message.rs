@@ -124,7 +124,7 @@ impl EnvoyMessage {
     pub fn ramp_time(&self) -> Result<Nanos, Diagnostics> {
         self.read(|reader, node| {
             let names = ["nighthawk.linear-ramping-rate-limiter-plugin"];
-            let (_, config) = named(reader, node, "rate limiter plugin", &names)?;
+            let (_, config) = named(reader, node, "rate limiter plugin", (&names, &[]))?;
             let config = required(reader, node, config)?;
             let map = reader.map(config, &Keys::new("rate limiter", &["@type", "ramp_time"]))?;
             check_type(reader, &map, &["LinearRampingRateLimiterConfig"]);

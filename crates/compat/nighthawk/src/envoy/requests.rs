@@ -13,8 +13,11 @@ use super::common::{check_type, named, only_one, required, snake_keys};
 const IN_FILE: &str = "nighthawk.file-based-request-source-plugin";
 const IN_LINE: &str = "nighthawk.in-line-options-list-request-source-plugin";
 
+/// Header with the length of a body.
+pub(crate) const CONTENT_LENGTH: &str = "content-length";
+
 /// The longest body that a list can request.
-const BODY_BYTES_MAX: u32 = 4 << 20;
+pub(crate) const BODY_BYTES_MAX: u32 = 4 << 20;
 
 /// The largest file of requests.
 const FILE_BYTES_MAX: u32 = 1_000_000;
@@ -28,7 +31,12 @@ pub(super) fn read(
     of_file: &mut Option<Diagnostics>,
 ) -> Option<RequestSource> {
     refuse_unbuilt(reader, node)?;
-    let (name, config) = named(reader, node, "request source plugin", &[IN_FILE, IN_LINE])?;
+    let (name, config) = named(
+        reader,
+        node,
+        "request source plugin",
+        (&[IN_FILE, IN_LINE], &[]),
+    )?;
     let config = required(reader, node, config)?;
     let (requests, count) = if name == IN_LINE {
         let keys = ["@type", "options_list", "num_requests"];
@@ -195,7 +203,15 @@ fn read_header(reader: &Reader, node: &Node) -> Option<(String, String)> {
         Some(node) => reader.text(node)?,
         None => "",
     };
-    Some((field_name(key).to_owned(), value.to_owned()))
+    let name = field_name(key);
+    let is_too_long = |length: u64| length > u64::from(BODY_BYTES_MAX);
+    if name.eq_ignore_ascii_case(CONTENT_LENGTH) && value.parse().is_ok_and(is_too_long) {
+        let message = format!("a body of {value} bytes is too long");
+        let error = reader.error(code::OUT_OF_RANGE, header.span, message);
+        reader.report(error.label(format!("at most {BODY_BYTES_MAX}")));
+        return None;
+    }
+    Some((name.to_owned(), value.to_owned()))
 }
 
 /// Returns the name of a header. Nighthawk's own lists write `:content-type`.

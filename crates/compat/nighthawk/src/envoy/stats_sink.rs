@@ -24,7 +24,7 @@ pub(super) fn read(
     tcp_address: Option<&str>,
 ) -> Option<Option<StatsSinkPlan>> {
     let names = [STATSD[0], STATSD[1], DOGSTATSD[0], DOGSTATSD[1], ADAPTER];
-    let (name, config) = named(reader, node, "stats sink", &names)?;
+    let (name, config) = named(reader, node, "stats sink", (&names, &[]))?;
     let config = required(reader, node, config)?;
     if name == ADAPTER {
         let map = reader.map(config, &Keys::new("adapter", &["@type", "sink"]))?;

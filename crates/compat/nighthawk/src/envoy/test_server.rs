@@ -16,7 +16,7 @@ use stillwell_plan::serve::{
     AnswerPlan, ChainClients, FaultsPlan, FilterSet, ResponseOptions, ServeAdminPlan,
     ServeChainPlan, ServeHeaders, ServeListenerPlan, ServeProtocols,
 };
-use stillwell_text::{Keys, Node, Reader, code};
+use stillwell_text::{Keys, Node, Reader, Value, code};
 use stillwell_units::Seed;
 
 use super::common::{check_type, named, only, read_address, warn_unused};
@@ -152,7 +152,9 @@ pub(crate) fn load_test_server_from(
         diagnostics
     })?;
     let reader = Reader::new(source);
-    let read = reader.parse().and_then(|root| read_root(&reader, &root));
+    let read = reader
+        .parse_repeated()
+        .and_then(|root| read_root(&reader, &root));
     let warnings = reader.finish();
     match read {
         Some((admin, listeners)) if !warnings.has_errors() => Ok(TestServer {
@@ -360,7 +362,7 @@ struct Manager {
 }
 
 fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
-    let (_, config) = named(reader, node, "filter", MANAGER)?;
+    let (_, config) = named(reader, node, "filter", (MANAGER, &[]))?;
     let Some(config) = config else {
         let message = "a connection manager needs `typed_config`";
         reader.report(reader.error(code::MISSING_KEY, node.span, message));
@@ -384,7 +386,7 @@ fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
     }
     check_type(reader, &map, &["HttpConnectionManager"]);
     map.ignore("generate_request_id");
-    map.ignore("route_config");
+    let routes = map.take("route_config");
     let stat_prefix = match map.take("stat_prefix") {
         Some(node) => reader.text(node)?,
         None => STAT_PREFIX,
@@ -404,12 +406,32 @@ fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
         None => ServeProtocols::Auto,
     };
     let (filters, options) = filters::read(reader, map.required("http_filters")?)?;
+    if !filters.test_server {
+        check_routes(reader, routes);
+    }
     Some(Manager {
         protocols,
         stat_prefix: stat_prefix.to_owned(),
         filters,
         options,
     })
+}
+
+/// Reports routes that a chain without `test-server` would follow, were it a proxy's.
+fn check_routes(reader: &Reader, node: Option<&Node>) {
+    let list = |node: Option<&'_ Node>| match node.map(|node| &node.value) {
+        Some(Value::List(items)) => items.clone(),
+        _ => Vec::new(),
+    };
+    for host in list(node.and_then(|node| node.entry("virtual_hosts"))) {
+        let Some(route) = list(host.entry("routes")).into_iter().next() else {
+            continue;
+        };
+        let message =
+            "routes have no effect without the filter `test-server`: each request gets 404";
+        let error = reader.error(code::BAD_VALUE, route.span, message);
+        reader.report(error.label("add `test-server` and its options, or remove the routes"));
+    }
 }
 
 #[cfg(test)]

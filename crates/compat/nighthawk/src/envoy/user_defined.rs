@@ -35,7 +35,7 @@ pub struct FakePlugin {
 /// Reads one of Nighthawk's plugins.
 pub(super) fn read(reader: &Reader, node: &Node) -> Option<OutputPlugin> {
     let what = "user-defined output plugin";
-    let (name, config) = named(reader, node, what, &[LOG_HEADERS, FAKE])?;
+    let (name, config) = named(reader, node, what, (&[LOG_HEADERS, FAKE], &[]))?;
     let config = required(reader, node, config)?;
     if name == FAKE {
         return read_fake(reader, config).map(OutputPlugin::Fake);

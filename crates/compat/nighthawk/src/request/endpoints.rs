@@ -2,7 +2,8 @@
 
 use stillwell_config::files::{Files, read_input};
 use stillwell_config::requests::{
-    Header, RequestDefaults, filled_body, is_host_header, listed_request, target, tls_host,
+    Header, RequestDefaults, SourceBody, filled_body, is_host_header, is_same_header,
+    listed_request, target, tls_host,
 };
 use stillwell_http::Target;
 use stillwell_plan::load::{BodyPlan, EndpointPlan, GrpcMessages, GrpcPlan, RequestPlan};
@@ -10,7 +11,7 @@ use stillwell_plan::load::{BodyPlan, EndpointPlan, GrpcMessages, GrpcPlan, Reque
 use super::error::RequestError;
 use super::values::bracketed;
 use super::{NighthawkContent, NighthawkRequest};
-use crate::envoy::{EnvoyMessage, RequestSource, SourceRequest};
+use crate::envoy::{BODY_BYTES_MAX, CONTENT_LENGTH, EnvoyMessage, RequestSource, SourceRequest};
 use crate::service::{RequestPattern, RequestSourceClient};
 
 /// Value of `Host` if there are several targets.
@@ -103,7 +104,16 @@ fn patterns(request: &NighthawkRequest) -> Result<Vec<Pattern>, RequestError> {
                 .collect()
         }
     };
-    let body = match body(content)? {
+    let mut headers = pairs(&last_of_each(&content.request_header));
+    let length = take_length(&mut headers);
+    let body = match (length, body(content)?) {
+        (Some(length), _) if length > BODY_BYTES_MAX => {
+            return Err(RequestError::Length { length });
+        }
+        (Some(length), _) if content.request_body_file.is_none() => filled_body(length),
+        (_, body) => body,
+    };
+    let body = match body {
         BodyPlan::Bytes(message) if content.makes_calls => call(message),
         BodyPlan::None if content.makes_calls => call(Vec::new()),
         body => body,
@@ -118,7 +128,10 @@ fn patterns(request: &NighthawkRequest) -> Result<Vec<Pattern>, RequestError> {
                 true => "POST".to_owned(),
                 false => content.request_method.clone(),
             },
-            headers: content.request_header.clone(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| Header(name.clone(), value.clone()))
+                .collect(),
             body: body.clone(),
             is_one_of_many: !many.is_empty(),
         })
@@ -134,6 +147,15 @@ impl RequestPattern for Pattern {
             body: &self.body,
         };
         let mut request_plan = listed_request(&self.target, common, Some(source_request));
+        let has_text = matches!(source_request.body, Some(SourceBody::Json(_)));
+        let is_call = matches!(request_plan.body, BodyPlan::Grpc(_));
+        // The headers of a list come last; its lengths were checked when it was read.
+        if let Some(length) = take_length(&mut request_plan.headers)
+            && !has_text
+            && !is_call
+        {
+            request_plan.body = filled_body(length);
+        }
         let all = self.headers.iter().map(|header| &header.0);
         let mut names = all.chain(source_request.headers.iter().map(|header| &header.0));
         if self.is_one_of_many && !names.any(|name| is_host_header(name)) {
@@ -141,6 +163,33 @@ impl RequestPattern for Pattern {
         }
         request_plan
     }
+}
+
+/// Returns the last header of each name, as Nighthawk sends them. `Host` and `:authority` are one.
+fn last_of_each(headers: &[Header]) -> Vec<Header> {
+    let is_last = |(index, header): &(usize, &Header)| {
+        let mut later = headers[index + 1..].iter();
+        !later.any(|later| is_same_header(&later.0, &header.0))
+    };
+    let last = headers.iter().enumerate().filter(is_last);
+    last.map(|(_, header)| header.clone()).collect()
+}
+
+fn pairs(headers: &[Header]) -> Vec<(String, String)> {
+    let pairs = headers.iter();
+    pairs
+        .map(|Header(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// Takes the header with the length of the body out of `headers`: Nighthawk sends a body of that length. One that is no
+/// number is 0.
+fn take_length(headers: &mut Vec<(String, String)>) -> Option<u32> {
+    let is_length = |name: &str| name.eq_ignore_ascii_case(CONTENT_LENGTH);
+    let (_, text) = headers.iter().rfind(|(name, _)| is_length(name))?;
+    let length: u64 = text.trim().parse().unwrap_or(0);
+    headers.retain(|(name, _)| !is_length(name));
+    Some(u32::try_from(length).unwrap_or(u32::MAX))
 }
 
 /// Returns a call with one message. Nighthawk does not look at the messages of an answer.
@@ -167,4 +216,89 @@ fn body(content: &NighthawkContent) -> Result<BodyPlan, RequestError> {
         return Ok(BodyPlan::Bytes(bytes));
     }
     Ok(filled_body(content.request_body_size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CommandLineOptions;
+
+    fn header(name: &str, value: &str) -> Header {
+        Header(name.to_owned(), value.to_owned())
+    }
+
+    fn request(headers: &[Header], source_request: &SourceRequest) -> RequestPlan {
+        let pattern = Pattern {
+            target: target("http://127.0.0.1:1/").unwrap(),
+            method: "GET".to_owned(),
+            headers: last_of_each(headers),
+            body: filled_body(3),
+            is_one_of_many: false,
+        };
+        pattern.request(source_request)
+    }
+
+    // compat: nighthawk_client | --request-header of one name several times | works
+    #[test]
+    fn the_last_header_of_a_name_is_sent() {
+        let headers = [
+            header("Host", "one"),
+            header("x", "1"),
+            header(":authority", "two"),
+            header("X", "2"),
+        ];
+        let request = request(&headers, &SourceRequest::default());
+        assert_eq!(request.authority, "two");
+        assert_eq!(request.headers, [("X".to_owned(), "2".to_owned())]);
+    }
+
+    /// A body of a list, and one of a file, is not replaced.
+    // compat: nighthawk_client | --request-header content-length: N | works
+    #[test]
+    fn the_length_of_the_body_may_be_a_header() {
+        let common = |text: &str, file: Option<&str>| {
+            let options = CommandLineOptions {
+                uri: Some("http://127.0.0.1:1/".to_owned()),
+                ..CommandLineOptions::default()
+            };
+            let mut request = NighthawkRequest::try_from(&options).unwrap();
+            request.content.request_header = vec![header("Content-Length", text)];
+            request.content.request_body_size = 3;
+            request.content.request_body_file = file.map(Into::into);
+            patterns(&request).map(|patterns| patterns.into_iter().next().unwrap())
+        };
+        let length_of = |pattern: &Pattern, headers: &[(&str, &str)], body: Option<SourceBody>| {
+            let headers = headers.iter();
+            let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let request = pattern.request(&SourceRequest {
+                method: None,
+                headers: headers.collect(),
+                body,
+            });
+            let is_length = |(name, _): &(String, String)| name == "Content-Length";
+            assert!(!request.headers.iter().any(is_length));
+            match request.body {
+                BodyPlan::Bytes(bytes) => bytes.len(),
+                _ => 0,
+            }
+        };
+        let pattern = common("7", None).unwrap();
+        assert_eq!(length_of(&pattern, &[], None), 7);
+        assert_eq!(length_of(&pattern, &[], Some(SourceBody::Bytes(9))), 9);
+        let json = || Some(SourceBody::Json("{}".to_owned()));
+        assert_eq!(length_of(&pattern, &[], json()), 2);
+        let of_item = [("Content-Length", "5")];
+        assert_eq!(length_of(&pattern, &of_item, Some(SourceBody::Bytes(9))), 5);
+        assert_eq!(length_of(&pattern, &of_item, json()), 2);
+        assert_eq!(length_of(&common("x", None).unwrap(), &[], None), 0);
+        assert!(matches!(
+            common("4194305", None),
+            Err(RequestError::Length { .. })
+        ));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("body");
+        std::fs::write(&file, "abcd").unwrap();
+        let pattern = common("7", file.to_str()).unwrap();
+        assert_eq!(length_of(&pattern, &[], None), 4);
+    }
 }

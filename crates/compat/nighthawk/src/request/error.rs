@@ -7,6 +7,7 @@ use stillwell_config::requests::LoadSpecError;
 use stillwell_plan::load::LoadPlanError;
 use stillwell_units::Nanos;
 
+use crate::envoy::BODY_BYTES_MAX;
 use crate::service::ChannelError;
 
 /// A load that is refused. Causes are its sources.
@@ -31,6 +32,12 @@ pub enum RequestError {
     HeaderName {
         /// The name.
         name: String,
+    },
+    /// A header with a length above that of the longest body.
+    #[error("request_headers: content-length is {length}: at most {BODY_BYTES_MAX} are accepted")]
+    Length {
+        /// The length, at most that of 32 bits.
+        length: u32,
     },
     /// A body in JSON outside of a list of requests.
     #[error(

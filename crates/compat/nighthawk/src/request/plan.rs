@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stillwell_config::files::{Disk, Files};
-use stillwell_config::requests::{SpanSink, target};
+use stillwell_config::requests::{SpanSink, is_host_header, target};
 use stillwell_metric::{LoadCounter, Outcome};
 use stillwell_plan::load::{
     AnswerHeadersPlan, ClientPlan, ConnectingPlan, IdleStrategy, LoadPace, LoadPlanParts,
@@ -191,13 +191,10 @@ fn connections(
 ) -> (u32, LoadProtocol, u32) {
     let load = &request.load;
     let least = count(endpoints);
-    let protocol = request.target.protocol;
-    let protocol = match protocol {
-        Some(Protocol::Http3) => LoadProtocol::Http3,
-        Some(Protocol::Http2) => LoadProtocol::Http2,
-        _ if request.target.h2 || request.content.makes_calls => LoadProtocol::Http2,
-        _ => return (load.connections.max(least), LoadProtocol::Http1, 1),
-    };
+    let protocol = protocol(request);
+    if protocol == LoadProtocol::Http1 {
+        return (load.connections.max(least), protocol, 1);
+    }
     let streams = if load.experimental_h2_use_multiple_connections {
         1
     } else {
@@ -207,6 +204,15 @@ fn connections(
     };
     let connections = load.max_active_requests.div_ceil(streams);
     (connections.max(least), protocol, streams)
+}
+
+fn protocol(request: &NighthawkRequest) -> LoadProtocol {
+    match request.target.protocol {
+        Some(Protocol::Http3) => LoadProtocol::Http3,
+        Some(Protocol::Http2) => LoadProtocol::Http2,
+        _ if request.target.h2 || request.content.makes_calls => LoadProtocol::Http2,
+        _ => LoadProtocol::Http1,
+    }
 }
 
 /// Of several with one name the last one counts. Two names may be of one count, but have a threshold each.
@@ -284,15 +290,15 @@ pub(super) fn for_quic(plan: &mut ClientTlsPlan) {
     }
 }
 
-/// The requested name, where a header names the host. With two such headers, Nighthawk
-/// requests the target's own name.
+/// The requested name, where a header names the host: `:authority` does over HTTP/2 and HTTP/3. With several such headers
+/// it is the target's own name; Nighthawk requests none.
 fn server_name(request: &NighthawkRequest) -> Result<Option<String>, RequestError> {
-    let header = |name: &str| {
-        let mut headers = request.content.request_header.iter();
-        headers.find(|header| header.0.eq_ignore_ascii_case(name))
-    };
-    let headers = (header("host"), header(":authority"));
-    let ((Some(named), None) | (None, Some(named))) = headers else {
+    let has_authority = protocol(request) != LoadProtocol::Http1;
+    let names_host =
+        |name: &str| name.eq_ignore_ascii_case("host") || (has_authority && is_host_header(name));
+    let headers = request.content.request_header.iter();
+    let mut headers = headers.filter(|header| names_host(&header.0));
+    let (Some(named), None) = (headers.next(), headers.next()) else {
         return Ok(None);
     };
     let target = target(&named.1).map_err(|source| RequestError::Host {

@@ -18,15 +18,12 @@ use stillwell_units::{Nanos, as_usize};
 use tokio::select;
 use tokio::time::timeout;
 
-use crate::envoy::{SourceBody, SourceRequest};
+use crate::envoy::{BODY_BYTES_MAX, CONTENT_LENGTH, SourceBody, SourceRequest};
 use crate::service::grpc::{Channel, ChannelError, ClientCall};
 use crate::wire::{Schema, UnknownFields, WireError};
 
 /// Maximum number of requests in one message, and of requests that wait for a worker.
 const AHEAD_MAX: u32 = 10_000;
-
-/// The longest body that is sent, as in lists of requests.
-const BODY_BYTES_MAX: u32 = 4 << 20;
 
 const CALL: &str = "/nighthawk.request_source.NighthawkRequestSourceService/RequestStream";
 const REQUEST_MESSAGE: &str = "nighthawk.request_source.RequestStreamRequest";
@@ -214,10 +211,15 @@ fn request_of(bytes: &[u8]) -> Result<SourceRequest, RequestSourceError> {
         let known = known.filter(|length| *length <= BODY_BYTES_MAX);
         known.ok_or(RequestSourceError::Body { length })
     });
+    let body = length.transpose()?.map(SourceBody::Bytes);
+    if body.is_some() {
+        // It wins over a header.
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case(CONTENT_LENGTH));
+    }
     Ok(SourceRequest {
         method: None,
         headers,
-        body: length.transpose()?.map(SourceBody::Bytes),
+        body,
     })
 }
 
@@ -234,7 +236,7 @@ mod tests {
     fn requests_are_read_as_they_are_specified() {
         let specified = json!({ "request_specifier": {
             "method": "PURGE", "path": "/a", "authority": "b", "content_length": 3,
-            "v3_headers": { "headers": [{ "key": "c", "value": "d" }] },
+            "v3_headers": { "headers": [{ "key": "c", "value": "d" }, { "key": "Content-Length", "value": "9" }] },
         } });
         let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         let request = read(&specified).unwrap();

@@ -340,6 +340,9 @@ fn a_message_is_written_as_text_and_read_again() {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert_eq!(Schema::shared().read_text(name, &text).unwrap(), value);
+    // The type of a message may be in several lines.
+    let in_lines = text.replace("type.googleapis.com/", "type.googleapis.com/\n      ");
+    assert_eq!(Schema::shared().read_text(name, &in_lines).unwrap(), value);
     // Other spellings of the same.
     let text = "requests_per_second: < value: 0x7 >; labels: ['a', \"\\x62\"] # a comment\n";
     let read = Schema::shared().read_text(name, text).unwrap();

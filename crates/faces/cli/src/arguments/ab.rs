@@ -8,9 +8,9 @@ use stillwell_plan::RateShape;
 use stillwell_plan::goal::TypedTolerance;
 use stillwell_units::{Nanos, Seed};
 
+use super::count::{whole, within};
 use super::load::{
     Header, LoadOverArguments, LoadShapeArguments, LoadTlsArguments, ReuseName, duration, rate,
-    whole,
 };
 use super::{Gate, OutputArguments, ValidityArgument};
 
@@ -52,7 +52,7 @@ pub(crate) struct AbArguments {
     pub(crate) warmup: Nanos,
     /// Maximum number of pairs of runs: checks the verdict after 4, 6, 8 … N pairs, and
     /// stops when it is certain
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = within::<u32>(0..))]
     pub(crate) max_pairs: u32,
     /// Report a regression without confirming it on new runs
     #[arg(long)]

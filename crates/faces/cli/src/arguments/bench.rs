@@ -6,6 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use stillwell_config::BenchEndpoint;
 use stillwell_units::Nanos;
 
+use super::count::within;
+
 const NOTES: &str = "\
 Exit codes:
   0        every event arrived as it should
@@ -44,7 +46,7 @@ pub(crate) struct BenchArguments {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// Significant decimal digits of latencies, from 1 to 5 [default: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
+    #[arg(long, value_name = "N", value_parser = within::<u8>(1..=5))]
     pub(crate) significant_figures: Option<u8>,
     /// Report lost, duplicated and damaged events without failing
     #[arg(long)]
@@ -86,13 +88,13 @@ pub(crate) struct BenchPipelineArguments {
     pub(crate) transactional: bool,
     /// Maximum number of retries of a refused request [default: 10 with
     /// --transactional, else 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within::<u32>(0..))]
     pub(crate) retries: Option<u32>,
     /// Token for Splunk HEC
     #[arg(long, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
     /// Connections to the target [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = within::<u16>(1..=1024))]
     pub(crate) connections: Option<u16>,
 }
 
@@ -107,7 +109,7 @@ pub(crate) struct BenchReplayArguments {
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<String>,
     /// Split the recording into chunks of this size in place of lines
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "BYTES", value_parser = within::<u32>(1..))]
     pub(crate) chunk_size: Option<u32>,
     /// Decode each chunk or line from base64
     #[arg(long)]
@@ -116,7 +118,7 @@ pub(crate) struct BenchReplayArguments {
     #[arg(long)]
     pub(crate) no_stamps: bool,
     /// Events in each write, datagram or request
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = within::<u32>(1..))]
     pub(crate) batch: Option<u32>,
     /// Time between two events
     #[arg(long, value_name = "TIME", conflicts_with = "rate")]
@@ -126,7 +128,7 @@ pub(crate) struct BenchReplayArguments {
     #[arg(long)]
     pub(crate) rate: Option<String>,
     /// Number of times to replay the recording
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = within::<u64>(1..))]
     pub(crate) iters: Option<u64>,
     /// Length of the measurement [default: 10s without --iters]
     #[arg(long, value_name = "TIME")]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use stillwell_units::Tolerance;
 
+use super::count::within;
 use super::{OutputArguments, SelectArguments};
 
 const NOTES: &str = "\
@@ -35,10 +36,10 @@ pub(crate) struct CalibrateArguments {
     #[command(flatten)]
     pub(crate) select: SelectArguments,
     /// Maximum total time in minutes; each experiment has at least one comparison of each kind
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = within::<u32>(1..))]
     pub(crate) minutes: u32,
     /// Maximum number of comparisons of each experiment; every fourth has a slowdown
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = within::<u32>(1..))]
     pub(crate) experiments: u32,
     /// Size of the slowdown [default: twice the tolerance of the primary goal]
     #[arg(long, value_name = "PERCENT")]
@@ -95,6 +96,6 @@ pub(crate) struct DisturbKind {
     #[arg(long, value_name = "PID")]
     pub(crate) tied_to: Option<u32>,
     /// Use this share of one CPU until standard input ends, without a command
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..100))]
+    #[arg(long, value_name = "PERCENT", value_parser = within::<u32>(1..100))]
     pub(crate) use_cpu: Option<u32>,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::count::within;
 use super::{LoadArguments, ObserveArguments, RunArguments};
 
 /// The job of a command on several machines.
@@ -41,7 +42,7 @@ pub(crate) struct LoadFleetArguments {
     pub(crate) on: Option<EngineName>,
     /// Number of generators; each has --threads threads, and rate, requests and
     /// connections are totals over all of them
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "on", value_parser = within::<u16>(1..=4096))]
     pub(crate) generators: u16,
     #[command(flatten)]
     pub(crate) job: JobArguments,
@@ -57,10 +58,10 @@ pub(crate) struct SuiteFleetArguments {
     pub(crate) on: Option<EngineName>,
     /// Number of machines with generators, in addition to the target's machine; rates and
     /// connections are totals over all of them
-    #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", requires = "on", value_parser = within::<u16>(1..=4096))]
     pub(crate) generators: Option<u16>,
     /// Number of machines among which the sinks are divided; 0 runs them on the target's machine
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "generators", value_parser = clap::value_parser!(u16).range(0..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "generators", value_parser = within::<u16>(0..=4096))]
     pub(crate) sinks: u16,
     #[command(flatten)]
     pub(crate) job: JobArguments,
@@ -82,10 +83,10 @@ pub(crate) struct RunFleetArguments {
     )]
     pub(crate) on: Option<EngineName>,
     /// Number of machines with generators; rates and connections are totals over all of them
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "on", value_parser = within::<u16>(1..=4096))]
     pub(crate) generators: u16,
     /// Number of machines among which the sinks are divided; 0 runs them on the target's machine
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "on", value_parser = clap::value_parser!(u16).range(0..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "on", value_parser = within::<u16>(0..=4096))]
     pub(crate) sinks: u16,
     #[command(flatten)]
     pub(crate) job: JobArguments,

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use stillwell_plan::goal::Direction;
 use stillwell_units::{Nanos, Tolerance};
 
+use super::count::within;
 use super::{Gate, OutputArguments};
 
 const INPUTS: &str = "\
@@ -68,11 +69,14 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
     /// CPUs of the target, for --method; soak-2022 divides by them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<u16>(1..))]
     pub(crate) cpus: u16,
     /// Name of the target in the heads of --method
     #[arg(long, value_name = "NAME")]
     pub(crate) target_name: Option<String>,
+    /// ID of the job in the head of --method smp-2023
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<String>,
     /// Compare only experiments with this name; `*` matches any text; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,

@@ -11,6 +11,7 @@ use stillwell_plan::{RateShape, RateUnit};
 use stillwell_units::{Nanos, Seed};
 
 use super::LoadFleetArguments;
+use super::count::within;
 use super::load::{
     LoadArguments, LoadConnectingArguments, LoadGrpcArguments, LoadOverArguments,
     LoadRequestArguments, LoadShapeArguments, LoadStatsArguments, LoadTlsArguments,
@@ -82,11 +83,11 @@ pub(crate) struct FindCapacityArguments {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(crate) cooldown: Nanos,
     /// Probes at each confirmed rate; with --objective knee, at each number of connections
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = within::<u32>(1..=100))]
     pub(crate) repeats: u32,
     /// Maximum number of probes with --objective bounds; with --objective knee, --connections
     /// and --repeats set the number
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(5..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = within::<u32>(5..=10_000))]
     pub(crate) max_probes: u32,
     /// Time after which no probe begins; the answer so far is printed [default: no limit]
     #[arg(long, value_name = "TIME")]

@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use stillwell_plan::GoalMetric;
 use stillwell_units::{Nanos, Tolerance};
 
+use super::count::{whole, within};
+
 const NOTES: &str = "\
 A change means that the level of a metric shifted. The cause may be the program, the
 machine or the load. `stillwell bisect` compares the revisions around it and finds the
@@ -41,7 +43,7 @@ pub(crate) struct HistoryArguments {
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<When>,
     /// Number of latest results of each experiment to show
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     pub(crate) last: Option<usize>,
     /// Test that detects changes
     #[arg(long, value_enum, default_value_t = HistoryMethod::Stillwell)]
@@ -54,7 +56,7 @@ pub(crate) struct HistoryArguments {
     #[arg(short = 'P', long, value_name = "P", value_parser = p_value)]
     pub(crate) p_value: Option<f64>,
     /// Results in a window, with --method otava [default: 50]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within::<usize>(0..))]
     pub(crate) window: Option<usize>,
     /// Smallest change to report
     #[arg(short = 'M', long, value_name = "PERCENT")]
@@ -182,13 +184,6 @@ fn numbers<const N: usize>(text: &str, between: char) -> Option<[u64; N]> {
     let parts = text.split(between);
     let parts: Option<Vec<u64>> = parts.map(|part| part.parse().ok()).collect();
     parts?.try_into().ok()
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) | Err(_) => Err("give a whole number of 1 or more".to_owned()),
-        Ok(number) => Ok(number),
-    }
 }
 
 fn p_value(text: &str) -> Result<f64, String> {

@@ -9,6 +9,7 @@ use stillwell_lading::TelemetryFormatKind;
 use stillwell_units::ByteSize;
 
 use super::OBSERVE_CODES;
+use super::count::within;
 
 /// Default configuration of lading.
 const CONFIG_PATH: &str = "/etc/lading/lading.yaml";
@@ -165,13 +166,13 @@ pub(crate) struct LadingTelemetryArguments {
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = format)]
     pub(crate) capture_format: TelemetryFormatKind,
     /// Seconds between flushes of a Parquet capture; lines are written every second
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = within::<u64>(1..=1 << 30))]
     pub(crate) capture_flush_seconds: u64,
     /// Compression level of zstd in a Parquet capture
     #[arg(long, value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(i32).range(1..=22))]
     pub(crate) capture_compression_level: i32,
     /// Seconds after which a series without new values ends
-    #[arg(long, value_name = "SECONDS", alias = "capture-expiriation-seconds")]
+    #[arg(long, value_name = "SECONDS", alias = "capture-expiriation-seconds", value_parser = within::<u64>(0..))]
     pub(crate) capture_expiration_seconds: Option<u64>,
     /// Address of a Prometheus metrics endpoint
     #[arg(long, value_name = "ADDRESS")]

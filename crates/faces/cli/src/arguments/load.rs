@@ -11,10 +11,11 @@ use stillwell_plan::RateShape;
 use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::load::{IdleStrategy, LoadProtocol, Reuse};
 use stillwell_run::AddressFamily;
-use stillwell_units::{Nanos, Seed, whole_number};
+use stillwell_units::{Nanos, Seed};
 
 pub(crate) use stillwell_config::requests::{Concurrency, Header};
 
+use super::count::whole;
 use super::{LoadFleetArguments, ValidityArgument};
 
 pub(crate) use self::grpc::LoadGrpcArguments;
@@ -214,14 +215,6 @@ pub(super) fn duration(text: &str) -> Result<Nanos, String> {
         return Err(format!("-d is the duration; a body is -b {text}"));
     }
     above_zero(text)
-}
-
-/// Parses a whole number above zero: `2000`, `2k`, `0x7d0`.
-pub(super) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
-    let number = whole_number(text).or_else(|| text.parse().ok());
-    let number = number.filter(|number| *number > 0);
-    let number = number.and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| "write a whole number from 1, such as 2000 or 2k".to_owned())
 }
 
 /// Names the flags of which one was meant.

@@ -1,5 +1,7 @@
 //! Arguments of `stillwell serve`.
 
+mod proxy;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -10,8 +12,9 @@ use clap::{Args, Parser, ValueEnum};
 use stillwell_plan::serve::{DelayExpression, FaultExpression, LimitAnswer};
 use stillwell_units::{ByteSize, EventRate, Seed};
 
-use super::load::whole;
+use super::count::{whole, within};
 use super::parse_share;
+use proxy::ProxyFlags;
 
 const EXPRESSIONS: &str = "\
 Expressions:
@@ -69,9 +72,7 @@ const TLS_GROUP: &str = "identity";
 
 /// Returns the parser of a number of threads.
 fn threads() -> impl TypedValueParser<Value = NonZeroU16> {
-    clap::value_parser!(u16)
-        .range(1..)
-        .try_map(NonZeroU16::try_from)
+    within::<u16>(1..).try_map(NonZeroU16::try_from)
 }
 
 /// `stillwell serve`.
@@ -212,14 +213,16 @@ pub(crate) struct NighthawkTestServerArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_address_path: Option<PathBuf>,
     /// No effect
-    #[arg(long, hide = true)]
+    #[arg(long)]
     use_dynamic_base_id: bool,
     /// No effect
-    #[arg(long, value_name = "N", hide = true)]
+    #[arg(long, value_name = "N")]
     base_id: Option<u64>,
     /// No effect
-    #[arg(short, long, value_name = "LEVEL", hide = true)]
+    #[arg(short, long, value_name = "LEVEL")]
     log_level: Option<String>,
+    #[command(flatten)]
+    pub(crate) proxy: ProxyFlags,
 }
 
 /// Kinds of certificates.

@@ -8,6 +8,7 @@ use stillwell_nighthawk::service::TargetPattern;
 use stillwell_units::Nanos;
 
 use super::ServeCertificate;
+use super::count::within;
 
 /// `stillwell service`.
 #[derive(Args, Debug)]
@@ -92,7 +93,7 @@ pub(crate) struct AccessArguments {
     #[arg(long, value_name = "TIME")]
     pub(crate) max_duration: Option<Nanos>,
     /// Refuse loads with more than N connections
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = within::<u32>(1..))]
     pub(crate) max_connections: Option<u32>,
 }
 

@@ -130,6 +130,7 @@ fn options(arguments: &CompareArguments) -> SideOptions {
         warmup: arguments.warmup,
         cpus: arguments.cpus,
         target_name: arguments.target_name.clone(),
+        run_id: arguments.run_id.clone(),
         rows_are_runs: arguments.rows_are_runs,
     }
 }

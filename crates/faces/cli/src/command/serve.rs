@@ -76,6 +76,9 @@ fn conduct_as_nighthawk(
     arguments: &NighthawkTestServerArguments,
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
+    for name in &arguments.proxy.names {
+        Paint::print_message(&format!("note: --{name} has no effect"));
+    }
     let plan = plan_of_file(&arguments.config_path, arguments.concurrency, paint)?;
     let outs = Outs {
         certificate: None,

@@ -8,6 +8,19 @@ use anyhow::{Context as _, bail};
 /// The name of a link that takes these command lines.
 pub(crate) const NAME: &str = "test-harness";
 
+/// Its own help.
+pub(crate) const USAGE: &str = "\
+Runs a test of the folder `harness`, or compares its newest results
+
+Usage: test-harness [test|compare] -t TEST [-c CONFIGURATION] [-s TARGET]
+
+Options:
+  -t, --test TEST                    Name of the test, such as tcp-to-tcp
+  -c, --configuration CONFIGURATION  Configuration of the test, such as 2_cores
+  -s TARGET                          Target to run; repeatable [default: all of the test]
+  -h, --help                         Print help
+";
+
 /// Folder of results.
 const RESULTS: &str = ".stillwell/results";
 
@@ -35,6 +48,16 @@ const CONFIGURATIONS: [(&str, &str, &str); 2] = [
     ("file-to-tcp", "multi_file", "files-to-tcp"),
 ];
 
+/// Targets whose names have other marks here.
+const TARGETS: [(&str, &str); 3] = [
+    ("fluentbit", "fluent-bit"),
+    ("splunk_heavy_forwarder", "splunk-heavy-forwarder"),
+    ("splunk_universal_forwarder", "splunk-universal-forwarder"),
+];
+
+/// Tests that have a shorter name here.
+const TESTS: [(&str, &str); 1] = [("docker-partial-events-merging", "partial-events-merging")];
+
 /// Returns the command line of Stillwell that does the same, and remarks: flags without effect,
 /// and too few CPUs. `folders` lists the results so far; this process may use `cpus`.
 ///
@@ -48,7 +71,8 @@ pub(crate) fn translate(
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (mut test, mut targets, mut remarks) = (None, Vec::new(), Vec::new());
     let mut configuration = None;
-    let mut words = typed.iter();
+    let words = separated(typed);
+    let mut words = words.iter();
     let mut compares = false;
     while let Some(word) = words.next() {
         let mut value = || {
@@ -61,7 +85,9 @@ pub(crate) fn translate(
             "compare" => compares = true,
             "-t" | "--test" => test = Some(value()?.as_str()),
             "-c" | "--configuration" => configuration = Some(value()?.as_str()),
-            "-s" => targets.push(value()?.clone()),
+            "-s" | "--subject" | "--subjects" => {
+                targets.extend(value()?.split(',').map(target_name));
+            }
             flag if UNUSED.contains(&flag) => {
                 let value = value()?;
                 remarks.push(format!("note: {flag} {value} has no effect"));
@@ -98,6 +124,9 @@ pub(crate) fn translate(
     let places = &places[..if configuration.is_some() { 2 } else { 3 }];
     let place = places.iter().find(|place| exists(Path::new(place)));
     let place = place.with_context(|| match configuration {
+        None if exists(Path::new("harness")) => {
+            format!("there is no test `{test}`: its folder would be harness/{folder}")
+        }
         Some(name) => format!(
             "there is no folder harness/{folder} with configuration `{name}` of `{test}`"
         ),
@@ -111,6 +140,32 @@ pub(crate) fn translate(
         words.extend(["--targets".to_owned(), targets.join(",")]);
     }
     Ok((words, remarks))
+}
+
+/// Separates flags from values that are in the same word: `--test=NAME` and `-tNAME`.
+fn separated(typed: &[String]) -> Vec<String> {
+    let separate = |word: &String| {
+        let short = ["-t", "-c", "-s"];
+        let short = short
+            .into_iter()
+            .find(|flag| word.len() > 2 && word.starts_with(flag));
+        match (word.split_once('='), short) {
+            (Some((flag, value)), _) if flag.starts_with("--") => {
+                vec![flag.to_owned(), value.to_owned()]
+            }
+            (_, Some(flag)) => vec![flag.to_owned(), word[2..].to_owned()],
+            _ => vec![word.clone()],
+        }
+    };
+    typed.iter().flat_map(separate).collect()
+}
+
+/// The name of a target here: without its version, and those of the harness as they are called here.
+fn target_name(typed: &str) -> String {
+    let name = typed.split('=').next().unwrap_or_default().trim();
+    let mut known = TARGETS.iter();
+    let known = known.find(|(of_harness, _)| *of_harness == name);
+    known.map_or(name, |(_, name)| name).to_owned()
 }
 
 /// Returns the names of results so far; none where there is no folder of them.
@@ -138,6 +193,9 @@ fn folder_name(test: &str, configuration: Option<&str>) -> String {
     let mut names = ENDINGS.iter();
     let name = names.find_map(|ending| test.strip_suffix(ending));
     let folder = name.unwrap_or(test).replace('_', "-");
+    let mut shorter = TESTS.iter();
+    let shorter = shorter.find(|(of_harness, _)| *of_harness == folder);
+    let folder = shorter.map_or(folder, |(_, name)| (*name).to_owned());
     let Some(configuration) = configuration.filter(|name| *name != "default") else {
         return folder;
     };
@@ -159,11 +217,13 @@ mod tests {
         let known = [
             "disk-buffer",
             "files-to-tcp",
+            "partial-events-merging",
             "tcp-to-tcp-16-cores",
             "tcp-to-tcp-high-concurrency",
         ];
         let known = known.map(|name| Path::new("harness").join(name));
-        let exists = |path: &Path| known.iter().any(|known| known == path);
+        let exists =
+            |path: &Path| path == Path::new("harness") || known.iter().any(|known| known == path);
         let translated = translate(&typed, &folders, 8, exists);
         let line =
             |(words, remarks): (Vec<String>, Vec<String>)| [words, remarks].concat().join(" ");
@@ -211,6 +271,14 @@ mod tests {
                 "stillwell run harness/disk-buffer --targets vector,rsyslog note: -v 0.1 has no effect",
             ),
             (
+                "--test=docker_partial_events_merging_correctness --subjects vector=0.1.0,fluentbit",
+                "stillwell run harness/partial-events-merging --targets vector,fluent-bit",
+            ),
+            (
+                "-tdisk-buffer -s splunk_heavy_forwarder,my_target",
+                "stillwell run harness/disk-buffer --targets splunk-heavy-forwarder,my_target",
+            ),
+            (
                 "-b -t disk_buffer_performance -c default",
                 "stillwell run harness/disk-buffer note: -b has no effect",
             ),
@@ -236,7 +304,7 @@ mod tests {
         for (line, expected) in [
             ("", "-t TEST is missing"),
             ("-t", "-t needs a value"),
-            ("-t tcp_performance", "there is no folder harness/tcp"),
+            ("-t tcp_performance", "there is no test `tcp_performance`"),
             (
                 "-t disk-buffer -c 16_cores",
                 "configuration `16_cores` of `disk-buffer`",

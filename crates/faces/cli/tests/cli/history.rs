@@ -31,7 +31,7 @@ fn results_that_are_not_there_are_reported_and_what_to_do() {
             "needs --method otava",
         ),
         (&["history", "--into", "x"], "--export"),
-        (&["history", "--last", "0"], "whole number of 1 or more"),
+        (&["history", "--last", "0"], "whole number from 1"),
         (&["history", "--metric", "speed"], "speed"),
     ] {
         let ended = suite.call(words);

@@ -105,7 +105,7 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
         }
     };
     let generators = vec![generator];
-    let target = target(options.target.as_ref()?, &generators);
+    let target = target(options.target.as_ref()?, &generators, &sink);
     let run_plan = RunPlan {
         seed: Seed::from_number(0),
         target,
@@ -387,13 +387,14 @@ fn transport(
     })
 }
 
-fn target(options: &BenchTarget, generators: &[GeneratorPlan]) -> TargetPlan {
+fn target(options: &BenchTarget, generators: &[GeneratorPlan], sink: &SinkPlan) -> TargetPlan {
+    let ready = || ready_probe_of(generators, std::iter::once(sink));
     match options {
         BenchTarget::Absent => no_target(),
         BenchTarget::Described { plan, has_probe } => {
             let mut plan = TargetPlan::clone(plan);
             if !has_probe {
-                plan.ready = ready_probe_of(generators);
+                plan.ready = ready();
             }
             plan
         }
@@ -413,7 +414,7 @@ fn target(options: &BenchTarget, generators: &[GeneratorPlan]) -> TargetPlan {
                     mounts: Vec::new(),
                     log_limit: stillwell_plan::target::LOG_LIMIT_DEFAULT,
                 }),
-                ready: ready_probe_of(generators),
+                ready: ready(),
                 cpus: CpuChoice::Auto,
                 memory: None,
                 stop: STOP_DEFAULT,

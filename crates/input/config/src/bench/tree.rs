@@ -148,9 +148,13 @@ impl Walk<'_> {
         };
         let file = self.file(folder, "bench");
         if let Some(file) = file.or_else(|| self.foreign(&entries)) {
-            let mut tags = tags.clone();
-            tags.extend(folder_name(folder));
-            self.bench(folder, file, tags);
+            let mut unique: Vec<String> = Vec::new();
+            for tag in tags.iter().cloned().chain(folder_name(folder)) {
+                if !unique.contains(&tag) {
+                    unique.push(tag);
+                }
+            }
+            self.bench(folder, file, unique);
         }
         if depth < DEPTH_MAX {
             for entry in entries {

@@ -57,14 +57,14 @@ pub fn listed_request(
     let mut headers: Vec<Header> = common.headers.to_vec();
     let source_headers = source.map_or([].as_slice(), |source| &source.headers);
     for (name, value) in source_headers {
-        headers.retain(|header| !is_same(&header.0, name));
+        headers.retain(|header| !is_same_header(&header.0, name));
         headers.push(Header(name.clone(), value.clone()));
     }
     let body = match source.and_then(|source| source.body.as_ref()) {
         None => common.body.clone(),
         Some(SourceBody::Bytes(length)) => filled_body(*length),
         Some(SourceBody::Json(text)) => {
-            let is_type = |header: &Header| is_same(&header.0, "content-type");
+            let is_type = |header: &Header| is_same_header(&header.0, "content-type");
             if !headers.iter().any(is_type) {
                 let kind = "application/json".to_owned();
                 headers.push(Header("content-type".to_owned(), kind));
@@ -73,7 +73,9 @@ pub fn listed_request(
         }
     };
     let pseudo = |headers: &mut Vec<Header>, name: &str| {
-        let at = headers.iter().position(|header| is_same(&header.0, name))?;
+        let at = headers
+            .iter()
+            .position(|header| is_same_header(&header.0, name))?;
         Some(headers.remove(at).1)
     };
     let path = pseudo(&mut headers, ":path");
@@ -102,8 +104,9 @@ pub fn filled_body(length: u32) -> BodyPlan {
     }
 }
 
-/// `Host` and `:authority` are one.
-fn is_same(left: &str, right: &str) -> bool {
+/// Returns true if two names are of one header: `Host` and `:authority` are.
+#[must_use]
+pub fn is_same_header(left: &str, right: &str) -> bool {
     left.eq_ignore_ascii_case(right) || (is_host_header(left) && is_host_header(right))
 }
 

@@ -281,7 +281,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
     if map.key_span("network").is_some() {
         network::send_from_link(&mut generators);
     }
-    let ready = ready_probe_of(&generators);
+    let ready = ready_probe_of(&generators, sinks.iter().map(|sink| &sink.value));
     let (targets, runs) = targets::read_targets(context, &map, &ready);
     Some(ExperimentSpec {
         description: description.map(str::to_owned),

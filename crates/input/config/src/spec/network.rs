@@ -122,7 +122,7 @@ pub(super) fn check_ends(
         let plan = &generator.plan;
         let address = match (
             &plan.value.transport,
-            ready_probe_of(slice::from_ref(&plan.value)),
+            ready_probe_of(slice::from_ref(&plan.value), [].iter()),
         ) {
             (TransportPlan::Udp { address, .. }, _) => address.clone(),
             (_, ReadyProbe::Tcp { address }) => address,

@@ -51,6 +51,8 @@ pub struct SmpTable {
     pub experiment: String,
     /// The target's name in the head.
     pub target: Option<String>,
+    /// ID of the job in the head.
+    pub run_id: Option<String>,
     /// CPUs of the target.
     pub cpus: f64,
     /// The goal's words and its figures.
@@ -115,7 +117,7 @@ fn head(
 ) -> String {
     let (baseline, comparison) = (&report.baseline, &report.comparison);
     let lines = [
-        format!("# {title}"),
+        title.to_owned(),
         format!("Baseline: {}", escaped(baseline)),
         format!("Comparison: {}", escaped(comparison)),
         target.map_or_else(

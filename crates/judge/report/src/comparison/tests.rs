@@ -173,6 +173,7 @@ fn smp_layout() {
     assert!((options.level.share() - Level::try_new(0.9).unwrap().share()).abs() < 1e-12);
     let compared = smp(&[&baseline], &[&comparison], &options).unwrap();
     let table = AncestorTables::Smp2023(SmpTable {
+        run_id: None,
         experiment: "tcp_to_http".to_owned(),
         target: None,
         cpus: 7.0,

@@ -93,6 +93,15 @@ fn of_target(window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
     notes
 }
 
+/// Returns true if an attempt of a generator to connect failed.
+fn fails_to_connect(capture: &Capture, id: &str) -> bool {
+    let mut outcomes = capture.series.of(catalogue::OUTCOMES);
+    outcomes.any(|(labels, _)| {
+        let outcome = labels.value("outcome").unwrap_or_default();
+        labels.value("id") == Some(id) && outcome.starts_with("connect")
+    })
+}
+
 fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
     let mut notes = Vec::new();
     let plans = &capture.manifest.plan.generators;
@@ -102,11 +111,13 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
         let blocked_share = largest(workers.clone().map(|worker| worker.blocked));
         let late = largest(workers.map(|worker| worker.late));
         let behind = falls_short(plan, generator, &figures.measured, window.length());
-        if behind && blocked_share >= limits::BLOCKED_SHARE {
+        let achieved_per_second = generator.achieved_per_second.unwrap_or(0.0);
+        // Of a receiver that is not there, the report has the failed attempts to connect.
+        let is_there = achieved_per_second > 0.0 || !fails_to_connect(capture, &generator.id);
+        if behind && blocked_share >= limits::BLOCKED_SHARE && is_there {
             let id = generator.id.clone();
             let unit = generator.unit;
             let requested_per_second = generator.requested_per_second.unwrap_or(0.0);
-            let achieved_per_second = generator.achieved_per_second.unwrap_or(0.0);
             notes.push(if has_target {
                 RunNote::TargetSaturated {
                     id,

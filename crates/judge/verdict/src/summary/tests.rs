@@ -1,4 +1,5 @@
 mod instructions;
+mod saturated;
 mod series;
 mod steady;
 mod steal;
@@ -498,29 +499,6 @@ fn a_block_that_is_not_due_yet_is_no_shortfall() {
     };
     let warning = only_warning(&fixture);
     assert!(matches!(warning, RunWarning::RateNotReached { .. }));
-}
-
-#[test]
-fn a_shortfall_by_the_target_is_a_finding() {
-    let run = TestRun::healthy()
-        .with(catalogue::SENT_UNITS, generator(), 900.0)
-        .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9)
-        .summary();
-    assert_eq!(run.warnings, []);
-    assert!(matches!(run.notes[..], [RunNote::TargetSaturated { .. }]));
-}
-
-#[test]
-fn without_a_target_it_is_the_receiver_that_is_saturated() {
-    let mut fixture = TestRun::healthy()
-        .with(catalogue::SENT_UNITS, generator(), 900.0)
-        .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9);
-    fixture.manifest.plan.target.kind = TargetKind::None;
-    let is_receiver = |note: &RunNote| matches!(note, RunNote::ReceiverSaturated { .. });
-    let notes = fixture.summary().notes;
-    assert!(notes.iter().any(is_receiver), "{notes:?}");
-    let is_target = |note: &RunNote| matches!(note, RunNote::TargetSaturated { .. });
-    assert!(!notes.iter().any(is_target), "{notes:?}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Severity;
 
 fn tree(text: &str) -> Node {
     let (node, errors) = parse(&Source::new("a.yaml", text)).unwrap();
@@ -42,6 +43,17 @@ fn a_key_that_occurs_twice_is_an_error() {
     let (_, errors) = parse(&Source::new("a.yaml", "a: 1\nb: 2\na: 3\n")).unwrap();
     assert_eq!(errors.len(), 1);
     assert_eq!(errors[0].place.as_ref().unwrap().start().line, 3);
+}
+
+#[test]
+fn the_last_of_repeated_keys_counts_where_they_are_accepted() {
+    let source = Source::new("a.yaml", "a: 1\nb: 2\na: {c: 3}\na: {c: 4}\n");
+    let (root, warnings) = parse_repeated(&source).unwrap();
+    let severities: Vec<_> = warnings.iter().map(|warning| warning.severity).collect();
+    assert_eq!(severities, [Severity::Warning, Severity::Warning]);
+    assert_eq!(root.entries().unwrap().len(), 2);
+    let c = root.entry("a").unwrap().entry("c").unwrap();
+    assert!(matches!(&c.value, Value::Scalar { text, .. } if text == "4"));
 }
 
 #[test]

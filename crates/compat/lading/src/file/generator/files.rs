@@ -8,9 +8,9 @@ use stillwell_plan::generator::{
 };
 use stillwell_plan::rate::Ramp;
 use stillwell_plan::{GeneratorPlan, PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan};
-use stillwell_units::ByteSize;
+use stillwell_units::{ByteSize, float_from_u64};
 
-use super::super::size::read_size;
+use super::super::size::{read_size, read_size_of_old};
 use super::super::{payload, throttle};
 use super::read_seed;
 use stillwell_text::{Keys, MapReader, Node, Reader, Value, code};
@@ -62,9 +62,12 @@ fn read_traditional(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     );
     keys.accepted.extend(throttle::KEYS);
     let map = reader.map(node, &keys)?;
+    let files = map
+        .required("duplicates")
+        .and_then(|node| reader.whole(node, 1, u16::MAX));
     let template = map.required("path_template").and_then(|node| {
         let text = reader.text(node)?;
-        if !text.contains("%NNN%") {
+        if !text.contains("%NNN%") && files != Some(1) {
             let message = "files without a number in their path would overwrite each other";
             let error = reader.error(code::BAD_VALUE, node.span, message);
             reader.report(error.label("`%NNN%` is the placeholder of the number"));
@@ -72,9 +75,6 @@ fn read_traditional(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         }
         Some(text.to_owned())
     });
-    let files = map
-        .required("duplicates")
-        .and_then(|node| reader.whole(node, 1, u16::MAX));
     let delete = match map.take("rotate") {
         Some(node) => reader.boolean(node),
         None => Some(true),
@@ -135,8 +135,8 @@ fn read_logrotate_fs(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let files = concurrent_logs(reader, &map);
     // Before there were profiles it was a constant rate.
     let rate = match map.take("bytes_per_second") {
-        Some(node) => throttle::level(reader, node)
-            .map(|(unit, per_second)| RatePlan::constant(unit, per_second)),
+        Some(node) => read_size_of_old(reader, node)
+            .map(|size| RatePlan::constant(RateUnit::Bytes, float_from_u64(size.bytes()))),
         None => map
             .required("load_profile")
             .and_then(|node| read_profile(reader, node)),

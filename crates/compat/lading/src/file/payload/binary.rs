@@ -56,30 +56,67 @@ pub(super) fn read(reader: &Reader, name: &str, options: &Node) -> Option<Payloa
         };
         return read_trace_agent(reader, options).map(PayloadFormat::TraceAgent);
     }
-    let divided = (name == "opentelemetry_metrics").then(|| divide_sums(reader, options));
+    let divided = (name == "opentelemetry_metrics").then(|| with_older_weights(reader, options));
     let options = divided.flatten().unwrap_or_else(|| options.clone());
     read_binary_payload(reader, name, &options, &LadingDialect)
 }
 
-/// Returns `options` with the weight `sum`, which was one until 2025, divided among both of its
-/// kinds; the kinds that were not there yet have the weight 0.
-fn divide_sums(reader: &Reader, options: &Node) -> Option<Node> {
-    let sum = options.entry("metric_weights")?.entry("sum")?;
-    let weight = reader.whole(sum, 0, u8::MAX)?;
-    let message = "`sum` is read as half `sum_delta` and half `sum_cumulative`";
-    reader.report(reader.warning(code::OLD_SPELLING, sum.span, message));
-    let gauge = options.entry("metric_weights")?.entry("gauge");
-    let gauge = gauge.map_or(Some(0), |node| reader.whole(node, 0, u8::MAX))?;
-    let weights = [
-        ("gauge", u16::from(gauge) * 2),
-        ("sum_delta", u16::from(weight)),
-        ("sum_cumulative", u16::from(weight)),
-        ("histogram_delta", 0),
-        ("histogram_cumulative", 0),
-        ("exp_histogram_delta", 0),
-        ("exp_histogram_cumulative", 0),
-        ("summary", 0),
-    ];
+/// Kinds of metrics until lading 0.31, with the weight of one that is not named.
+const FIRST_KINDS: [(&str, u8); 3] = [("gauge", 50), ("sum_delta", 25), ("sum_cumulative", 25)];
+
+/// Further kinds of metrics since then.
+const LATER_KINDS: [&str; 5] = [
+    "histogram_delta",
+    "histogram_cumulative",
+    "exp_histogram_delta",
+    "exp_histogram_cumulative",
+    "summary",
+];
+
+/// Returns `options` with the weights of an older file: kinds that were not there yet have the weight 0. The
+/// weight `sum`, which was one until 2025, is divided among both of its kinds.
+fn with_older_weights(reader: &Reader, options: &Node) -> Option<Node> {
+    let weights = options.entry("metric_weights")?;
+    let named = |kind: &str| weights.entry(kind);
+    if let Some(sum) = named("sum") {
+        let weight = reader.whole(sum, 0, u8::MAX)?;
+        let message = "`sum` is read as half `sum_delta` and half `sum_cumulative`";
+        reader.report(reader.warning(code::OLD_SPELLING, sum.span, message));
+        let gauge = named("gauge").map_or(Some(0), |node| reader.whole(node, 0, u8::MAX))?;
+        let (gauge, weight) = (u16::from(gauge) * 2, u16::from(weight));
+        return with_weights(options, sum.span, [gauge, weight, weight]);
+    }
+    let entries = weights.entries()?;
+    let is_first = |entry: &Entry| FIRST_KINDS.iter().any(|(kind, _)| *kind == entry.key.text);
+    if entries.is_empty() || !entries.iter().all(is_first) {
+        return None;
+    }
+    let first = FIRST_KINDS.map(|(kind, usual)| match named(kind) {
+        Some(node) => reader.text(node).and_then(|text| text.parse::<u8>().ok()),
+        None => Some(usual),
+    });
+    let [Some(gauge), Some(delta), Some(cumulative)] = first else {
+        return None;
+    };
+    let first = [gauge, delta, cumulative];
+    if !first.contains(&0) {
+        let message = "kinds of metrics that are not named have their default weights";
+        let note = reader.note(code::MEANING, weights.span, message);
+        reader
+            .report(note.help("until lading 0.31 there were no other kinds than gauges and sums"));
+        return None;
+    }
+    // With all kinds, lading refuses a weight of 0.
+    let message = "these weights are read as those of gauges and sums alone, as until lading 0.31";
+    reader.report(reader.warning(code::OLD_SPELLING, weights.span, message));
+    with_weights(options, weights.span, first.map(u16::from))
+}
+
+/// Returns `options` with these weights of gauges and of both kinds of sums, and none of other kinds.
+fn with_weights(options: &Node, span: Span, first: [u16; 3]) -> Option<Node> {
+    let first = FIRST_KINDS.into_iter().map(|(kind, _)| kind).zip(first);
+    let later = LATER_KINDS.into_iter().map(|kind| (kind, 0));
+    let weights: Vec<(&str, u16)> = first.chain(later).collect();
     let largest = weights.iter().map(|(_, weight)| *weight).max()?;
     // Weights are at most 255.
     let divisor = if largest > u16::from(u8::MAX) { 2 } else { 1 };
@@ -93,20 +130,21 @@ fn divide_sums(reader: &Reader, options: &Node) -> Option<Node> {
     let place = entry.key.clone();
     entry.value.value = Value::Map(
         weights
+            .into_iter()
             .map(|(kind, weight)| Entry {
                 key: Key {
                     text: kind.to_owned(),
                     ..place.clone()
                 },
                 value: Node {
-                    span: sum.span,
+                    span,
                     value: Value::Scalar {
                         text: weight.div_ceil(divisor).to_string(),
                         quoted: false,
                     },
                 },
             })
-            .to_vec(),
+            .collect(),
     );
     Some(options)
 }
@@ -129,7 +167,7 @@ pub(in crate::file) fn read_trace_agent(reader: &Reader, options: &Node) -> Opti
     }
     let map = reader.map(
         options,
-        &Keys::new("trace_agent payload", &["v0.4"]).known(&["v1"]),
+        &Keys::new("trace_agent payload", &["v0.4"]).known(&["v1", "v1.0"]),
     )?;
     match map.take("v0.4") {
         Some(inner) => stillwell_config::shared::read_trace_agent(reader, inner),

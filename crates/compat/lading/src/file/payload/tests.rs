@@ -347,6 +347,48 @@ fn one_weight_of_sums_is_divided_among_both_kinds() {
     );
 }
 
+/// A weight of 0 was allowed only while there were three kinds: the other kinds must not be mixed in.
+// compat: lading, payloads | opentelemetry_metrics metric_weights with a 0, of lading 0.25 to 0.31 | works
+#[test]
+fn weights_with_a_zero_are_those_of_gauges_and_sums_alone() {
+    for (text, expected, code) in [
+        (
+            "{gauge: 0, sum_delta: 100, sum_cumulative: 0}",
+            [0, 100, 0, 0, 0],
+            Some(code::OLD_SPELLING),
+        ),
+        ("{gauge: 0}", [0, 25, 25, 0, 0], Some(code::OLD_SPELLING)),
+        ("{gauge: 50}", [50, 15, 15, 10, 10], Some(code::MEANING)),
+        ("{gauge: 50, summary: 1}", [50, 15, 15, 10, 1], None),
+    ] {
+        let text = format!("metric_weights: {text}");
+        let (format, remarks) = read("opentelemetry_metrics", &text, PayloadSpelling::Lading);
+        let Some(PayloadFormat::OpentelemetryMetrics(plan)) = format else {
+            panic!("{remarks}");
+        };
+        let kinds = &plan.metric_weights;
+        let weights = [
+            kinds.gauge,
+            kinds.sum_delta,
+            kinds.sum_cumulative,
+            kinds.histogram_delta,
+            kinds.summary,
+        ];
+        assert_eq!(weights, expected, "{text}");
+        assert_eq!(
+            remarks.iter().next().map(|remark| remark.code),
+            code,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_timestamp_has_ladings_defaults() {
+    let timestamp = dogstatsd("timestamp: {probability: 0.5}").timestamp;
+    assert_eq!((timestamp.range.low, timestamp.probability), (1, 0.5));
+}
+
 #[test]
 fn commas_are_allowed_in_patterns() {
     let text = "external_data: ['it-false,cn-nginx,pu-{{0-3}}']\ntag_values: ['a,b']";

@@ -231,6 +231,73 @@ fn filters_behind_the_test_server_have_no_effect() {
     assert!(warned);
 }
 
+// compat: nighthawk_test_server | filters by the type of their options; experimental_response_options; envoy.fault | works
+#[test]
+fn filters_of_older_files_and_of_other_names_are_read() {
+    let loaded = load(&file(
+        &format!(
+            "          - name: envoy.fault
+            typed_config:
+              \"@type\": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault
+              delay: {{ header_delay: {{}}, percentage: {{ numerator: 100 }} }}
+          - name: dynamic-delay
+            typed_config: {{ experimental_response_options: {{ static_delay: 1.33s }} }}
+          - name: nighthawk-server
+            typed_config:
+              \"@type\": type.googleapis.com/nighthawk.server.ResponseOptions
+              response_body_size: 10
+              v3_response_headers:
+              - {{ header: {{ key: x-nh, value: a }}, append_action: APPEND_IF_EXISTS_OR_ADD }}
+{ROUTER}"
+        ),
+        "",
+    ))
+    .unwrap();
+    let answer = &loaded.plan.listeners[0].answer;
+    assert!(answer.filters.test_server && answer.filters.dynamic_delay);
+    assert_eq!(answer.options.body_bytes, Some(10));
+    let delay = ResponseDelay::Static(Nanos::from_millis(1330));
+    assert_eq!(answer.options.delay, Some(delay));
+    let typed = "          - name: test-server\n            typed_config: { \"@type\": nighthawk.server.DynamicDelayConfiguration }";
+    let typed = load(&file(&format!("{typed}\n{ROUTER}"), "")).unwrap();
+    let filters = typed.plan.listeners[0].answer.filters;
+    assert!(filters.dynamic_delay && !filters.test_server);
+    for refused in [
+        "          - name: envoy.fault\n            typed_config: { abort: { http_status: 503 } }",
+        "          - name: envoy.fault\n            typed_config: { delay: { header_delay: {} } }",
+        "          - name: other\n            typed_config: { \"@type\": a.b.Other }",
+    ] {
+        assert!(load(&file(&format!("{refused}\n{ROUTER}"), "")).is_err());
+    }
+}
+
+// compat: nighthawk_test_server | routes in a chain without test-server | refused | each request would get 404
+#[test]
+fn routes_that_no_filter_answers_are_an_error() {
+    let routed = |filters: &str| {
+        let text = file(&format!("{filters}{ROUTER}"), "");
+        let route = "routes: [{ match: { prefix: / }, direct_response: { status: 200 } }]";
+        load(&text.replace("domains: [\"*\"]", &format!("domains: [\"*\"], {route}")))
+    };
+    let error = routed("").unwrap_err();
+    assert!(
+        error.contains("without the filter `test-server`"),
+        "{error}"
+    );
+    assert!(routed("          - name: test-server\n").is_ok());
+}
+
+// compat: nighthawk_test_server | a key twice in one map | works
+#[test]
+fn the_last_of_repeated_keys_counts_as_in_a_proxy() {
+    let text = file("          - name: test-server", "");
+    let text = format!("{text}          http_filters:\n{ROUTER}\n");
+    let loaded = load(&text).unwrap();
+    assert!(!loaded.plan.listeners[0].answer.filters.test_server);
+    let mut warnings = loaded.warnings.iter();
+    assert!(warnings.any(|warning| warning.message.contains("`http_filters` occurs twice")));
+}
+
 #[test]
 fn a_chain_serves_the_clients_that_its_match_names() {
     let text = file(

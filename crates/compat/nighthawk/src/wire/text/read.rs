@@ -49,8 +49,9 @@ impl Reader<'_, '_> {
         while !self.ends(end)? {
             let key = self.tokens.name()?;
             if let Some(address) = key.strip_prefix('[') {
-                let address = address.trim_end_matches(']').trim();
-                packed = Some(self.any(name, address, depth)?);
+                let address = address.trim_end_matches(']');
+                let address: String = address.split_whitespace().collect();
+                packed = Some(self.any(name, &address, depth)?);
             } else {
                 let Some(field) = message.get_field_by_name(key) else {
                     return Err(self.wrong(format!("{name} has no field `{key}`")));

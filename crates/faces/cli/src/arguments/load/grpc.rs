@@ -7,7 +7,7 @@ use stillwell_config::MethodName;
 use stillwell_config::requests::{MessageRate, Streaming, above_zero};
 use stillwell_units::Nanos;
 
-use super::whole;
+use crate::arguments::count::whole;
 
 /// gRPC options.
 #[derive(Args, Clone, Debug, Default)]

@@ -56,6 +56,9 @@ pub(crate) struct NighthawkTargetArguments {
     /// The same as --protocol http2
     #[arg(long)]
     pub(crate) h2: bool,
+    /// No effect: messages of version 2 are read
+    #[arg(long)]
+    allow_envoy_deprecated_v2_api: bool,
     /// Options of HTTP/3, as JSON of envoy.config.core.v3.Http3ProtocolOptions; only
     /// the maximum number of streams has an effect
     #[arg(long, value_name = "JSON")]
@@ -125,6 +128,9 @@ pub(crate) struct NighthawkShapeArguments {
     /// Delay each request by a random time up to TIME, such as .00001s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
     pub(crate) jitter_uniform: Option<Nanos>,
+    /// The same in nanoseconds
+    #[arg(long, value_name = "N", conflicts_with = "jitter_uniform")]
+    pub(crate) uniform_distributed_jitter_range: Option<u64>,
     /// Ramp of the rate: nighthawk.linear-ramping-rate-limiter-plugin as JSON or
     /// YAML in one line
     #[arg(long, value_name = "JSON")]

@@ -154,8 +154,13 @@ fn bench_json(tested: &TestedBench) -> Value {
         .map(|assertion| {
             json!({
                 "description": assertion.what,
-                "status": if assertion.failure.is_none() { "passed" } else { "failed" },
+                "keyword": "Predicate",
+                "result": {
+                    "status": if assertion.failure.is_none() { "Passed" } else { "Failed" },
+                    "duration": 0,
+                },
                 "info": assertion.failure,
+                "hidden": false,
             })
         })
         .collect();

@@ -265,7 +265,7 @@ fn the_requested_name_is_that_of_the_one_host_header() {
     let is_tls = |bytes: &[u8]| bytes.first() == Some(&22);
     for flags in [
         "--request-header host:sni.com",
-        "--request-header :authority:sni.com",
+        "--h2 --request-header host:sni.com",
         "--h2 --request-header ':authority: sni.com'",
         "--transport-socket '{name: tls, typed_config: {sni: sni.com}}'",
     ] {
@@ -276,9 +276,13 @@ fn the_requested_name_is_that_of_the_one_host_header() {
     assert!(is_tls(&client_hello) && !is_named(&client_hello));
     let client_hello = hello("http", "--request-header host:sni.com");
     assert!(!is_tls(&client_hello) && is_named(&client_hello));
-    let both = "--request-header host:sni.com --request-header :authority:sni.com";
-    let client_hello = hello("https", both);
-    assert!(is_tls(&client_hello) && !is_named(&client_hello));
+    for flags in [
+        "--h2 --request-header host:sni.com --request-header :authority:sni.com",
+        "--request-header :authority:sni.com",
+    ] {
+        let client_hello = hello("https", flags);
+        assert!(is_tls(&client_hello) && !is_named(&client_hello), "{flags}");
+    }
 }
 
 // compat: nighthawk_client | --h2 | works
@@ -341,7 +345,7 @@ fn the_requested_name_chooses_the_filter_chain() {
     let result = measure(&format!("{FEW} {plain}"));
     assert!(result.counter("benchmark.http_2xx") >= 25);
     assert_eq!(result.counter("ssl.handshake"), 0);
-    let both = "--request-header host:sni.com --request-header :authority:sni.com";
+    let both = "--h2 --request-header host:sni.com --request-header :authority:sni.com";
     for headers in ["", both] {
         let ended = client(&format!(
             "--output-format json {headers} --rps 20 --duration 100 {secure}"

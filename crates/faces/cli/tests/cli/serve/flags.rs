@@ -196,7 +196,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("--response-header=a", "write NAME:VALUE"),
     ("--address=localhost:1", "write IP:PORT"),
     ("--address=127.0.0.1:99999", "write IP:PORT"),
-    ("--workers=0", "not in 1.."),
+    ("--workers=0", "a whole number from 1"),
     ("--connections-max=0", "a whole number from 1"),
 ];
 

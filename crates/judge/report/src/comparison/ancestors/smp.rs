@@ -14,6 +14,8 @@ const CHANGES: [TextColumn; 5] = [
     words("confidence"),
 ];
 
+const TITLE: &str = "# Regression Detector Results";
+
 const EXPLANATION: &str = "\
 Each experiment runs both versions several times, with the same load, and has a goal. The change of
 the goal's mean, in percent of the baseline, is \"Δ mean %\", and \"Δ mean % CI\" is its 90.00%
@@ -37,7 +39,12 @@ pub(super) fn text(report: &ComparisonReport, smps: &[&SmpTable]) -> String {
     let target = smps
         .first()
         .map_or((None, 1.0), |smp| (smp.target.as_deref(), smp.cpus));
-    let mut text = head("Regression Detector Results", report, target, EXPLANATION);
+    let run_id = smps.first().and_then(|smp| smp.run_id.as_deref());
+    let title = match run_id {
+        None => TITLE.to_owned(),
+        Some(id) => format!("{TITLE}\nRun ID: {}", escaped(id)),
+    };
+    let mut text = head(&title, report, target, EXPLANATION);
     let condition =
         "in experiment optimization goals with confidence ≥ 90.00% and |Δ mean %| ≥ 5.00%";
     let shown = goals

@@ -61,7 +61,7 @@ pub(super) fn text(report: &ComparisonReport, soaks: &[&SoakTable]) -> String {
          coefficient of variation is above 0.1.\n"
     );
     let target = (first.target.as_deref(), first.cpus);
-    let mut text = head("Soak Test Results", report, target, &explanation);
+    let mut text = head("# Soak Test Results", report, target, &explanation);
     let condition = format!("with confidence ≥ {confidence} and absolute Δ mean >= ±{drift}%:");
     let shown = soaks
         .iter()

@@ -1,7 +1,7 @@
 //! Response options as JSON, in the mapping of protocol buffers.
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer};
+use serde::de::{self, Deserializer, IgnoredAny};
 use stillwell_units::Nanos;
 
 use super::{RESPONSE_BODY_BYTES_MAX, ResponseDelay, ResponseHeader, ResponseOptions};
@@ -69,6 +69,11 @@ struct HeaderOption {
     header: Header,
     #[serde(default)]
     append: Option<bool>,
+    // Nighthawk reads these, and looks at `append` alone.
+    #[serde(rename = "append_action", alias = "appendAction", default)]
+    _append_action: IgnoredAny,
+    #[serde(rename = "keep_empty_value", alias = "keepEmptyValue", default)]
+    _keep_empty_value: IgnoredAny,
 }
 
 #[derive(Deserialize)]

@@ -5,6 +5,7 @@ use stillwell_nighthawk::request::{
     LogLevel, NighthawkContent, NighthawkLoad, NighthawkOutput, NighthawkRequest, NighthawkTarget,
     SequencerIdle,
 };
+use stillwell_units::Nanos;
 
 use super::{
     NighthawkClientArguments, NighthawkIdle, NighthawkOutputArguments, NighthawkProtocol,
@@ -55,7 +56,9 @@ impl From<NighthawkShapeArguments> for NighthawkLoad {
             concurrency: arguments.concurrency,
             open_loop: arguments.open_loop,
             burst_size: arguments.burst_size,
-            jitter_uniform: arguments.jitter_uniform,
+            jitter_uniform: arguments
+                .jitter_uniform
+                .or_else(|| arguments.uniform_distributed_jitter_range.map(Nanos::new)),
             rate_limiter_plugin_config: arguments.rate_limiter_plugin_config,
             max_pending_requests: arguments.max_pending_requests,
             max_active_requests: arguments.max_active_requests,

@@ -244,12 +244,20 @@ fn the_requested_name_comes_from_the_one_header_that_names_the_host() {
     assert_eq!(name("--request-header Host:sni.com:1"), named);
     assert_eq!(name("--h2 --request-header ':authority: sni.com'"), named);
     assert_eq!(name(""), Ok(None));
-    let both = name("--request-header host:a --request-header :authority:a");
-    assert_eq!(both, Ok(None));
+    let both = "--request-header host:b --request-header :authority:c";
+    assert_eq!(name(both), Ok(Some("b".to_owned())));
+    assert_eq!(name(&format!("--h2 {both}")), Ok(None));
+    assert_eq!(name("--request-header :authority:b"), Ok(None));
+    assert_eq!(
+        name("--request-header host:b --request-header Host:c"),
+        Ok(None)
+    );
 }
 
 /// From a command line to the message, and from there to the request and the message
 /// again.
+// compat: nighthawk_client | --uniform-distributed-jitter-range | works
+// compat: nighthawk_client | --allow-envoy-deprecated-v2-api | differs | no effect: both versions are read
 #[test]
 fn every_option_survives_the_way_over_the_wire() {
     for words in [
@@ -257,6 +265,7 @@ fn every_option_survives_the_way_over_the_wire() {
         "--rps 7 --connections 3 --duration 9 --timeout 2 --concurrency auto --open-loop a:80",
         "--no-duration --h2 --max-active-requests 5 --max-concurrent-streams 2 [::1]:80",
         "-p http2 --max-requests-per-connection 9 --burst-size 4 --prefetch-connections a",
+        "--uniform-distributed-jitter-range 10000 --allow-envoy-deprecated-v2-api a",
         "--jitter-uniform .00001s --simple-warmup --sequencer-idle-strategy poll a",
         "--experimental-h1-connection-reuse-strategy lru --address-family v6 a",
         "--termination-predicate benchmark.http_2xx:24 --failure-predicate \

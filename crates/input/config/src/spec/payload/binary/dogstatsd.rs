@@ -196,15 +196,16 @@ fn read_value(reader: &Reader, node: &Node) -> Option<DogstatsdValue> {
 
 fn read_timestamp(reader: &Reader, node: &Node) -> Option<DogstatsdTimestamp> {
     let map = reader.map(node, &Keys::new("timestamp", &["range", "probability"]))?;
-    let times = map
-        .required("range")
-        .and_then(|node| range(reader, node, 0, u32::MAX));
-    let often = map
-        .required("probability")
-        .and_then(|node| share(reader, node));
+    let usual = DogstatsdPlan::default().timestamp;
     Some(DogstatsdTimestamp {
-        range: times?,
-        probability: often?,
+        range: match map.take("range") {
+            Some(node) => range(reader, node, 0, u32::MAX)?,
+            None => usual.range,
+        },
+        probability: match map.take("probability") {
+            Some(node) => share(reader, node)?,
+            None => usual.probability,
+        },
     })
 }
 

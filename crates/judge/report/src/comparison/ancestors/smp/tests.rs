@@ -36,6 +36,7 @@ fn report(all: Vec<(&str, &str, SmpComparison)>) -> String {
             ancestors: Some(AncestorTables::Smp2023(SmpTable {
                 experiment: name.to_owned(),
                 target: Some("datadog-agent".to_owned()),
+                run_id: Some("277ece38-0649-4a73-93cc-47bdf7a276c4".to_owned()),
                 cpus: 7.0,
                 goals: vec![(goal.to_owned(), compared)],
             })),
@@ -82,6 +83,7 @@ fn head_sentence_and_table_are_those_of_2023_the_largest_gain_first() {
     let lines: Vec<String> = text.lines().map(unpadded).collect();
     for line in [
         "# Regression Detector Results",
+        "Run ID: 277ece38-0649-4a73-93cc-47bdf7a276c4",
         "Baseline: 9610a26",
         "Comparison: eeb5415",
         "Total datadog-agent CPUs: 7",
