@@ -10,6 +10,7 @@ use stillwell_text::Diagnostics;
 use crate::FORMATS;
 
 mod cases;
+mod keys;
 mod layouts;
 mod lint;
 mod payloads;

@@ -77,6 +77,10 @@ fn output(requests: u64, good: u64) -> Output {
     output
 }
 
+// compat: nighthawk_adaptive_load_client | nighthawk_traffic_template, metric_thresholds, informational_metric_specs | works
+// compat: nighthawk_adaptive_load_client | step_controller_config: nighthawk.exponential_search | works
+// compat: nighthawk_adaptive_load_client | measuring_period, convergence_deadline, testing_stage_duration | works
+// compat: nighthawk_adaptive_load_client | benchmark_cooldown_duration | works
 #[test]
 fn a_session_is_read_from_text_proto() {
     let spec = read_session(SPEC).unwrap();

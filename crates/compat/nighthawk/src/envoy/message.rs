@@ -268,6 +268,7 @@ mod tests {
         EnvoyMessage::parse("--flag", text).unwrap()
     }
 
+    // compat: nighthawk_client | nighthawk.linear-ramping-rate-limiter-plugin: ramp_time | works
     #[test]
     fn local_addresses_and_ramps_are_read() {
         let bind = read(r#"{source_address:{address:"127.0.0.2",port_value:0}}"#);

@@ -278,6 +278,8 @@ mod tests {
         assert_eq!(names, ["content-type", ":path", "accept"]);
     }
 
+    // compat: nighthawk_client | lists of requests: options, options_list, num_requests, file_path, max_file_size | works
+    // compat: nighthawk_client | lists of requests: request_method, request_headers, request_body_size, json_body | works
     #[test]
     fn requests_in_line_are_read() {
         let source = in_line(

@@ -291,3 +291,94 @@ fn unusable(path: &Path) -> impl FnOnce(std::io::Error) -> CommandError + '_ {
         CommandError::new(Exit::Usage, error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stillwell_config::shared::no_target;
+    use stillwell_plan::{PhasesPlan, PlacementPlan};
+    use stillwell_units::Seed;
+
+    use super::*;
+    use crate::arguments::parse_lading;
+
+    fn arguments(words: &str) -> LadingRunArguments {
+        let words = format!("lading --config-path a {words}");
+        match parse_lading(words.split_whitespace().map(Into::into)) {
+            Ok(LadingCommand::Run(run)) => *run,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    // compat: lading, command line | --target-environment-variables | works
+    // compat: lading, command line | --target-inherit-environment | works
+    // compat: lading, command line | --target-pid | works
+    #[test]
+    fn a_program_has_the_environment_that_is_given() {
+        let chosen = |words: &str| target(&arguments(words).target).unwrap();
+        let started = |words: &str| match chosen(&format!("--target-path /a {words}")) {
+            TargetOverride::Path(program) => (program.environment, program.inherit),
+            other => panic!("{other:?}"),
+        };
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = [pair("A", "b,c"), pair("D", "e")].into();
+        let flags = "--target-environment-variables A=b,c,D=e --target-inherit-environment";
+        assert_eq!(started(flags), (expected, true));
+        assert_eq!(started(""), (std::collections::BTreeMap::new(), false));
+        assert!(matches!(chosen("--target-pid 7"), TargetOverride::Pid(7)));
+    }
+
+    // compat: lading, command line | --capture-flush-seconds | works
+    // compat: lading, command line | --capture-compression-level | works
+    // compat: lading, command line | --capture-expiration-seconds | works
+    // compat: lading, command line | --prometheus-path | works
+    #[test]
+    fn flags_of_the_telemetry_name_its_destination() {
+        let place = |words: &str| of_flags(&arguments(words).telemetry).unwrap();
+        let flags = "--capture-format parquet --capture-flush-seconds 5 \
+                     --capture-compression-level 7 --capture-expiration-seconds 9";
+        let capture = TelemetryPlace::Capture {
+            path: "c".into(),
+            format: TelemetryFormat {
+                kind: TelemetryFormatKind::Parquet,
+                flush: Nanos::from_secs(5),
+                compression_level: 7,
+            },
+            expiration: Some(Nanos::from_secs(9)),
+        };
+        let words = format!("--no-target --capture-path c {flags}");
+        assert_eq!(place(&words), Some(capture));
+        let socket = TelemetryPlace::Socket("s".into());
+        assert_eq!(place("--no-target --prometheus-path s"), Some(socket));
+        assert_eq!(place("--no-target"), None);
+    }
+
+    // compat: lading, command line | --max-shutdown-delay | works
+    #[test]
+    fn the_target_and_the_drain_end_within_the_given_time() {
+        let plan = RunPlan {
+            seed: Seed::from_number(1),
+            generators: Vec::new(),
+            sinks: Vec::new(),
+            target: no_target(),
+            disks: Vec::new(),
+            observer: stillwell_plan::ObserverPlan::default(),
+            phases: PhasesPlan::default(),
+            timeline: Vec::new(),
+            isolation: stillwell_plan::placement::IsolationPlan::default(),
+            placement: PlacementPlan::default(),
+            checks: Vec::new(),
+        };
+        let limits = |words: &str| {
+            let plan = adjusted(plan.clone(), &arguments(&format!("--no-target {words}")));
+            (plan.target.stop.grace, plan.phases.drain)
+        };
+        let usual = PhasesPlan::default().drain;
+        assert_eq!(limits(""), (Nanos::from_secs(30), usual));
+        let second = Nanos::SECOND;
+        assert_eq!(
+            limits("--max-shutdown-delay 1"),
+            (second, second.min(usual))
+        );
+        assert_eq!(limits("--max-shutdown-delay 0").0, second);
+    }
+}

@@ -45,16 +45,20 @@ fn rows<'p>(page: &'p str, table: &str) -> BTreeSet<&'p str> {
 }
 
 #[test]
-fn every_flag_of_nighthawks_tools_is_in_the_tables() {
+fn every_flag_of_these_tools_is_in_the_tables() {
     let page = std::fs::read_to_string(Path::new(PAGE)).unwrap();
-    for name in [
-        "nighthawk_client",
-        "nighthawk_test_server",
-        "nighthawk_service",
-        "nighthawk_output_transform",
-        "nighthawk_adaptive_load_client",
+    for (name, table) in [
+        ("nighthawk_client", "nighthawk_client"),
+        ("nighthawk_test_server", "nighthawk_test_server"),
+        ("nighthawk_service", "nighthawk_service"),
+        ("nighthawk_output_transform", "nighthawk_output_transform"),
+        (
+            "nighthawk_adaptive_load_client",
+            "nighthawk_adaptive_load_client",
+        ),
+        ("lading", "lading, command line"),
     ] {
-        let (flags, rows) = (flags(name), rows(&page, name));
+        let (flags, rows) = (flags(name), rows(&page, table));
         assert!(!flags.is_empty(), "{name}");
         let is_missing = |flag: &&String| {
             let usual = ["--help", "--version"].contains(&flag.as_str());

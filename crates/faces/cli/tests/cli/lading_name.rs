@@ -101,6 +101,9 @@ fn assert_capture(path: &Path) {
 // compat: lading, command line | --config-path | works
 // compat: lading, command line | --experiment-duration-seconds | works
 // compat: lading, command line | --warmup-duration-seconds | works
+// compat: lading, command line | --json-logs | differs | no effect: logs are text
+// compat: lading, command line | --target-stdout-path | works
+// compat: lading, command line | --target-stderr-path | works
 #[test]
 fn it_runs_a_target_and_writes_what_it_measured_in_ladings_formats() {
     for (words, files) in [
@@ -182,6 +185,7 @@ fn a_capture_is_read_after_a_kill() {
     }
 }
 
+// compat: lading, command line | --experiment-duration-infinite | works
 #[test]
 fn signals_end_it_in_order_and_the_capture_is_whole() {
     let suite = Suite::new();
@@ -331,6 +335,7 @@ fn configurations_are_checked_wherever_they_are() {
     assert_code(&ended, 0);
 }
 
+// compat: lading, command line | --global-labels | works
 #[test]
 fn telemetry_of_the_configuration_is_used_without_an_overriding_flag() {
     let suite = Suite::new();

@@ -30,6 +30,7 @@ fn suite() -> Suite {
 
 // compat: captool and payloadtool | payloadtool --fingerprint | works
 // compat: captool and payloadtool | payloadtool --verify | works
+// compat: captool and payloadtool | payloadtool --generator-id | works
 #[test]
 fn fingerprints_are_printed_and_verified() {
     let suite = suite();

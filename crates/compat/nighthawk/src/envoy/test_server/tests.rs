@@ -1,3 +1,5 @@
+mod keys;
+
 use std::io;
 use std::path::PathBuf;
 
