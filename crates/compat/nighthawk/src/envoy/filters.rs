@@ -150,7 +150,7 @@ fn read_fault(reader: &Reader, node: &Node) -> Option<()> {
         None => 100,
     };
     if numerator != Some(denominator) {
-        let message = "a delay by header is that of every request here";
+        let message = "a delay by header must apply to 100 % of the requests";
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("write `percentage: {numerator: 100}`"));
     }
