@@ -80,7 +80,7 @@ fn with_changes(
             correlation,
             seed: u64::from(number),
         };
-        let detection = detect(&values, None, &options).context("test a history")?;
+        let detection = detect(&values, &options).context("test a history")?;
         changed += u32::from(!detection.points.is_empty());
     }
     Ok(f64::from(changed) / f64::from(histories))

@@ -217,9 +217,8 @@ fn remark_target(reader: &Reader, node: &Node) {
     let environment = environment
         .map(|node| reader.text_map(node))
         .unwrap_or_default();
-    let variables = environment.into_iter();
-    let variables = variables.map(|(name, value)| format!("{name}={value}"));
-    let variables: Vec<String> = variables.collect();
+    // Values may be secrets.
+    let variables: Vec<String> = environment.into_iter().map(|(name, _)| name).collect();
     let command = map.required("command").and_then(|node| {
         if matches!(node.value, Value::Scalar { .. }) {
             return reader.text(node);
@@ -239,7 +238,7 @@ fn remark_target(reader: &Reader, node: &Node) {
     let mut help =
         format!("give `--target-command '{command}'` to a case, or `-- {command}` to a file");
     if !variables.is_empty() {
-        help.push_str(&format!(", with the variables {}", variables.join(" ")));
+        help.push_str(&format!(", with its variables {}", variables.join(", ")));
     }
     reader.report(warning.help(help));
 }

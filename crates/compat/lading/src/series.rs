@@ -68,7 +68,8 @@ pub fn lading_series(sample: &Sample) -> (SeriesName, Labels) {
 }
 
 /// Renames a series that a check of SMP bounds to its recorded name, if a part of `run_plan` records it under lading's
-/// name. If other parts have another name for it, it is that of the only such part; of several it has no name here.
+/// name. If parts that record it too have another name for it, it is that of the only such part; of several it has no
+/// name here.
 pub(crate) fn rename_recorded(series: &mut SeriesSelector, run_plan: &RunPlan) {
     let name = series.metric.as_str();
     let of_generator = |plan: &GeneratorPlan| {
@@ -83,8 +84,16 @@ pub(crate) fn rename_recorded(series: &mut SeriesSelector, run_plan: &RunPlan) {
     let generators = generators.map(|plan| (&plan.id, of_generator(plan)));
     let sinks = run_plan.sinks.iter();
     let sinks = sinks.map(|plan| (&plan.id, of_sink(plan)));
-    let renamed = renamed(generators.collect(), series.id.as_deref())
-        .or_else(|| renamed(sinks.collect(), series.id.as_deref()));
+    let records = |metric: Metric, part: &str| {
+        let of_part = SeriesSelector {
+            metric: metric.name.to_owned(),
+            id: Some(part.to_owned()),
+            ..series.clone()
+        };
+        run_plan.missing_for(&of_part).is_none()
+    };
+    let renamed = renamed(generators.collect(), series.id.as_deref(), records)
+        .or_else(|| renamed(sinks.collect(), series.id.as_deref(), records));
     if let Some((metric, id)) = renamed {
         metric.name.clone_into(&mut series.metric);
         series.id = id;
@@ -96,16 +105,26 @@ pub(crate) fn rename_recorded(series: &mut SeriesSelector, run_plan: &RunPlan) {
 fn renamed(
     parts: Vec<(&String, Option<Metric>)>,
     id: Option<&str>,
+    records: impl Fn(Metric, &str) -> bool,
 ) -> Option<(Metric, Option<String>)> {
-    let all = parts.len();
     let of_series = |part: &&(&String, Option<Metric>)| id.is_none_or(|id| id == part.0);
     let named = parts.iter().filter(of_series);
     let named = named.filter_map(|(part, metric)| Some((*part, (*metric)?)));
     let named: Vec<(&String, Metric)> = named.collect();
-    let (part, metric) = named.first()?;
+    let (_, metric) = *named.first()?;
+    let records = |part: &str| records(metric, part);
+    let mut recording = named.clone();
+    recording.retain(|(part, _)| records(part));
+    // If none records it, the check is about the part that does not.
+    let named = if recording.is_empty() {
+        named
+    } else {
+        recording
+    };
+    let all = parts.iter().filter(|(part, _)| records(part)).count();
     match named.len() {
-        1 if all > 1 => Some((*metric, Some((*part).clone()))),
-        count if count == all => Some((*metric, id.map(str::to_owned))),
+        count if count == all => Some((metric, id.map(str::to_owned))),
+        1 => Some((metric, Some(named[0].0.clone()))),
         _ => None,
     }
 }
@@ -479,13 +498,19 @@ blackhole:
             assert_eq!(series.metric, recorded, "{named}");
             assert_eq!(series.id.as_deref(), id, "{named}");
         }
-        // Of several parts, not all of which have the name, there is no sum.
-        let SinkPlan { id, .. } = &mut run_plan.sinks[2];
-        id.push('2');
+        // Streams record no messages, so the sum is that of the two others.
+        let http = run_plan.sinks[2].protocol.clone();
         run_plan.sinks[2].protocol = run_plan.sinks[1].protocol.clone();
-        let mut series = stillwell_config::shared::parse_series("packet_received").unwrap();
-        rename_recorded(&mut series, &run_plan);
-        assert_eq!(series.metric, "packet_received");
+        let packets = stillwell_config::shared::parse_series("packet_received").unwrap();
+        let mut of_streams = packets.clone();
+        rename_recorded(&mut of_streams, &run_plan);
+        assert_eq!(of_streams.metric, "messages_received");
+        assert_eq!(of_streams.id, None);
+        // Of several parts, not all of which have the name, there is no sum.
+        run_plan.sinks[0].protocol = http;
+        let mut of_requests = packets;
+        rename_recorded(&mut of_requests, &run_plan);
+        assert_eq!(of_requests.metric, "packet_received");
     }
 
     #[test]

@@ -275,6 +275,8 @@ impl Linter<'_> {
             match inner.key.text.as_str() {
                 "variant" => self.variant(inner),
                 "bytes_per_second" => {}
+                "block_sizes" => self.block_sizes(inner, entries),
+                "block_cache_method" => self.cache_method(kind, inner),
                 _ => self.size_or_map(kind, inner),
             }
         }
@@ -292,15 +294,22 @@ impl Linter<'_> {
         (between == ":").then(|| Edit::new(span, format!("load_profile: {{constant: \"{rate}\"}}")))
     }
 
-    /// Options of a payload that lading has no more.
+    /// Options and values of a payload that lading has no more.
     fn removed_options(&mut self, variant: &Node) {
         let weights = variant.entry("opentelemetry_metrics");
-        if let Some(weights) = weights.and_then(|options| options.entry("metric_weights"))
-            && let Some(sum) = weights.entry("sum")
-        {
-            let message = "`sum` is no kind of metric".to_owned();
-            let label = "write `sum_delta` and `sum_cumulative`";
-            self.report(sum.span, message, label, None);
+        if let Some(weights) = weights.and_then(|options| options.entry("metric_weights")) {
+            if let Some(sum) = weights.entry("sum") {
+                let message = "`sum` is no kind of metric".to_owned();
+                let label = "write `sum_delta` and `sum_cumulative`";
+                self.report(sum.span, message, label, None);
+            }
+            let weights = weights.entries().unwrap_or_default().iter();
+            for entry in weights.filter(|entry| is_zero(&entry.value)) {
+                let message = format!("`{}` has the weight 0", entry.key.text);
+                let label =
+                    "lading 0.33 accepts no weight of 0: leave `metric_weights` out, or write 1";
+                self.report(entry.value.span, message, label, None);
+            }
         }
         if let Some(options) = variant.entry("trace_agent")
             && let Value::Scalar { text, .. } = &options.value
@@ -403,6 +412,10 @@ impl Linter<'_> {
             }
         }
     }
+}
+
+fn is_zero(node: &Node) -> bool {
+    matches!(&node.value, Value::Scalar { text, quoted: false } if text.parse() == Ok(0_u64))
 }
 
 #[cfg(test)]

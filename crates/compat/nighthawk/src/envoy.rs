@@ -15,7 +15,7 @@ mod user_defined;
 
 pub(crate) use common::snake_json;
 pub use message::EnvoyMessage;
-pub(crate) use requests::{BODY_BYTES_MAX, CONTENT_LENGTH};
+pub(crate) use requests::{BODY_BYTES_MAX, CONTENT_LENGTH, stated_length};
 pub use stillwell_config::requests::{RequestSource, SourceBody, SourceRequest};
 pub use test_server::{TestServer, admin, headers, load_test_server};
 pub use tls::replaced_suites;

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use stillwell_report::{ComparisonGroup, ComparisonReport};
 use stillwell_units::Nanos;
-use stillwell_verdict::across::{CompareOptions, RunGroup, compare_group, match_runs};
+use stillwell_verdict::across::{CompareOptions, RunGroup, apply_holm, compare_group, match_runs};
 
 use crate::read::{Run, SideReader, Source};
 pub use crate::saved_load::read_saved_load;
@@ -84,7 +84,8 @@ pub fn compare_sides(
     };
     let groups = matched.groups.iter();
     let groups = groups.map(|group| compared(group, options));
-    let groups = groups.collect::<anyhow::Result<Vec<_>>>()?;
+    let mut groups = groups.collect::<anyhow::Result<Vec<_>>>()?;
+    apply_holm(groups.iter_mut().flat_map(|group| &mut group.rows));
     Ok(ComparisonReport {
         baseline,
         comparison,

@@ -160,7 +160,7 @@ fn cases(entry: &ExperimentVerdict) -> Vec<(String, CaseOutcome)> {
     let outcome = match (entry.gate, entry.verdict) {
         _ if entry.erratic => CaseOutcome::Skipped(format!("erratic: {text}")),
         (Gate::Regressed, _) => CaseOutcome::Failed(text),
-        (_, Verdict::Invalid) => CaseOutcome::Broken(text),
+        (Gate::Invalid, _) | (_, Verdict::Invalid) => CaseOutcome::Broken(text),
         (_, Verdict::Inconclusive) => CaseOutcome::Skipped(text),
         _ => CaseOutcome::Passed,
     };
@@ -268,6 +268,34 @@ mod tests {
     #[test]
     fn decision_of_many() {
         insta::assert_snapshot!(decision_json(&many(), GatePolicy::Normal));
+    }
+
+    /// Figures of the runs that a target survived are not the answer, where it did not survive others.
+    #[test]
+    fn a_target_that_fails_more_often_is_named_and_an_error() {
+        let mut entry = equivalent();
+        entry.gate = Gate::Invalid;
+        entry.discards = [("baseline", 1), ("comparison", 4)]
+            .map(
+                |(variant, target_failures)| stillwell_verdict::ArmDiscards {
+                    variant: variant.to_owned(),
+                    runs: target_failures,
+                    target_failures,
+                },
+            )
+            .to_vec();
+        let report = report(vec![entry]);
+        let words = "the target of comparison failed in 4 runs, that of baseline in 1";
+        assert!(junit(&report).contains("<error"), "{}", junit(&report));
+        for text in [
+            junit(&report),
+            decision_json(&report, GatePolicy::Normal),
+            crate::terminal(&report, crate::Style::default()),
+        ] {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains(words), "{text}");
+            assert!(!text.contains("may have missed a rarer one"), "{text}");
+        }
     }
 
     #[test]

@@ -594,7 +594,10 @@ fn method(report: &SuiteReport) -> Block {
     )
     .and(Text::code("equivalent"))
     .and(" means that the whole interval lies within the tolerance, which is the smallest change that matters. ")
-    .and("The detectable change is the smallest one that four of five such experiments would detect. Only the ")
+    .and(
+        "The detectable change is the smallest one that four of five such experiments would distinguish from \
+         none; a regression must also reach the tolerance. Only the ",
+    )
     .and(Text::strong("primary"))
     .and(" goal decides the exit code.");
     let host = report.host.iter();

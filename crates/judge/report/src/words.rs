@@ -12,7 +12,8 @@ pub(crate) use stillwell_units::human::{
 };
 use stillwell_verdict::limits::PAIRS_EQUIVALENT_MIN;
 use stillwell_verdict::{
-    Change, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, RunStage, StopReason, Verdict,
+    Change, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, RunStage, StopReason,
+    Verdict, failing_more,
 };
 
 /// The mark of a number that is not judged.
@@ -213,8 +214,30 @@ pub(crate) fn deciding(experiment: &ExperimentVerdict) -> Option<&GoalVerdict> {
     goals.find(|goal| goal.primary && goal.verdict == experiment.verdict)
 }
 
-/// The experiment's answer about its deciding goal, without its word and name.
+/// The experiment's answer about its deciding goal, without its word and name, and the failures of
+/// its target, which no figure contains.
 pub(crate) fn finding(experiment: &ExperimentVerdict) -> String {
+    let text = finding_of_goal(experiment);
+    match failures(experiment).filter(|_| experiment.verdict != Verdict::Invalid) {
+        Some(failures) => format!("{text}; {failures}"),
+        None => text,
+    }
+}
+
+/// `the target of comparison failed in 4 runs, that of baseline in 0; such runs are in no figure`
+fn failures(experiment: &ExperimentVerdict) -> Option<String> {
+    let worst = failing_more(&experiment.discards)?;
+    let baseline = experiment.discards.first()?;
+    Some(format!(
+        "the target of {} failed in {}, that of {} in {}; such runs are in no figure",
+        worst.variant,
+        counted(worst.target_failures, "run", "runs"),
+        baseline.variant,
+        baseline.target_failures
+    ))
+}
+
+fn finding_of_goal(experiment: &ExperimentVerdict) -> String {
     let Some(goal) = deciding(experiment) else {
         return "no goal was compared".to_owned();
     };

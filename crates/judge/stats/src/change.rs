@@ -80,22 +80,6 @@ pub enum ChangeError {
         /// The given value.
         actual: f64,
     },
-    /// As many standard errors as values are needed.
-    #[error("{errors} standard errors do not fit {values} values")]
-    ErrorCount {
-        /// Number of standard errors were given.
-        errors: usize,
-        /// Number of values.
-        values: usize,
-    },
-    /// A standard error that is not positive and finite.
-    #[error("standard error {value} at index {index} is not positive and finite")]
-    StandardError {
-        /// Index, counted from zero.
-        index: usize,
-        /// The value.
-        value: f64,
-    },
     /// A value that is not finite, or none at all.
     #[error("the history cannot be used")]
     Values(#[from] SampleError),

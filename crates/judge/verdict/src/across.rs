@@ -3,9 +3,10 @@
 //!
 //! [`match_runs`] says which runs of one side belong to which of the other,
 //! [`compare_group`] compares those metric by metric. A run is anything that has
-//! numbers by name: [`ComparableRun`].
+//! numbers by name: [`ComparableRun`]. [`apply_holm`] corrects the verdicts of several groups.
 
 mod columns;
+mod family;
 mod groups;
 mod rows;
 mod run;
@@ -22,6 +23,7 @@ use crate::rule::{Change, Verdict, verdict_of};
 use crate::summary::RunSummary;
 
 pub use columns::{ColumnsAnswer, ColumnsQuestion, judge_paired, judge_unpaired};
+pub use family::apply_holm;
 pub use groups::{MatchedRuns, RunGroup, fits, match_runs};
 pub use rows::{CompareOptions, compare_group};
 pub use run::{ComparableRun, Missing, PairKey, RunNumber, SavedRun, listed, unit_of};
@@ -175,6 +177,15 @@ impl Finding {
     pub const fn change(&self) -> Option<Change> {
         match self {
             Self::Unpaired { change, .. } | Self::Paired { change, .. } => Some(*change),
+            Self::Nothing | Self::Plain(_) => None,
+        }
+    }
+
+    /// The two-sided p value of the change, if noise is known.
+    #[must_use]
+    pub const fn p_value(&self) -> Option<f64> {
+        match self {
+            Self::Unpaired { p_value, .. } | Self::Paired { p_value, .. } => Some(*p_value),
             Self::Nothing | Self::Plain(_) => None,
         }
     }

@@ -11,7 +11,7 @@ use crate::judge::{gate, gating};
 use crate::rule::Verdict;
 
 /// The error rate that Holm's correction shares out.
-const ERROR_RATE: f64 = 0.05;
+pub(crate) const ERROR_RATE: f64 = 0.05;
 
 /// The chance of a false regression in one comparison: half of what its interval
 /// misses, since the other half lies on the better side.
@@ -166,10 +166,13 @@ fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict], planned: 
         let goal = &verdict.goals[item.goal];
         goal.t_statistic.is_some_and(|t| {
             t.is_infinite() || {
-                let looks = LookPlan::at(verdict.stopping, level);
-                // What ended before its first look was judged once, by what there was.
-                let once = || Looks::fixed(goal.pairs, level).critical(goal.pairs);
-                let critical = looks.critical(goal.pairs).or_else(once);
+                let critical = |level| LookPlan::at(verdict.stopping, level).critical(goal.pairs);
+                let critical = match critical(Level::NINETY_FIVE) {
+                    // Without an interval at this level it cannot survive.
+                    Some(_) => critical(level),
+                    // What ended before its first look was judged once, by what there was.
+                    None => Looks::fixed(goal.pairs, level).critical(goal.pairs),
+                };
                 critical.is_some_and(|critical| t.abs() > critical)
             }
         })
@@ -213,7 +216,11 @@ fn demote(verdict: &mut ExperimentVerdict, goal: usize, of: usize) -> bool {
         .reduce(Verdict::more_severe)
         .unwrap_or(Verdict::Invalid);
     let primaries = verdict.goals.iter().filter(|goal| goal.primary);
-    verdict.gate = gate(gating(verdict.confirm, primaries), &verdict.checks);
+    verdict.gate = gate(
+        gating(verdict.confirm, primaries),
+        &verdict.checks,
+        &verdict.discards,
+    );
     true
 }
 

@@ -130,11 +130,14 @@ fn values(selector: &SeriesSelector, run_plan: &RunPlan, window: &Window<'_>) ->
     let beats = window.beats(&selector.metric, |labels| {
         wanted.is_none_or(|id| labels.value("id") == Some(id))
     });
-    let values: Vec<f64> = beats.into_iter().map(|(_, value)| value).collect();
-    match values.is_empty() && run_plan.counts(selector) {
-        true => vec![0.0],
-        false => values,
-    }
+    // What is counted only once it happened was 0 before.
+    let zeros = match (beats.first(), run_plan.counts(selector)) {
+        (_, false) => 0,
+        (None, true) => 1,
+        (Some((first, _)), true) => window.beats_before(*first),
+    };
+    let values = beats.into_iter().map(|(_, value)| value);
+    std::iter::repeat_n(0.0, zeros).chain(values).collect()
 }
 
 /// Value that is compared with the lower and the upper bound.

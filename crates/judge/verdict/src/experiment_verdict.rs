@@ -120,6 +120,15 @@ pub struct ArmDiscards {
     pub target_failures: u32,
 }
 
+/// The compared variant whose target failed in most runs, if these are more than those of the
+/// baseline, the first.
+#[must_use]
+pub fn failing_more(discards: &[ArmDiscards]) -> Option<&ArmDiscards> {
+    let (baseline, compared) = discards.split_first()?;
+    let worst = compared.iter().max_by_key(|arm| arm.target_failures)?;
+    (worst.target_failures > baseline.target_failures).then_some(worst)
+}
+
 /// A run with warnings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunNotUsed {

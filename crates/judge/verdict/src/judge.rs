@@ -22,7 +22,7 @@ use self::compare::{Course, Question, Searched, search};
 use self::confirm::{ConfirmCourse, cannot_confirm, confirm};
 use self::looks::LookPlan;
 use self::table::RunTable;
-use crate::experiment_verdict::{CheckVerdict, ExperimentVerdict};
+use crate::experiment_verdict::{ArmDiscards, CheckVerdict, ExperimentVerdict, failing_more};
 use crate::gate::Gate;
 use crate::goal_verdict::GoalVerdict;
 use crate::limits;
@@ -262,8 +262,6 @@ fn verdict(
             .min()
             .unwrap_or(0),
         pairs_discarded: aggregate::pairs_discarded(plan, table),
-        discards_unbalanced: aggregate::is_unbalanced(&discards),
-        discards,
         not_used: aggregate::not_used(plan, table),
         stopped: match next {
             NextStep::Stop(reason) => Some(reason),
@@ -277,7 +275,10 @@ fn verdict(
         gate: gate(
             gating(plan.confirm, primaries().map(|item| &item.goal)),
             &checks,
+            &discards,
         ),
+        discards_unbalanced: aggregate::is_unbalanced(&discards),
+        discards,
         checks,
         skipped: Vec::new(),
         moved,
@@ -315,12 +316,14 @@ pub(crate) fn gating<'g>(
         .unwrap_or(Verdict::Invalid)
 }
 
-pub(crate) fn gate(verdict: Verdict, checks: &[CheckVerdict]) -> Gate {
+/// A target that failed in more runs than the baseline's passes nothing: the runs that it survived
+/// do not show that.
+pub(crate) fn gate(verdict: Verdict, checks: &[CheckVerdict], discards: &[ArmDiscards]) -> Gate {
     if verdict == Verdict::Regressed {
         Gate::Regressed
     } else if checks.iter().any(CheckVerdict::is_broken) {
         Gate::CheckFailed
-    } else if verdict == Verdict::Invalid {
+    } else if verdict == Verdict::Invalid || failing_more(discards).is_some() {
         Gate::Invalid
     } else if verdict == Verdict::Inconclusive {
         Gate::Inconclusive

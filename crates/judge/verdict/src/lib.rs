@@ -54,7 +54,7 @@ pub use check::{CheckPassed, CheckResult};
 pub use erratic::ErraticSign;
 pub use experiment_verdict::{
     ArmDiscards, CheckVerdict, ExperimentVerdict, PlacedCpus, RateFigure, RunNotUsed, RunNoteCount,
-    SkippedGoal,
+    SkippedGoal, failing_more,
 };
 pub use gate::{Gate, GatePolicy, exit_code};
 pub use goal_verdict::{

@@ -199,6 +199,15 @@ impl<'a> Window<'a> {
         beats.into_iter().collect()
     }
 
+    /// The number of beats before `moment`, by the series that has most of them.
+    pub(crate) fn beats_before(&self, moment: Moment) -> usize {
+        let beats = self.series.iter().map(|(_, _, series)| {
+            let points = self.points(series);
+            points.partition_point(|point| point.moment < moment)
+        });
+        beats.max().unwrap_or(0)
+    }
+
     /// The mean of a gauge over time, between the beats by straight lines.
     pub(crate) fn mean(&self, metric: Metric) -> Option<f64> {
         let mut total = None;

@@ -248,7 +248,10 @@ impl Service {
         let mut due = begin + added;
         if filters.dynamic_delay {
             let delay = options.delay.map_or(Nanos::ZERO, |delay| delay.at(active));
-            due = due + delay + requested.delay;
+            due = due + delay;
+        }
+        if filters.dynamic_delay || filters.header_delay {
+            due = due + requested.delay;
         }
         let delta = delta.filter(|_| filters.time_tracking);
         let delta = delta.zip(options.delta_header.as_deref());

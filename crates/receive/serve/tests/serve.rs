@@ -265,6 +265,7 @@ fn filters_that_are_not_there_have_no_effect() {
     listener.answer.filters = FilterSet {
         test_server: false,
         dynamic_delay: false,
+        header_delay: false,
         time_tracking: false,
     };
     let server = Server::of(listener);

@@ -8,7 +8,7 @@ use crate::check::SeriesSelector;
 use crate::observer::KernelSeries;
 use crate::{CheckPlan, GeneratorPlan, GoalMetric, RunPlan, SinkPlan, TargetKind};
 
-use recorders::{Parts, Recorders, is_datadog, place_of};
+use recorders::{Parts, Recorders, place_of, records_series};
 
 impl RunPlan {
     /// Returns the checks that no run of this plan can measure, each with the reason.
@@ -31,7 +31,15 @@ impl RunPlan {
         let Some(place) = place_of(name) else {
             return self.missing_for_unlisted(name);
         };
-        Recorders::of(place).find_map(|row| self.missing_part(row, id))
+        let missing = Recorders::of(place).find_map(|row| self.missing_part(row, id));
+        let is_histogram = catalogue::ALL[place].kind == Kind::Histogram;
+        missing.or_else(|| {
+            is_histogram.then(|| {
+                "it is a histogram: bound a quantile, such as `latency_p99`, `service_time_p99`, \
+                 `first_byte_p99` or `event_latency_p99`"
+                    .to_owned()
+            })
+        })
     }
 
     /// Returns true if a series is a number of things that a part of this plan counts: one that a run has not
@@ -104,7 +112,7 @@ impl RunPlan {
             let has_target = !matches!(self.target.kind, TargetKind::None);
             return (!has_target && !kernel.vmstat).then(|| "there is no target".to_owned());
         }
-        let receives_series = self.sinks.iter().any(is_datadog);
+        let receives_series = self.sinks.iter().any(records_series);
         let is_recorded = receives_series || !self.observer.scrapes.is_empty();
         (!is_recorded).then(|| {
             "no part of this run records it, and no page of the target's metrics is scraped"
@@ -214,13 +222,15 @@ mod tests {
         run_plan.sinks = vec![sink("s")];
         for metric in [
             "statuses",
-            "first_byte_time",
-            "response_time",
             "latency_p99",
             "connections_max",
             "connections_accepted",
         ] {
             assert_eq!(reason(&mut run_plan, metric, None), None, "{metric}");
+        }
+        for metric in ["first_byte_time", "response_time"] {
+            let reason = reason(&mut run_plan, metric, None).expect(metric);
+            assert!(reason.contains("histogram"), "{metric}: {reason}");
         }
         run_plan.generators[0].transport = crate::TransportPlan::Grpc { url: url() };
         run_plan.sinks[0].protocol = crate::SinkProtocol::Intake {
@@ -232,6 +242,42 @@ mod tests {
         for metric in ["response_bytes", "calls_received", "bodies_malformed"] {
             assert_eq!(reason(&mut run_plan, metric, None), None, "{metric}");
         }
+    }
+
+    /// A part of the right kind that is not set up for a series does not record it.
+    #[test]
+    fn parts_that_do_not_record_it_are_no_recorders() {
+        use crate::step::{StepAction, StepPlan, TargetChange};
+
+        let mut run_plan = experiment(StoppingPlan::DEFAULT).run_plan;
+        run_plan.generators = vec![GeneratorPlan {
+            stamps: Some(crate::StampPlan {
+                every: std::num::NonZeroU32::MIN,
+                copies: 1,
+                late_after: None,
+                form: crate::stamp::StampForm::Text,
+            }),
+            ..generator("g")
+        }];
+        let no_sink = reason(&mut run_plan, "events_damaged", None);
+        assert!(no_sink.is_some_and(|reason| reason.contains("no sink")));
+        run_plan.sinks = vec![sink("s")];
+        run_plan.sinks[0].protocol = crate::SinkProtocol::Intake {
+            service: crate::sink::IntakeService::Datadog {
+                record: crate::sink::SeriesRecord::None,
+            },
+            address: ([127, 0, 0, 1], 1).into(),
+            delay: stillwell_units::Nanos::ZERO,
+            connections_max: 1,
+        };
+        for metric in ["points_skipped", "series_of_the_target"] {
+            assert!(reason(&mut run_plan, metric, None).is_some(), "{metric}");
+        }
+        run_plan.timeline = vec![StepPlan {
+            at: stillwell_units::Nanos::ZERO,
+            action: StepAction::Target(TargetChange::Pause),
+        }];
+        assert!(reason(&mut run_plan, "target_restarts", None).is_some());
     }
 
     /// Nothing is counted until it happens: a bound of 0 on errors is kept, not unmeasured.

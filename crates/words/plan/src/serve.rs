@@ -157,6 +157,9 @@ pub struct FilterSet {
     pub test_server: bool,
     /// `dynamic-delay`: a delay, fixed or by the number of active requests.
     pub dynamic_delay: bool,
+    /// Envoy's fault filter: a delay that a header of the request states. `dynamic-delay` has it too.
+    #[serde(default)]
+    pub header_delay: bool,
     /// `time-tracking`: a header with the time since the request before.
     pub time_tracking: bool,
 }
@@ -166,6 +169,7 @@ impl FilterSet {
     pub const ALL: Self = Self {
         test_server: true,
         dynamic_delay: true,
+        header_delay: false,
         time_tracking: true,
     };
 

@@ -238,6 +238,10 @@ generator:
     for shared in ["*rate", "&b 1 MB"] {
         assert_eq!(fix(&source(&logs(shared))), logs(shared));
     }
+    let of_zero = "generator: [{tcp: {variant: {opentelemetry_metrics: {metric_weights: {gauge: 0, sum_delta: 1}}}}}]\n";
+    assert_eq!(places(of_zero).len(), 1);
+    let blocks = "generator: [{file_gen: {logrotate_fs: {block_sizes: [1 MiB], block_cache_method: streaming}}}]\n";
+    assert_eq!(places(blocks).len(), 2);
     let of_smp = "target: {name: a}\nchecks: []\n";
     assert_eq!(places(of_smp), []);
 }

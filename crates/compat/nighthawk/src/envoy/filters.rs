@@ -67,7 +67,7 @@ const NESTED: [&str; 4] = [
     "experimentalResponseOptions",
 ];
 
-/// Filter that delays a request by a header of its own. The test server does this without it.
+/// Filter that delays a request by a header of its own.
 const FAULT: [&str; 2] = ["envoy.filters.http.fault", "envoy.fault"];
 
 /// Keys of that filter which state nothing else.
@@ -79,6 +79,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
     let mut filters = FilterSet {
         test_server: false,
         dynamic_delay: false,
+        header_delay: false,
         time_tracking: false,
     };
     let mut options = ResponseOptions::default();
@@ -102,13 +103,14 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
             }
             continue;
         }
-        if FAULT.contains(&name) {
-            config.and_then(|node| read_fault(reader, node));
-            continue;
-        }
         if filters.test_server {
             let message = format!("`{name}` comes after `test-server` and has no effect");
             reader.report(reader.warning(code::NO_EFFECT, item.span, message));
+            continue;
+        }
+        if FAULT.contains(&name) {
+            let delays = config.and_then(|node| read_fault(reader, node));
+            filters.header_delay |= delays.is_some();
             continue;
         }
         match name {
@@ -127,7 +129,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
     Some((filters, options))
 }
 
-/// Checks that a fault filter only delays by header, which every request may.
+/// Checks that a fault filter only delays by header, and every request; `None` if it delays none.
 fn read_fault(reader: &Reader, node: &Node) -> Option<()> {
     let map = reader.map(node, &Keys::new("fault filter", FAULT_KEYS))?;
     check_type(reader, &map, &["HTTPFault"]);

@@ -16,6 +16,15 @@ const IN_LINE: &str = "nighthawk.in-line-options-list-request-source-plugin";
 /// Header with the length of a body.
 pub(crate) const CONTENT_LENGTH: &str = "content-length";
 
+/// Returns the length of the body that a header states: 0 if it is no number, and the largest one if it is larger.
+pub(crate) fn stated_length((name, value): &(String, String)) -> Option<u64> {
+    let value = value.trim();
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let length = || value.parse().unwrap_or(u64::MAX);
+    name.eq_ignore_ascii_case(CONTENT_LENGTH)
+        .then(|| if is_number { length() } else { 0 })
+}
+
 /// The longest body that a list can request.
 pub(crate) const BODY_BYTES_MAX: u32 = 4 << 20;
 
@@ -204,14 +213,14 @@ fn read_header(reader: &Reader, node: &Node) -> Option<(String, String)> {
         None => "",
     };
     let name = field_name(key);
-    let is_too_long = |length: u64| length > u64::from(BODY_BYTES_MAX);
-    if name.eq_ignore_ascii_case(CONTENT_LENGTH) && value.parse().is_ok_and(is_too_long) {
+    let sent = (name.to_owned(), value.to_owned());
+    if stated_length(&sent).is_some_and(|length| length > u64::from(BODY_BYTES_MAX)) {
         let message = format!("a body of {value} bytes is too long");
         let error = reader.error(code::OUT_OF_RANGE, header.span, message);
         reader.report(error.label(format!("at most {BODY_BYTES_MAX}")));
         return None;
     }
-    Some((name.to_owned(), value.to_owned()))
+    Some(sent)
 }
 
 /// Returns the name of a header. Nighthawk's own lists write `:content-type`.

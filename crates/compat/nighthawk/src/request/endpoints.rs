@@ -11,7 +11,7 @@ use stillwell_plan::load::{BodyPlan, EndpointPlan, GrpcMessages, GrpcPlan, Reque
 use super::error::RequestError;
 use super::values::bracketed;
 use super::{NighthawkContent, NighthawkRequest};
-use crate::envoy::{BODY_BYTES_MAX, CONTENT_LENGTH, EnvoyMessage, RequestSource, SourceRequest};
+use crate::envoy::{BODY_BYTES_MAX, EnvoyMessage, RequestSource, SourceRequest, stated_length};
 use crate::service::{RequestPattern, RequestSourceClient};
 
 /// Value of `Host` if there are several targets.
@@ -105,11 +105,13 @@ fn patterns(request: &NighthawkRequest) -> Result<Vec<Pattern>, RequestError> {
         }
     };
     let mut headers = pairs(&last_of_each(&content.request_header));
-    let length = take_length(&mut headers);
+    let accepted = |length: u64| {
+        let known = u32::try_from(length).ok();
+        let known = known.filter(|length| *length <= BODY_BYTES_MAX);
+        known.ok_or(RequestError::Length { length })
+    };
+    let length = take_length(&mut headers).map(accepted).transpose()?;
     let body = match (length, body(content)?) {
-        (Some(length), _) if length > BODY_BYTES_MAX => {
-            return Err(RequestError::Length { length });
-        }
         (Some(length), _) if content.request_body_file.is_none() => filled_body(length),
         (_, body) => body,
     };
@@ -149,8 +151,9 @@ impl RequestPattern for Pattern {
         let mut request_plan = listed_request(&self.target, common, Some(source_request));
         let has_text = matches!(source_request.body, Some(SourceBody::Json(_)));
         let is_call = matches!(request_plan.body, BodyPlan::Grpc(_));
-        // The headers of a list come last; its lengths were checked when it was read.
-        if let Some(length) = take_length(&mut request_plan.headers)
+        // The headers of a list or a service come last; their lengths were checked when they were read.
+        let length = take_length(&mut request_plan.headers);
+        if let Some(length) = length.and_then(|length| u32::try_from(length).ok())
             && !has_text
             && !is_call
         {
@@ -184,12 +187,10 @@ fn pairs(headers: &[Header]) -> Vec<(String, String)> {
 
 /// Takes the header with the length of the body out of `headers`: Nighthawk sends a body of that length. One that is no
 /// number is 0.
-fn take_length(headers: &mut Vec<(String, String)>) -> Option<u32> {
-    let is_length = |name: &str| name.eq_ignore_ascii_case(CONTENT_LENGTH);
-    let (_, text) = headers.iter().rfind(|(name, _)| is_length(name))?;
-    let length: u64 = text.trim().parse().unwrap_or(0);
-    headers.retain(|(name, _)| !is_length(name));
-    Some(u32::try_from(length).unwrap_or(u32::MAX))
+fn take_length(headers: &mut Vec<(String, String)>) -> Option<u64> {
+    let length = headers.iter().rev().find_map(stated_length)?;
+    headers.retain(|header| stated_length(header).is_none());
+    Some(length)
 }
 
 /// Returns a call with one message. Nighthawk does not look at the messages of an answer.

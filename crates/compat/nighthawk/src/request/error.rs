@@ -36,8 +36,8 @@ pub enum RequestError {
     /// A header with a length above that of the longest body.
     #[error("request_headers: content-length is {length}: at most {BODY_BYTES_MAX} are accepted")]
     Length {
-        /// The length, at most that of 32 bits.
-        length: u32,
+        /// The length; the largest of 64 bits also stands for longer ones.
+        length: u64,
     },
     /// A body in JSON outside of a list of requests.
     #[error(

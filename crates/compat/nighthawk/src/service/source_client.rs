@@ -18,7 +18,7 @@ use stillwell_units::{Nanos, as_usize};
 use tokio::select;
 use tokio::time::timeout;
 
-use crate::envoy::{BODY_BYTES_MAX, CONTENT_LENGTH, SourceBody, SourceRequest};
+use crate::envoy::{BODY_BYTES_MAX, CONTENT_LENGTH, SourceBody, SourceRequest, stated_length};
 use crate::service::grpc::{Channel, ChannelError, ClientCall};
 use crate::wire::{Schema, UnknownFields, WireError};
 
@@ -205,13 +205,16 @@ fn request_of(bytes: &[u8]) -> Result<SourceRequest, RequestSourceError> {
             headers.push((part("key").to_owned(), part("value").to_owned()));
         }
     }
-    let length = specifier.get("content_length").and_then(Value::as_u64);
-    let length = length.map(|length| {
+    let checked = |length: u64| {
         let known = u32::try_from(length).ok();
         let known = known.filter(|length| *length <= BODY_BYTES_MAX);
         known.ok_or(RequestSourceError::Body { length })
-    });
-    let body = length.transpose()?.map(SourceBody::Bytes);
+    };
+    let length = specifier.get("content_length").and_then(Value::as_u64);
+    let body = length.map(checked).transpose()?.map(SourceBody::Bytes);
+    for header in headers.iter().filter(|_| body.is_none()) {
+        stated_length(header).map(checked).transpose()?;
+    }
     if body.is_some() {
         // It wins over a header.
         headers.retain(|(name, _)| !name.eq_ignore_ascii_case(CONTENT_LENGTH));
@@ -230,6 +233,19 @@ mod tests {
     fn read(response: &Value) -> Result<SourceRequest, String> {
         let bytes = Schema::shared().encode(RESPONSE_MESSAGE, response).unwrap();
         request_of(&bytes).map_err(|error| error.to_string())
+    }
+
+    /// A body is made of its length, so a length from elsewhere has a bound.
+    #[test]
+    fn a_header_with_a_long_body_is_refused() {
+        let specified = |value: &str| {
+            let header = json!({ "key": "content-length", "value": value });
+            read(&json!({ "request_specifier": { "v3_headers": { "headers": [header] } } }))
+        };
+        assert!(specified("3").is_ok() && specified("x").is_ok());
+        for length in ["4294967295", "99999999999999999999"] {
+            assert!(specified(length).is_err(), "{length}");
+        }
     }
 
     #[test]

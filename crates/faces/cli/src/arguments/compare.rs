@@ -29,7 +29,8 @@ Example:
 
 Exit codes:
   0  the first metric did not regress, or the noise is unknown
-  1  the first metric regressed
+  1  the first metric of an experiment regressed; with several experiments after
+     Holm's correction for their number
   2  usage, or a file that cannot be read
   4  no verdict, or inconclusive, with --gate strict";
 

@@ -17,7 +17,7 @@ Usage: test-harness [test|compare] -t TEST [-c CONFIGURATION] [-s TARGET]
 Options:
   -t, --test TEST                    Name of the test, such as tcp-to-tcp
   -c, --configuration CONFIGURATION  Configuration of the test, such as 2_cores
-  -s TARGET                          Target to run; repeatable [default: all of the test]
+  -s, --subjects TARGET              Target to run; repeatable [default: all of the test]
   -h, --help                         Print help
 ";
 
@@ -86,7 +86,7 @@ pub(crate) fn translate(
             "-t" | "--test" => test = Some(value()?.as_str()),
             "-c" | "--configuration" => configuration = Some(value()?.as_str()),
             "-s" | "--subject" | "--subjects" => {
-                targets.extend(value()?.split(',').map(target_name));
+                add_targets(value()?, &mut targets, &mut remarks);
             }
             flag if UNUSED.contains(&flag) => {
                 let value = value()?;
@@ -160,12 +160,31 @@ fn separated(typed: &[String]) -> Vec<String> {
     typed.iter().flat_map(separate).collect()
 }
 
-/// The name of a target here: without its version, and those of the harness as they are called here.
-fn target_name(typed: &str) -> String {
-    let name = typed.split('=').next().unwrap_or_default().trim();
+/// Adds targets that are separated by commas, each once. A version is none of a target here.
+fn add_targets(typed: &str, targets: &mut Vec<String>, remarks: &mut Vec<String>) {
+    for typed in typed.split(',') {
+        let (name, version) = target_name(typed);
+        if let Some(version) = version {
+            remarks.push(format!("note: version {version} of {name} has no effect"));
+        }
+        if !targets.contains(&name) {
+            targets.push(name);
+        }
+    }
+}
+
+/// The name of a target here, those of the harness as they are called here, and its version.
+fn target_name(typed: &str) -> (String, Option<&str>) {
+    let (name, version) = match typed.split_once('=') {
+        Some((name, version)) => (name.trim(), Some(version.trim())),
+        None => (typed.trim(), None),
+    };
     let mut known = TARGETS.iter();
     let known = known.find(|(of_harness, _)| *of_harness == name);
-    known.map_or(name, |(_, name)| name).to_owned()
+    (
+        known.map_or(name, |(_, name)| name).to_owned(),
+        version.filter(|version| !version.is_empty()),
+    )
 }
 
 /// Returns the names of results so far; none where there is no folder of them.
@@ -272,7 +291,11 @@ mod tests {
             ),
             (
                 "--test=docker_partial_events_merging_correctness --subjects vector=0.1.0,fluentbit",
-                "stillwell run harness/partial-events-merging --targets vector,fluent-bit",
+                "stillwell run harness/partial-events-merging --targets vector,fluent-bit note: version 0.1.0 of vector has no effect",
+            ),
+            (
+                "-t disk-buffer -s vector=0.1.0,vector",
+                "stillwell run harness/disk-buffer --targets vector note: version 0.1.0 of vector has no effect",
             ),
             (
                 "-tdisk-buffer -s splunk_heavy_forwarder,my_target",

@@ -67,7 +67,7 @@ fn section(experiment: &CalibratedExperiment) -> Block {
             .map(|goal| goal_cells(goal, experiment.work)),
     )
     .with_optional(&optional);
-    let seen = "the smallest change that four of five experiments detect";
+    let seen = "the smallest change that four of five experiments distinguish from none";
     let subsections = [
         (
             "the baseline compared with itself",
@@ -107,7 +107,8 @@ fn answer(experiment: &CalibratedExperiment) -> Option<String> {
     let usual = detected().take_while(|(minutes, _)| *minutes <= USUAL_MINUTES);
     let (minutes, change) = usual.last().or_else(|| detected().next())?;
     Some(format!(
-        "{}: four of five experiments of {minutes} min detect a change of {} (tolerance {})",
+        "{}: four of five experiments of {minutes} min distinguish a change of {} from none; a regression \
+         must also reach the tolerance of {}",
         goal_title(&goal.metric, experiment.work),
         size(goal.scale, change),
         size(goal.scale, goal.tolerance.share())
@@ -139,7 +140,10 @@ fn chart(experiment: &CalibratedExperiment) -> Vec<Block> {
     let curve = Curve {
         scales: (AxisScale::Linear, AxisScale::FromZero),
         x: ("length of an experiment".to_owned(), "min"),
-        y: ("smallest change that is detected".to_owned(), "share"),
+        y: (
+            "smallest change distinguished from none".to_owned(),
+            "share",
+        ),
         series,
         ..Curve::default()
     };

@@ -109,7 +109,7 @@ fn promise(report: &HistoryReport) -> String {
     match report.method {
         Method::Stillwell { alarm_rate } => format!(
             "Stillwell's test reports a change in at most {} of histories without a change: {:.2} false \
-             alarms are expected in the {} tested here",
+             alarms are expected in the {} tested here, for one call",
             words::percent(alarm_rate),
             alarm_rate * tested,
             words::grouped(tested)

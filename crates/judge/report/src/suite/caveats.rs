@@ -30,7 +30,11 @@ pub(super) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec
     if let Some(confirmation) = &goal.confirmation {
         lines.push(format!("{name}: {}", confirmed(goal, confirmation)));
     }
-    if goal.primary && goal.verdict == Verdict::Equivalent {
+    let has_failed = experiment
+        .discards
+        .iter()
+        .any(|arm| arm.target_failures > 0);
+    if goal.primary && goal.verdict == Verdict::Equivalent && !has_failed {
         let pairs = goal.headline_pairs();
         lines.push(format!(
             "{name}: {} would likely have shown a fault of {} of all runs or more, and may have \
@@ -179,7 +183,7 @@ fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
     let p = confirmation.p_value;
     let p = p.map_or_else(String::new, |p| format!(", p {}", probability(p)));
     format!(
-        "{answer} on {new_pairs}:{}{p}; all {} pairs together{}; before, in the search: {} after \
+        "{answer} on {new_pairs}:{}{p}; all {} pairs together{} (both as of one check); before, in the search: {} after \
          {},{} (biased, because it stopped at a clear change)",
         with_interval(confirmation.change),
         used + goal.pairs,

@@ -1,6 +1,6 @@
 //! Correlation of neighbours in a segment, beside its steps.
 
-use super::split::standardised;
+use super::split::deviations;
 use crate::normal;
 use crate::number::{float, floor_index};
 use crate::warmup::lag_one;
@@ -21,8 +21,8 @@ const STEPS: f64 = 0.1;
 /// from differences: those of neighbours have variance 2σ²(1 − r), those over
 /// two places 2σ²(1 − r²), and a step touches but one or two of them, which are
 /// left out among the largest tenth.
-pub(super) fn correlation(values: &[f64], weights: &[f64]) -> f64 {
-    let deviations = standardised(values, weights);
+pub(super) fn correlation(values: &[f64]) -> f64 {
+    let deviations = deviations(values);
     let raw = lag_one(&deviations) * float(values.len()).sqrt();
     if raw <= -normal::quantile(CHANCE) {
         return 0.0;

@@ -75,8 +75,7 @@ pub struct Detection {
     pub correlation: f64,
 }
 
-/// The change points of a history, each value of which may have a known
-/// standard error.
+/// The change points of a history. Each value counts the same.
 ///
 /// The statistic is the largest difference, in standard errors, between both
 /// sides of any split of the history or of its overlapping halves, quarters and
@@ -96,23 +95,15 @@ pub struct Detection {
 /// independent.
 ///
 /// # Errors
-/// [`ChangeError`] for no values, values that are not finite, standard errors
-/// that do not fit them, and an alarm rate that is not between 0 and 1.
-pub fn detect(
-    values: &[f64],
-    standard_errors: Option<&[f64]>,
-    options: &ChangeOptions,
-) -> Result<Detection, ChangeError> {
+/// [`ChangeError`] for no values, values that are not finite, and an alarm rate that is
+/// not between 0 and 1.
+pub fn detect(values: &[f64], options: &ChangeOptions) -> Result<Detection, ChangeError> {
     Sample::try_new(values, 1)?;
     let result = options.alarm_rate;
     if !(result > 0.0 && result < 1.0) {
         return Err(ChangeError::AlarmRate { actual: result });
     }
-    let history = History {
-        values,
-        weights: weights(values, standard_errors)?,
-        options,
-    };
+    let history = History { values, options };
     let mut draws = Draws::seeded(options.seed);
     let whole = history.test(0..values.len(), &mut draws);
     let (p_value, correlation) = whole
@@ -139,37 +130,11 @@ pub fn detect(
     })
 }
 
-/// Inverse variances, as far as they are known.
-fn weights(values: &[f64], standard_errors: Option<&[f64]>) -> Result<Vec<f64>, ChangeError> {
-    let Some(errors) = standard_errors else {
-        return Ok(vec![1.0; values.len()]);
-    };
-    if errors.len() != values.len() {
-        return Err(ChangeError::ErrorCount {
-            errors: errors.len(),
-            values: values.len(),
-        });
-    }
-    // Relative to the smallest, so no square leaves the range of floats.
-    let smallest = errors.iter().copied().fold(f64::INFINITY, f64::min);
-    errors
-        .iter()
-        .enumerate()
-        .map(|(index, &value)| {
-            if value > 0.0 && value.is_finite() {
-                Ok((smallest / value).powi(2))
-            } else {
-                Err(ChangeError::StandardError { index, value })
-            }
-        })
-        .collect()
-}
-
 impl Correlation {
-    fn to_try(self, values: &[f64], weights: &[f64]) -> Vec<f64> {
+    fn to_try(self, values: &[f64]) -> Vec<f64> {
         match self {
             Self::Absent => vec![0.0],
-            Self::Estimated => vec![correlation(values, weights)],
+            Self::Estimated => vec![correlation(values)],
             Self::AtMost(most) => vec![most, 0.0],
         }
     }
@@ -185,7 +150,6 @@ struct Tested {
 
 struct History<'a> {
     values: &'a [f64],
-    weights: Vec<f64>,
     options: &'a ChangeOptions,
 }
 
@@ -198,21 +162,18 @@ impl History<'_> {
             return None;
         }
         let values = &self.values[segment.clone()];
-        let weights = &self.weights[segment.clone()];
         let options = self.options;
         let clearest = |values: &[f64]| match options.correlation {
-            Correlation::AtMost(most) => clearest_step(values, weights, side_min, most),
-            Correlation::Absent | Correlation::Estimated => {
-                clearest_split(values, weights, side_min)
-            }
+            Correlation::AtMost(most) => clearest_step(values, side_min, most),
+            Correlation::Absent | Correlation::Estimated => clearest_split(values, side_min),
         };
         let split = clearest(values)?;
         let segments = float(self.values.len()) / float(values.len());
         let level = options.alarm_rate / segments;
         let (mut p_value, mut correlation) = (0.0, 0.0);
         // The least favourable correlation decides; the largest comes first, as it mostly is that.
-        for assumed in options.correlation.to_try(values, weights) {
-            let null = Null::of(values, weights, assumed);
+        for assumed in options.correlation.to_try(values) {
+            let null = Null::of(values, assumed);
             let result = null.p_value(split, level, draws, clearest);
             if result > p_value {
                 (p_value, correlation) = (result, assumed);

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::number::float;
+
 /// Windows shorter than this show nothing that longer ones do not.
 const WINDOW_MIN: usize = 10;
 
@@ -22,10 +24,10 @@ pub(super) struct Split {
 /// Splits are looked for in the whole segment and in windows of half, a quarter
 /// and so on of its length that overlap by half (after the seeded intervals of
 /// Kovács and others, 2023), so a step that is taken back later does not
-/// hide. `weights` are inverse variances, up to a factor.
-pub(super) fn clearest_split(values: &[f64], weights: &[f64], side_min: usize) -> Option<Split> {
+/// hide.
+pub(super) fn clearest_split(values: &[f64], side_min: usize) -> Option<Split> {
     let count = values.len();
-    let sums = PrefixSums::of(values, weights);
+    let sums = PrefixSums::of(values);
     let mut best = Split {
         index: 0,
         distance: 0.0,
@@ -61,19 +63,17 @@ pub(super) fn windows(count: usize, side_min: usize) -> Vec<Range<usize>> {
     result
 }
 
-/// Weights and weighted deviations from the mean, added up from the start.
-struct PrefixSums(Vec<(f64, f64)>);
+/// Deviations from the mean, added up from the start.
+struct PrefixSums(Vec<f64>);
 
 impl PrefixSums {
-    fn of(values: &[f64], weights: &[f64]) -> Self {
-        let (_, mean) = weighted_mean(values, weights);
+    fn of(values: &[f64]) -> Self {
         let mut sums = Vec::with_capacity(values.len() + 1);
-        let (mut weight, mut sum) = (0.0, 0.0);
-        sums.push((weight, sum));
-        for (value, item) in values.iter().zip(weights) {
-            weight += item;
-            sum += item * (value - mean);
-            sums.push((weight, sum));
+        let mut sum = 0.0;
+        sums.push(sum);
+        for deviation in deviations(values) {
+            sum += deviation;
+            sums.push(sum);
         }
         Self(sums)
     }
@@ -81,10 +81,7 @@ impl PrefixSums {
     /// The squared difference of the means before and after `index` over the sum
     /// of their squared errors, both up to the noise.
     fn squared_distance(&self, window: Range<usize>, index: usize) -> f64 {
-        let stretch = |start: usize, end: usize| {
-            let (left, right) = (self.0[start], self.0[end]);
-            (right.0 - left.0, right.1 - left.1)
-        };
+        let stretch = |start: usize, end: usize| (float(end - start), self.0[end] - self.0[start]);
         let (before, sum_before) = stretch(window.start, index);
         let (after, sum_after) = stretch(index, window.end);
         let difference = sum_after / after - sum_before / before;
@@ -92,22 +89,12 @@ impl PrefixSums {
     }
 }
 
-/// The sum of the weights, and the mean.
-fn weighted_mean(values: &[f64], weights: &[f64]) -> (f64, f64) {
-    let (mut weight, mut mean) = (0.0, 0.0);
-    for (value, item) in values.iter().zip(weights) {
-        weight += item;
-        mean += item / weight * (value - mean);
+/// The deviations from the mean.
+pub(super) fn deviations(values: &[f64]) -> Vec<f64> {
+    let (mut count, mut mean) = (0.0, 0.0);
+    for value in values {
+        count += 1.0;
+        mean += (value - mean) / count;
     }
-    (weight, mean)
-}
-
-/// The deviations from the mean, in units of what each value's own should be.
-pub(super) fn standardised(values: &[f64], weights: &[f64]) -> Vec<f64> {
-    let (_, mean) = weighted_mean(values, weights);
-    values
-        .iter()
-        .zip(weights)
-        .map(|(value, weight)| (value - mean) * weight.sqrt())
-        .collect()
+    values.iter().map(|value| value - mean).collect()
 }

@@ -1,6 +1,6 @@
 //! Likelihood ratio of a step in a history whose neighbours are correlated.
 
-use super::split::{Split, standardised, windows};
+use super::split::{Split, deviations, windows};
 use crate::number::float;
 
 /// Correlations that are tried, between 0 and the largest.
@@ -18,19 +18,17 @@ const ROUNDING: f64 = 1e-12;
 /// lengths comparable.
 pub(super) fn clearest_step(
     values: &[f64],
-    weights: &[f64],
     side_min: usize,
     correlation_max: f64,
 ) -> Option<Split> {
-    let deviations = standardised(values, weights);
+    let deviations = deviations(values);
     let floor = ROUNDING * deviations.iter().map(|value| value * value).sum::<f64>();
     if floor <= 0.0 {
         return None;
     }
-    let designs: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
     let models: Vec<Whitened<'_>> = (0..=CORRELATIONS)
         .map(|step| correlation_max * f64::from(step) / f64::from(CORRELATIONS))
-        .map(|correlation| Whitened::of(&designs, &deviations, correlation))
+        .map(|correlation| Whitened::of(&deviations, correlation))
         .collect();
     let mut best: Option<Split> = None;
     for window in windows(values.len(), side_min) {
@@ -60,7 +58,6 @@ fn normal_score(reduction: f64, degrees: f64) -> f64 {
 
 /// Prefix sums of a history without the share that each value has of the one before.
 struct Whitened<'a> {
-    designs: &'a [f64],
     deviations: &'a [f64],
     correlation: f64,
     sums: Vec<Products>,
@@ -101,28 +98,21 @@ impl Products {
 }
 
 impl<'a> Whitened<'a> {
-    fn of(designs: &'a [f64], deviations: &'a [f64], correlation: f64) -> Self {
+    fn of(deviations: &'a [f64], correlation: f64) -> Self {
         let mut whitened = Self {
-            designs,
             deviations,
             correlation,
-            sums: Vec::with_capacity(designs.len() + 1),
+            sums: Vec::with_capacity(deviations.len() + 1),
         };
         let mut sum = Products::default();
         // No range of sums begins at the first value.
         whitened.sums.extend([sum, sum]);
-        for index in 1..designs.len() {
-            sum = sum.plus(Products::of(
-                whitened.design(index),
-                whitened.deviation(index),
-            ));
+        for index in 1..deviations.len() {
+            let innovation = whitened.deviation(index);
+            sum = sum.plus(Products::of(1.0 - correlation, innovation));
             whitened.sums.push(sum);
         }
         whitened
-    }
-
-    fn design(&self, index: usize) -> f64 {
-        self.designs[index] - self.correlation * self.designs[index - 1]
     }
 
     fn deviation(&self, index: usize) -> f64 {
@@ -137,7 +127,7 @@ impl<'a> Whitened<'a> {
     /// Products of the first value of a window, which has no predecessor.
     fn first(&self, index: usize) -> Products {
         let scale = (1.0 - self.correlation * self.correlation).sqrt();
-        Products::of(scale * self.designs[index], scale * self.deviations[index])
+        Products::of(scale, scale * self.deviations[index])
     }
 
     /// Factor of the residual squares for the determinant in the likelihood.
@@ -153,8 +143,7 @@ impl<'a> Whitened<'a> {
 
     /// Residual squares of a window with another level from `index` on.
     fn squares_of_sides(&self, start: usize, index: usize, end: usize) -> f64 {
-        let left = -self.correlation * self.designs[index - 1];
-        let right = self.designs[index];
+        let (left, right) = (-self.correlation, 1.0);
         let innovation = self.deviation(index);
         let before = self.first(start).plus(self.sum(start + 1, index));
         let before = before.plus(Products {
@@ -177,28 +166,23 @@ mod tests {
 
     #[test]
     fn squares_are_those_of_generalised_least_squares() {
-        let designs = [1.0, 2.0, 1.0, 2.0_f64.sqrt(), 1.0, 1.0];
         let deviations = [0.3, -0.5, 0.2, 1.1, 0.9, 1.4];
-        let model = Whitened::of(&designs, &deviations, 0.4);
+        let model = Whitened::of(&deviations, 0.4);
         for (result, expected) in [
-            (model.squares(0, 6), generalised(&designs, &deviations, 6)),
-            (
-                model.squares_of_sides(0, 3, 6),
-                generalised(&designs, &deviations, 3),
-            ),
+            (model.squares(0, 6), generalised(&deviations, 6)),
+            (model.squares_of_sides(0, 3, 6), generalised(&deviations, 3)),
         ] {
             assert!((result - expected).abs() < 1e-12, "{result} {expected}");
         }
     }
 
     /// Minimum of the residual squares over both levels, by coordinate descent.
-    fn generalised(designs: &[f64], deviations: &[f64], split: usize) -> f64 {
+    fn generalised(deviations: &[f64], split: usize) -> f64 {
         let squares = |levels: [f64; 2]| {
-            let residual = |index: usize| {
-                deviations[index] - designs[index] * levels[usize::from(index >= split)]
-            };
+            let residual = |index: usize| deviations[index] - levels[usize::from(index >= split)];
             let first = (1.0 - 0.16) * residual(0).powi(2);
-            let later = (1..designs.len()).map(|index| residual(index) - 0.4 * residual(index - 1));
+            let later =
+                (1..deviations.len()).map(|index| residual(index) - 0.4 * residual(index - 1));
             first + later.map(|value| value * value).sum::<f64>()
         };
         let mut levels = [0.0, 0.0];

@@ -82,10 +82,7 @@ fn alarms(seed: u64, count: usize, correlation: f64) -> f64 {
     let mut noise = Noise::seeded(seed);
     share(200, |trial| {
         let values = history(&mut noise, &[(count, 1.0)], correlation);
-        !detect(&values, None, &options(trial))
-            .unwrap()
-            .points
-            .is_empty()
+        !detect(&values, &options(trial)).unwrap().points.is_empty()
     })
 }
 
@@ -121,7 +118,7 @@ fn f6_correlated_histories_change_as_rarely_as_stated() {
                 correlation: Correlation::AtMost(0.6),
                 ..options(trial)
             };
-            !detect(&values, None, &options).unwrap().points.is_empty()
+            !detect(&values, &options).unwrap().points.is_empty()
         });
         assert!(rate <= 0.05 + CHANCE, "{correlation}: {rate}");
     }
@@ -143,7 +140,7 @@ fn a_step_of_two_percent_is_found() {
                 seed: trial.into(),
                 ..ChangeOptions::default()
             };
-            let result = detect(&values, None, &options).unwrap();
+            let result = detect(&values, &options).unwrap();
             result.points.len() == 1 && result.points[0].index.abs_diff(before) <= 3
         });
         assert!(result >= power - 0.1, "{before} and {after}: {result}");
@@ -157,7 +154,7 @@ fn several_steps_are_found() {
     let mut noise = Noise::seeded(6);
     let levels = [(40, 1.0), (40, 1.04), (40, 1.0), (40, 1.04), (40, 1.0)];
     let values = history(&mut noise, &levels, 0.0);
-    let result = detect(&values, None, &ChangeOptions::default()).unwrap();
+    let result = detect(&values, &ChangeOptions::default()).unwrap();
     let indices: Vec<_> = result.points.iter().map(|point| point.index).collect();
     assert_eq!(indices.len(), 4, "{indices:?}");
     for (index, expected) in indices.iter().zip([40, 80, 120, 160]) {
@@ -180,7 +177,7 @@ fn found_steps_bring_no_false_ones() {
     let mut noise = Noise::seeded(7);
     let more = share(100, |trial| {
         let values = history(&mut noise, &[(60, 1.0), (60, 1.1)], 0.0);
-        let result = detect(&values, None, &options(trial)).unwrap();
+        let result = detect(&values, &options(trial)).unwrap();
         assert!(!result.points.is_empty());
         result.points.len() > 1
     });
@@ -188,43 +185,9 @@ fn found_steps_bring_no_false_ones() {
 }
 
 #[test]
-fn known_errors_weigh() {
-    let mut noise = Noise::seeded(8);
-    let exact = history(&mut noise, &[(40, 1.0)], 0.0);
-    let errors: Vec<f64> = (0..40)
-        .map(|place| if place < 30 { 0.01 } else { 0.1 })
-        .collect();
-    // The last ten moved by six of the small errors, less than one of theirs.
-    let values: Vec<f64> = (0..40)
-        .map(|place| {
-            if place < 30 {
-                exact[place]
-            } else {
-                exact[place] + 0.06
-            }
-        })
-        .collect();
-    let result = |errors: Option<&[f64]>| detect(&values, errors, &options(1)).unwrap();
-    assert_eq!(result(None).points.len(), 1);
-    assert_eq!(result(Some(&errors)).points, []);
-    assert_eq!(result(Some(&[0.3; 40])), result(None));
-    let rate = share(200, |trial| {
-        let values: Vec<f64> = errors
-            .iter()
-            .map(|error| 1.0 + error * noise.normal())
-            .collect();
-        !detect(&values, Some(&errors), &options(trial))
-            .unwrap()
-            .points
-            .is_empty()
-    });
-    assert!(rate <= 0.05 + CHANCE, "{rate}");
-}
-
-#[test]
 fn the_same_seed_gives_the_same_result() {
     let values = history(&mut Noise::seeded(9), &[(30, 1.0), (30, 1.01)], 0.0);
-    let result = |seed| detect(&values, None, &options(seed)).unwrap();
+    let result = |seed| detect(&values, &options(seed)).unwrap();
     assert_eq!(result(3), result(3));
     assert!((result(3).p_value - result(4).p_value).abs() < 0.05);
 }
@@ -232,7 +195,7 @@ fn the_same_seed_gives_the_same_result() {
 #[test]
 fn short_and_constant_histories_have_no_change_points() {
     for values in [&[1.0][..], &[1.0, 2.0, 9.0, 9.5, 9.4], &[4.0; 60]] {
-        let result = detect(values, None, &options(1)).unwrap();
+        let result = detect(values, &options(1)).unwrap();
         assert_eq!((result.points.len(), result.p_value), (0, 1.0));
     }
 }
@@ -240,28 +203,15 @@ fn short_and_constant_histories_have_no_change_points() {
 #[test]
 fn what_cannot_be_judged_is_refused() {
     let values = [1.0; 9];
-    let judged = |errors, alarm_rate| {
-        let options = ChangeOptions {
-            alarm_rate,
-            ..ChangeOptions::default()
-        };
-        detect(&values, errors, &options)
+    let options = ChangeOptions {
+        alarm_rate: 1.0,
+        ..ChangeOptions::default()
     };
-    let errors = ChangeError::ErrorCount {
-        errors: 2,
-        values: 9,
-    };
-    assert_eq!(judged(Some(&[1.0, 2.0]), 0.05), Err(errors));
-    let mut zero = [0.1; 9];
-    zero[4] = 0.0;
-    let index = 4;
-    let error = ChangeError::StandardError { index, value: 0.0 };
-    assert_eq!(judged(Some(&zero), 0.05), Err(error));
     assert_eq!(
-        judged(None, 1.0),
+        detect(&values, &options),
         Err(ChangeError::AlarmRate { actual: 1.0 })
     );
-    let none = detect(&[], None, &ChangeOptions::default());
+    let none = detect(&[], &ChangeOptions::default());
     assert!(matches!(none, Err(ChangeError::Values(_))));
     let window = OtavaOptions {
         window: 1,

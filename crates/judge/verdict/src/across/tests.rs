@@ -168,3 +168,28 @@ fn results_of_different_tools_are_reported_to_differ() {
         .any(|text| text.contains("different tools"));
     assert!(differs, "{:?}", compared.remarks);
 }
+
+#[test]
+fn several_experiments_share_one_error_rate() {
+    let verdicts = |experiments: usize| {
+        let compared = |baseline: &[f64], comparison: &[f64]| {
+            let group = group(baseline, comparison);
+            compare_group(&group, &CompareOptions::default()).unwrap()
+        };
+        // p is 0.03: fewer than one in 20, and more than one in 40.
+        let mut groups = vec![compared(
+            &[100.0, 104.0, 96.0, 101.0],
+            &[105.0, 111.0, 107.0, 103.0],
+        )];
+        groups.resize(
+            experiments,
+            compared(&[100.0, 101.0, 99.0], &[100.0, 99.0, 101.0]),
+        );
+        let p = groups[0].rows[0].finding.p_value().unwrap();
+        assert!((0.025..0.05).contains(&p), "{p}");
+        apply_holm(groups.iter_mut().flat_map(|group| &mut group.rows));
+        groups[0].rows[0].verdict
+    };
+    assert_eq!(verdicts(1), Some(Verdict::Regressed));
+    assert_eq!(verdicts(2), Some(Verdict::Different));
+}

@@ -3,8 +3,8 @@
 use stillwell_stats::change::{self, ChangeOptions, Correlation};
 use stillwell_units::float_from_u64;
 
+use super::Trend;
 use super::judge::Found;
-use super::{Basis, Trend, TrendPoint};
 
 /// More points are never said to be needed.
 const POINTS_NEEDED_MAX: usize = 64;
@@ -21,10 +21,10 @@ pub(super) struct Tested {
 }
 
 /// Each stretch is tested by itself, at the share of the alarm rate that it has
-/// of the points: together they raise no more false alarms than that.
+/// of the points: together they raise no more false alarms than that. All points count the
+/// same: a result that looks changed runs more pairs, so weights would depend on the values.
 pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
     let count = trend.points.len();
-    let errors = pooled_deviation(trend);
     let ends = trend.stretches.iter().skip(1).copied().chain([count]);
     let mut tested = Tested {
         result: Vec::new(),
@@ -42,9 +42,8 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
             ..ChangeOptions::default()
         };
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
-        let errors = errors.map(|deviation| errors_of(points, deviation));
         // Numbers that cannot be tested show no change.
-        let Ok(detection) = change::detect(&values, errors.as_deref(), &options) else {
+        let Ok(detection) = change::detect(&values, &options) else {
             continue;
         };
         let shared = |p_value: f64| (p_value * parts).min(1.0);
@@ -91,29 +90,6 @@ pub(super) fn can_report(trend: &Trend, alarm_rate: f64) -> bool {
     lengths
         .last()
         .is_some_and(|length| length >= points_needed(alarm_rate * float(length) / float(count)))
-}
-
-/// The standard deviation that the pairs of all results have in common, where it
-/// says how sure a point is. A result's own comes from few pairs, so the points
-/// that seem surest would be those that were lucky.
-fn pooled_deviation(trend: &Trend) -> Option<f64> {
-    if trend.basis == Basis::Level {
-        return None;
-    }
-    let (mut squares, mut degrees) = (0.0, 0.0);
-    for point in &trend.points {
-        if let Some(deviation) = point.measured.deviation {
-            let item = f64::from(point.measured.pairs) - 1.0;
-            squares += item * deviation * deviation;
-            degrees += item;
-        }
-    }
-    Some((squares / degrees).sqrt()).filter(|deviation| deviation.is_finite() && *deviation > 0.0)
-}
-
-fn errors_of(points: &[TrendPoint], deviation: f64) -> Vec<f64> {
-    let pairs = points.iter().map(|point| f64::from(point.measured.pairs));
-    pairs.map(|pairs| deviation / pairs.sqrt()).collect()
 }
 
 fn float(count: usize) -> f64 {

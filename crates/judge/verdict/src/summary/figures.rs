@@ -247,7 +247,7 @@ fn statuses(
 
 /// Counts that grew in the window, by a label, in the order of the series. What is first
 /// counted while measuring was at zero before.
-fn counted<'w>(
+pub(super) fn counted<'w>(
     window: &Window<'w>,
     metric: Metric,
     label: &str,

@@ -5,7 +5,7 @@ use stillwell_metric::{Outcome, catalogue};
 use stillwell_plan::{RatePlan, RateShape, RateUnit, TargetKind};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
-use super::figures::{host_cpus, is_of};
+use super::figures::{counted, host_cpus, is_of};
 use super::warnings::{falls_short, largest, workers_of};
 use super::{Component, RunFigures, instructions, steady};
 use crate::limits;
@@ -93,13 +93,11 @@ fn of_target(window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
     notes
 }
 
-/// Returns true if an attempt of a generator to connect failed.
-fn fails_to_connect(capture: &Capture, id: &str) -> bool {
-    let mut outcomes = capture.series.of(catalogue::OUTCOMES);
-    outcomes.any(|(labels, _)| {
-        let outcome = labels.value("outcome").unwrap_or_default();
-        labels.value("id") == Some(id) && outcome.starts_with("connect")
-    })
+/// Returns true if an attempt of a generator to connect failed in the window.
+fn fails_to_connect(window: &Window<'_>, id: &str) -> bool {
+    let outcomes = counted(window, catalogue::OUTCOMES, "outcome", is_of(id));
+    let mut names = outcomes.iter().map(|(outcome, _)| outcome);
+    names.any(|outcome| outcome.starts_with("connect"))
 }
 
 fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
@@ -113,7 +111,7 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
         let behind = falls_short(plan, generator, &figures.measured, window.length());
         let achieved_per_second = generator.achieved_per_second.unwrap_or(0.0);
         // Of a receiver that is not there, the report has the failed attempts to connect.
-        let is_there = achieved_per_second > 0.0 || !fails_to_connect(capture, &generator.id);
+        let is_there = achieved_per_second > 0.0 || !fails_to_connect(window, &generator.id);
         if behind && blocked_share >= limits::BLOCKED_SHARE && is_there {
             let id = generator.id.clone();
             let unit = generator.unit;

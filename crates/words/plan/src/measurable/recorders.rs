@@ -4,10 +4,10 @@
 
 use stillwell_metric::{Metric, catalogue};
 
-use crate::generator::{AcknowledgedBy, FileLayout};
+use crate::generator::{AcknowledgedBy, FileLayout, KafkaAcks, NatsAcks};
 use crate::payload::PayloadFormat;
-use crate::sink::IntakeService;
-use crate::step::{SinkChange, StepAction};
+use crate::sink::{IntakeService, SeriesRecord};
+use crate::step::{SinkChange, StepAction, TargetChange};
 use crate::{GeneratorPlan, RunPlan, SinkPlan, SinkProtocol, TargetKind, TransportPlan};
 
 /// Metrics of the catalogue from one to another, and the parts that record them.
@@ -176,7 +176,7 @@ static RECORDERS: &[Recorders] = {
         Recorders::run(
             (of::TARGET_RESTARTS, of::TARGET_REDELIVERY),
             restarts,
-            "no step ends or starts the target",
+            "no step ends the target",
         ),
         Recorders::sinks((of::BYTES_RECEIVED, of::POINTS_SKIPPED), |_| true, NO_SINK),
         Recorders::sinks(
@@ -232,8 +232,8 @@ static RECORDERS: &[Recorders] = {
         ),
         Recorders::sinks(
             alone(of::POINTS_SKIPPED),
-            is_datadog,
-            "no sink is `datadog`",
+            records_series,
+            "no sink is `datadog` with `record`",
         ),
         Recorders::generators(
             (of::STAMPED_SENT, of::EVENTS_UNVERIFIABLE),
@@ -258,6 +258,11 @@ static RECORDERS: &[Recorders] = {
             (of::STAMPS_BROKEN, of::STAMPS_FOREIGN),
             |plan| plan.generators.iter().any(has_ledger),
             NO_STAMPS,
+        ),
+        Recorders::run(
+            (of::STAMPED_RECEIVED, of::EVENT_TRANSIT),
+            |plan| !plan.sinks.is_empty(),
+            NO_SINK,
         ),
         Recorders::run(
             alone(of::EVENT_LATENCY),
@@ -322,7 +327,17 @@ fn is_answered(plan: &GeneratorPlan) -> bool {
             | TransportPlan::Container(_)
             | TransportPlan::Kubernetes(_)
     );
-    waits || transport.url().is_some() || transport.producer().is_some()
+    waits || transport.url().is_some() || is_confirmed(transport)
+}
+
+/// Returns true if a broker answers what it is given.
+fn is_confirmed(transport: &TransportPlan) -> bool {
+    match transport {
+        TransportPlan::Kafka(plan) => plan.acks != KafkaAcks::None,
+        TransportPlan::Nats(plan) => plan.acks != NatsAcks::None,
+        TransportPlan::Amqp(plan) => plan.confirms,
+        _ => false,
+    }
 }
 
 const fn counts_statuses(plan: &GeneratorPlan) -> bool {
@@ -368,7 +383,7 @@ const fn polls(plan: &GeneratorPlan) -> bool {
 
 fn is_acknowledged(plan: &GeneratorPlan) -> bool {
     let is_by_answer = matches!(plan.transport, TransportPlan::Acknowledged(_));
-    is_by_answer || polls(plan) || plan.transport.producer().is_some()
+    is_by_answer || polls(plan) || is_confirmed(&plan.transport)
 }
 
 fn has_ledger(plan: &GeneratorPlan) -> bool {
@@ -418,8 +433,13 @@ const fn service(plan: &SinkPlan) -> Option<&IntakeService> {
     }
 }
 
-pub(super) const fn is_datadog(plan: &SinkPlan) -> bool {
+const fn is_datadog(plan: &SinkPlan) -> bool {
     matches!(service(plan), Some(IntakeService::Datadog { .. }))
+}
+
+/// Returns true if a sink records series that it is sent.
+pub(super) fn records_series(plan: &SinkPlan) -> bool {
+    matches!(service(plan), Some(IntakeService::Datadog { record, .. }) if *record != SeriesRecord::None)
 }
 
 const fn hands_out(plan: &SinkPlan) -> bool {
@@ -431,7 +451,7 @@ const fn hands_out(plan: &SinkPlan) -> bool {
 
 fn restarts(plan: &RunPlan) -> bool {
     let mut steps = plan.timeline.iter();
-    steps.any(|step| matches!(step.action, StepAction::Target(_) | StepAction::Signal(_)))
+    steps.any(|step| matches!(step.action, StepAction::Target(TargetChange::End(_))))
 }
 
 fn refuses(plan: &RunPlan) -> bool {

@@ -256,6 +256,18 @@ fn f2_a_change_that_waits_for_confirmation_never_gates() {
     assert_eq!((budget.comparisons, budget.false_alarm_bound), (20, None));
 }
 
+/// A search without an end has no interval for few pairs at a strict level.
+#[test]
+fn what_has_no_interval_at_the_corrected_level_does_not_survive() {
+    let open = || stopping(StoppingPlan::Open { max_pairs: 200 });
+    let ratios = [1.1, 1.101, 1.099, 1.1, 1.102, 1.098];
+    let mut all = vec![judge(&open(), &search_pairs(&ratios))];
+    assert_eq!(all[0].verdict, Verdict::Regressed);
+    let budget = apply_error_budget(&mut all, &vec![open(); 20]);
+    assert_eq!(budget.demoted, ["e"]);
+    assert_eq!(all[0].verdict, Verdict::Different);
+}
+
 /// F2: the family was chosen after the data.
 #[test]
 fn f2_the_family_is_every_planned_experiment() {
@@ -333,7 +345,10 @@ fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
         let identity = run.identity.as_ref();
         identity.is_some_and(|item| item.variant == "comparison")
     }) {
-        run.warnings = vec![crate::RunWarning::TargetRestarted];
+        run.warnings = vec![crate::RunWarning::CpuSteal {
+            share: 0.2,
+            limit: 0.05,
+        }];
     }
     let fixed = ExperimentPlan {
         max_time: Nanos::from_secs(200),

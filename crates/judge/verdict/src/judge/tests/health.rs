@@ -71,6 +71,24 @@ fn lost_pairs_are_replaced_until_the_time_is_over() {
     assert!(!state.discards_unbalanced);
 }
 
+/// Pairs of runs that the target survived say nothing about those that it did not.
+#[test]
+fn a_target_that_fails_more_often_than_the_baseline_passes_nothing() {
+    let gate = |failed: &[&str]| {
+        let mut runs = search_pairs(&[1.001, 0.999, 1.001, 0.999, 1.001, 0.999, 1.0]);
+        for variant in failed {
+            of(&mut runs, 7, variant).warnings = vec![RunWarning::TargetRestarted];
+        }
+        let state = standing(&plan(), &runs).verdict;
+        assert_eq!(state.verdict, Verdict::Equivalent);
+        state.gate
+    };
+    assert_eq!(gate(&[]), Gate::Held);
+    assert_eq!(gate(&["comparison"]), Gate::Invalid);
+    assert_eq!(gate(&["baseline"]), Gate::Held);
+    assert_eq!(gate(&["baseline", "comparison"]), Gate::Held);
+}
+
 #[test]
 fn an_unfit_machine_with_too_few_pairs_is_invalid() {
     let mut runs = search_pairs(&[1.1, 1.1, 1.1]);

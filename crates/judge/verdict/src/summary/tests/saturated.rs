@@ -44,5 +44,8 @@ fn a_receiver_that_is_not_there_is_not_saturated() {
         notes.any(|note| matches!(note, RunNote::ReceiverSaturated { .. }))
     };
     assert!(is_saturated(&unreachable(900.0)));
-    assert!(!is_saturated(&unreachable(0.0)));
+    let absent = unreachable(0.0);
+    assert!(!is_saturated(&absent));
+    let has_failed = |note: &RunNote| matches!(note, RunNote::SendsFailed { .. });
+    assert!(absent.iter().any(has_failed), "{absent:?}");
 }
