@@ -31,16 +31,6 @@ pub enum Milestone {
 }
 
 impl Milestone {
-    /// All of them, in their order.
-    pub const ALL: [Self; 6] = [
-        Self::Bound,
-        Self::TargetReady,
-        Self::Ready,
-        Self::Sent,
-        Self::Quiet,
-        Self::Stopped,
-    ];
-
     /// Returns its name in objects of a store.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -47,13 +47,6 @@ impl ChangePoint {
         relative(self.mean_before, self.mean_after) * 100.0
     }
 
-    /// "backward_change_percent": before / after − 1, in percent; 0 where after
-    /// is 0.
-    #[must_use]
-    pub fn backward_change_percent(&self) -> f64 {
-        relative(self.mean_after, self.mean_before) * 100.0
-    }
-
     /// "magnitude": the larger of both relative changes, as a share.
     #[must_use]
     pub fn magnitude(&self) -> f64 {

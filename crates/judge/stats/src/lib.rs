@@ -9,9 +9,8 @@
 //! numbers. [`StudentT`] and [`normal`] are the distributions beneath.
 //!
 //! Also here: tests for columns without pairs ([`welch`], [`mann_whitney`]),
-//! for pairs by rank ([`wilcoxon_signed_rank`], [`hodges_lehmann`]), for sameness
-//! ([`tost_paired`]), for many tests at once ([`holm`], [`benjamini_hochberg`]) and
-//! intervals by resampling ([`bca`]); [`simulate`] tries all of it on machines
+//! for pairs by rank ([`wilcoxon_signed_rank`], [`hodges_lehmann`]) and for many tests
+//! at once ([`holm`], [`benjamini_hochberg`]); [`simulate`] tries all of it on machines
 //! whose truth is known.
 //!
 //! Around these: [`warmup`] says how much of a run to leave out, [`components`]
@@ -42,7 +41,6 @@
 //! ```
 
 mod binomial;
-mod bootstrap;
 pub mod capacity;
 pub mod change;
 pub mod components;
@@ -70,7 +68,6 @@ mod welch;
 mod wilcoxon;
 
 pub use binomial::binomial_share;
-pub use bootstrap::{BcaError, bca, resamples};
 pub use estimate::Estimate;
 pub use level::{Level, LevelError};
 pub use looks::{Looks, LooksError};
@@ -81,7 +78,5 @@ pub use paired::{Differences, Half, LogRatios, PairedEffect, PairedError};
 pub use power::{PowerError, paired_power, pairs_needed};
 pub use sample::{Sample, SampleError, Sorted};
 pub use student::{DegreesError, StudentT};
-pub use welch::{OneSample, Welch, equal_variances, one_sample, tost_paired, welch};
-pub use wilcoxon::{
-    Wilcoxon, hodges_lehmann, hodges_lehmann_interval, wilcoxon_p_min, wilcoxon_signed_rank,
-};
+pub use welch::{OneSample, Welch, one_sample, welch};
+pub use wilcoxon::{Wilcoxon, hodges_lehmann, wilcoxon_p_min, wilcoxon_signed_rank};

@@ -7,7 +7,6 @@ use crate::level::Level;
 use crate::looks::Looks;
 use crate::normal;
 use crate::number::{count, float};
-use crate::power::{PowerError, difference_pairs_needed, pairs_needed};
 use crate::sample::SampleError;
 use crate::student::{DegreesError, StudentT};
 use crate::welch::Moments;
@@ -91,13 +90,6 @@ impl PairedEffect {
         self.mean_half_width
     }
 
-    /// Distance by which the interval reaches, as a change from none on the
-    /// reported scale.
-    #[must_use]
-    pub fn half_width(&self) -> f64 {
-        self.scale.reported(self.mean_half_width)
-    }
-
     /// Probability that as many pairs without any true change would give a mean at least
     /// this many standard errors from zero, on either side: the plain t test of
     /// these pairs, for any earlier looks. Decide by the interval.
@@ -116,21 +108,6 @@ impl PairedEffect {
     pub fn smallest_visible(&self) -> f64 {
         let margin = normal::quantile(VISIBLE_POWER) * self.standard_error();
         self.scale.reported(self.mean_half_width + margin)
-    }
-
-    /// The fewest pairs, at least two, of which a plain t interval of this level
-    /// would distinguish `change` from none in `power` of all experiments, with the
-    /// noise of these; `change` is on the reported scale.
-    ///
-    /// # Errors
-    /// [`PowerError`] for an argument out of bounds, and where more than 100 000
-    /// pairs would be needed.
-    pub fn pairs_needed(&self, change: f64, power: f64) -> Result<usize, PowerError> {
-        let deviation = self.standard_deviation;
-        match self.scale {
-            Scale::LogRatio => pairs_needed(deviation, change, power, self.level),
-            Scale::Difference => difference_pairs_needed(deviation, change, power, self.level),
-        }
     }
 }
 
@@ -212,14 +189,6 @@ impl Differences {
     /// [`PairedError::NotFinite`] where a difference overflows.
     pub fn effect(&self, level: Level) -> Result<PairedEffect, PairedError> {
         self.0.effect(level)
-    }
-
-    /// The mean of the first `pairs` of them: [`LogRatios::effect_at`].
-    ///
-    /// # Errors
-    /// As those of [`LogRatios::effect_at`] and [`Differences::effect`].
-    pub fn effect_at(&self, looks: &Looks, pairs: u32) -> Result<PairedEffect, PairedError> {
-        self.0.effect_at(looks, pairs)
     }
 }
 

@@ -33,25 +33,7 @@ pub fn pairs_needed(
     power: f64,
     level: Level,
 ) -> Result<usize, PowerError> {
-    let noise_to_change = noise_to_change(log_standard_deviation, change.ln_1p(), change)?;
-    pairs_for(noise_to_change, power, level)
-}
-
-/// The same for pairs that are compared by their difference.
-pub(crate) fn difference_pairs_needed(
-    standard_deviation: f64,
-    change: f64,
-    power: f64,
-    level: Level,
-) -> Result<usize, PowerError> {
-    pairs_for(
-        noise_to_change(standard_deviation, change, change)?,
-        power,
-        level,
-    )
-}
-
-fn pairs_for(noise_to_change: f64, power: f64, level: Level) -> Result<usize, PowerError> {
+    let noise_to_change = noise_to_change(log_standard_deviation, change)?;
     if !(power > 0.0 && power < 1.0) {
         return Err(PowerError::Power { actual: power });
     }
@@ -87,20 +69,20 @@ pub fn paired_power(
     change: f64,
     level: Level,
 ) -> Result<f64, PowerError> {
-    let noise_to_change = noise_to_change(log_standard_deviation, change.ln_1p(), change)?;
+    let noise_to_change = noise_to_change(log_standard_deviation, change)?;
     power_at(pairs, noise_to_change, level)
 }
 
-/// Ratio of the noise to the change, both on the scale on which means
-/// are taken; `reported` is the change as the caller gave it.
-fn noise_to_change(deviation: f64, change: f64, reported: f64) -> Result<f64, PowerError> {
+/// Ratio of the noise to the change, both on the scale of the log ratios.
+fn noise_to_change(deviation: f64, change: f64) -> Result<f64, PowerError> {
     if !(deviation >= 0.0 && deviation.is_finite()) {
         return Err(PowerError::Deviation { actual: deviation });
     }
-    if !(change.abs() > 0.0 && change.is_finite()) {
-        return Err(PowerError::Change { actual: reported });
+    let log_change = change.ln_1p();
+    if !(log_change.abs() > 0.0 && log_change.is_finite()) {
+        return Err(PowerError::Change { actual: change });
     }
-    Ok(deviation / change.abs())
+    Ok(deviation / log_change.abs())
 }
 
 /// The power by the noncentral t distribution: the normal probability of

@@ -108,14 +108,6 @@ impl<'a> Sample<'a> {
         self.sorted().quantile(share)
     }
 
-    /// The median distance from the median, in the unit of the values: not
-    /// scaled to resemble a standard deviation.
-    #[must_use]
-    pub fn median_absolute_deviation(&self) -> f64 {
-        let median = self.median();
-        Sorted::of(self.values.iter().map(|value| (value - median).abs())).median()
-    }
-
     /// The same numbers from smallest to largest, for several quantiles.
     #[must_use]
     pub fn sorted(&self) -> Sorted {

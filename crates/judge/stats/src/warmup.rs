@@ -10,33 +10,27 @@ mod autocorrelation;
 
 pub(crate) use autocorrelation::{Autocorrelation, lag_one};
 
-/// Samples in a batch of [`mser5`]: the five in its name.
+/// Samples in a batch of MSER-5: the five in its name.
 const MSER_BATCH: usize = 5;
 
 /// Fewer batches than this leave nothing to choose between.
 const MSER_BATCHES_MIN: usize = 4;
 
-/// Batches into which [`slope_test`] divides a window: few, so neighbours
+/// Batches into which [`slope_test_at`] divides a window: few, so neighbours
 /// are nearly independent, yet enough for six degrees of freedom.
 const SLOPE_BATCHES: usize = 8;
 
 /// Samples a batch of the slope test needs at the least.
 const SLOPE_BATCH_MIN: usize = 2;
 
-/// Number of samples at the start of a run to leave out as warm-up, by MSER-5:
-/// of all cuts at batches of five samples and at most half of the run, the one
-/// that leaves the smallest squared standard error of the mean (White, 1997).
+/// The batches at the start of a run to leave out as warm-up, by MSER-5, and whether
+/// they are as many as are allowed: of all cuts at batches of five samples and at most
+/// half of the run, the one that leaves the smallest squared standard error of the mean
+/// (White, 1997).
 ///
 /// `None` below 20 samples, and where a sample is not finite. Where there is
 /// nothing to cut it cuts some 8 % of a run on average; a warm-up that takes
 /// half of the run it cannot see: see [`SteadyState::at_bound`].
-#[must_use]
-pub fn mser5(samples: &[f64]) -> Option<usize> {
-    let (batches, _) = mser_cut(samples)?;
-    Some(batches * MSER_BATCH)
-}
-
-/// The cut in batches, and whether it is the largest that was allowed.
 fn mser_cut(samples: &[f64]) -> Option<(usize, bool)> {
     Sample::try_new(samples, MSER_BATCH * MSER_BATCHES_MIN).ok()?;
     let means = batch_means(samples, MSER_BATCH);
@@ -74,13 +68,6 @@ pub struct Slope {
     pub interval: Estimate,
     /// Probability that a window without a trend would climb or fall this fast.
     pub p_value: f64,
-}
-
-/// The slope of a window of evenly spaced samples with its 95 % interval:
-/// [`slope_test_at`].
-#[must_use]
-pub fn slope_test(samples: &[f64]) -> Option<Slope> {
-    slope_test_at(samples, Level::NINETY_FIVE)
 }
 
 /// The slope of a window of evenly spaced samples: least squares on the means
@@ -126,21 +113,13 @@ pub fn slope_test_at(samples: &[f64], level: Level) -> Option<Slope> {
 /// Description of a run once its warm-up is cut off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyState {
-    /// The samples to leave out at the start: [`mser5`].
+    /// The samples to leave out at the start, by MSER-5.
     pub cut: usize,
     /// True if the cut is the largest that was allowed, half of the run: then
     /// the warm-up may well be longer.
     pub at_bound: bool,
     /// The trend of what remains.
     pub slope: Slope,
-}
-
-impl SteadyState {
-    /// True if the warm-up ended within the run and no trend remains.
-    #[must_use]
-    pub fn is_steady(&self) -> bool {
-        !self.at_bound && !self.slope.interval.excludes_zero()
-    }
 }
 
 /// The warm-up of a run and the trend of what remains; `None` where the samples

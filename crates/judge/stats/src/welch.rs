@@ -14,7 +14,7 @@ pub struct Welch {
     /// infinite where they differ.
     pub t: f64,
     /// The degrees of freedom: Welch and Satterthwaite's, which need not be
-    /// whole, or n₁ + n₂ − 2 where the variances are taken to be equal.
+    /// whole, or n₁ + n₂ − 2 where neither column varies.
     pub degrees: f64,
     /// Probability that columns with the same true mean would differ at least so far, on
     /// either side.
@@ -44,24 +44,6 @@ pub fn welch(baseline: &[f64], comparison: &[f64], level: Level) -> Result<Welch
         before.degrees() + after.degrees()
     };
     compare(before, after, sum.sqrt(), degrees, level)
-}
-
-/// Student's test of two columns, at least two numbers each, whose variances are
-/// taken to be equal (SciPy's `ttest_ind`). [`welch`] is safer and loses little.
-///
-/// # Errors
-/// As those of [`welch`].
-pub fn equal_variances(
-    baseline: &[f64],
-    comparison: &[f64],
-    level: Level,
-) -> Result<Welch, SampleError> {
-    let (before, after) = (Moments::of(baseline)?, Moments::of(comparison)?);
-    let degrees = before.degrees() + after.degrees();
-    let squares = |moments: Moments| moments.degrees() * moments.standard_deviation.powi(2);
-    let variance = (squares(before) + squares(after)) / degrees;
-    let error = (variance * (1.0 / float(before.count) + 1.0 / float(after.count))).sqrt();
-    compare(before, after, error, degrees, level)
 }
 
 fn compare(
@@ -115,24 +97,6 @@ pub fn one_sample(values: &[f64], expected: f64, level: Level) -> Result<OneSamp
         p_value: student.two_sided(t),
         mean: Estimate::around(moments.mean, half_width),
     })
-}
-
-/// True if the true mean of these differences lies between `low` and `high`: the
-/// larger p value of the two one-sided t tests against either end (Schuirmann
-/// 1987; statsmodels' `ttost_paired`). Small means that it does.
-///
-/// `None` for fewer than two differences, for any that is not finite, and where
-/// `low` is not below `high`.
-#[must_use]
-pub fn tost_paired(differences: &[f64], low: f64, high: f64) -> Option<f64> {
-    if low >= high || low.is_nan() || high.is_nan() {
-        return None;
-    }
-    let moments = Moments::of(differences).ok()?;
-    let student = student(moments.degrees(), moments.count).ok()?;
-    let not_above = student.upper_tail(moments.t(low));
-    let not_below = student.upper_tail(-moments.t(high));
-    Some(not_above.max(not_below))
 }
 
 /// Moments of a column for a t test.

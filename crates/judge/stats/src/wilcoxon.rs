@@ -1,7 +1,5 @@
 //! Wilcoxon's signed ranks, and the estimate that goes with them.
 
-use crate::estimate::Estimate;
-use crate::level::Level;
 use crate::normal;
 use crate::number::float;
 use crate::ranks::{Ranks, subset_sums, two_sided};
@@ -12,10 +10,6 @@ const EXACT_MAX: usize = 50;
 
 /// Above this many it serves where some are equal or zero.
 const EXACT_WITH_TIES_MAX: usize = 13;
-
-/// Above this many there is no exact interval: its distribution would take
-/// seconds.
-const INTERVAL_MAX: usize = 500;
 
 /// Wilcoxon's signed-rank test: do some numbers lie around zero, by their ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,38 +84,6 @@ fn approximate(count: usize, ranks: &Ranks, twice_positive: usize) -> f64 {
 #[must_use]
 pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     walsh_means(values).map(|means| means.median())
-}
-
-/// The Hodges–Lehmann estimate with the exact interval of Wilcoxon's test: all
-/// centres that the test would not refuse. It holds the true one at least as
-/// often as the level says, wherever the numbers are symmetric around it.
-///
-/// `None` where [`hodges_lehmann`] is, above 500 numbers, and where they are too
-/// few for the level: below six at 95 %.
-#[must_use]
-pub fn hodges_lehmann_interval(values: &[f64], level: Level) -> Option<Estimate> {
-    let means = walsh_means(values)?;
-    if values.len() > INTERVAL_MAX {
-        return None;
-    }
-    let ranks: Vec<usize> = (1..=values.len()).collect();
-    let mut tail = 0.0;
-    let mut outside = 0;
-    for share in subset_sums(&ranks) {
-        tail += share;
-        if tail > 0.5 * level.error_rate() {
-            break;
-        }
-        outside += 1;
-    }
-    // With `outside` means left out on each side; none is too little.
-    let first = usize::checked_sub(outside, 1)?;
-    let ordered = means.values();
-    Some(Estimate {
-        value: means.median(),
-        lower: ordered[first],
-        upper: ordered[ordered.len() - 1 - first],
-    })
 }
 
 fn walsh_means(values: &[f64]) -> Option<Sorted> {

@@ -130,7 +130,7 @@ fn values(selector: &SeriesSelector, run_plan: &RunPlan, window: &Window<'_>) ->
     let beats = window.beats(&selector.metric, |labels| {
         wanted.is_none_or(|id| labels.value("id") == Some(id))
     });
-    // What is counted only once it happened was 0 before.
+    // A counter that is recorded from its first event on was 0 before.
     let zeros = match (beats.first(), run_plan.counts(selector)) {
         (_, false) => 0,
         (None, true) => 1,

@@ -8,9 +8,9 @@
 //! [`Verdict`]) and the [`NextStep`]: more pairs, fresh pairs to confirm what was
 //! found, or no more. [`judge`] is its verdict alone. [`apply_error_budget`] holds
 //! all experiments of a suite to one budget, and [`exit_code`] turns them into the
-//! answer that a script reads. [`judge_across`] compares runs that were not made
-//! in pairs, [`judge_targets`] several programs under one load. [`load_warnings`] says
-//! why the result of a load is unreliable, [`capacity`] judges probes of capacity.
+//! answer that a script reads. [`across`] compares runs that were not made in pairs,
+//! [`judge_targets`] several programs under one load. [`load_warnings`] says why the
+//! result of a load is unreliable, [`capacity`] judges probes of capacity.
 //!
 //! Validity looks at the generators, sinks and the host, never at whether a number is
 //! inconvenient: no run is left out for its value. All limits are in
@@ -48,7 +48,6 @@ mod window;
 #[cfg(test)]
 mod fixture;
 
-pub use across::{AcrossVerdict, compare_columns, judge_across};
 pub use budget::{ErrorBudget, Protection, apply_error_budget};
 pub use check::{CheckPassed, CheckResult};
 pub use erratic::ErraticSign;

@@ -14,7 +14,7 @@ use stillwell_metric::DiskShard;
 use stillwell_plan::disk::FolderDiskPlan;
 use stillwell_plan::step::DiskChange;
 use stillwell_scope::{PartError, Token};
-use stillwell_units::{ByteSize, Nanos};
+use stillwell_units::ByteSize;
 
 use crate::mount::{Device, ExistingEntries, Mount, MountError, MountNote};
 use crate::serve::serve;
@@ -115,11 +115,6 @@ impl Disk {
     #[must_use]
     pub const fn controls(&self) -> &Arc<DiskControls> {
         &self.controls
-    }
-
-    /// From now on each `fsync` takes so much longer.
-    pub fn set_fsync_delay(&self, delay: Nanos) {
-        self.controls.set_fsync_delay(delay);
     }
 
     /// Does what a step of a timeline says.

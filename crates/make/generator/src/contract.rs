@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io;
 
 use stillwell_metric::Outcome;
-use stillwell_wire::DialError;
+use stillwell_wire::{DialError, stream_outcome};
 
 /// Takes bytes and says nothing back; driven by [`drive`](crate::drive::drive).
 pub(crate) trait Transport: 'static {
@@ -30,8 +30,13 @@ pub(crate) trait Transport: 'static {
         std::future::ready(())
     }
 
-    /// Returns the meaning of a refusal by the kernel.
-    fn failure(error: &io::Error) -> Failure;
+    /// Returns the meaning of a refusal by the kernel; unless stated otherwise, that of a stream.
+    fn failure(error: &io::Error) -> Failure {
+        Failure {
+            outcome: stream_outcome(error),
+            is_good: false,
+        }
+    }
 }
 
 /// Meaning of a refusal by the kernel.

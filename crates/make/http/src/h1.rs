@@ -14,9 +14,7 @@ mod tests;
 pub use build::HeadError;
 pub(crate) use build::check_headers;
 pub use one_shot::{OneShot, OneShotError, Response};
-pub use reply::{
-    CONTINUE, LAST_CHUNK, PreparedResponse, write_chunk, write_chunked_head, write_response,
-};
+pub use reply::{CONTINUE, PreparedResponse, write_response};
 pub use request_parser::{H1RequestEvent, H1RequestHead, RequestParser};
 pub use request_template::{RequestTemplate, connect_head};
 pub(crate) use request_template::{check_authority, check_request_line};

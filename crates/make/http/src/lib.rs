@@ -57,10 +57,9 @@ pub mod protobuf;
 mod signature;
 
 pub use h1::{
-    CONTINUE, H1RequestEvent, H1RequestHead, H1ResponseEvent, H1ResponseHead, HeadError,
-    LAST_CHUNK, OneShot, OneShotError, ParseError, PreparedResponse, RequestParser,
-    RequestTemplate, Response, ResponseParser, connect_head, write_chunk, write_chunked_head,
-    write_response,
+    CONTINUE, H1RequestEvent, H1RequestHead, H1ResponseEvent, H1ResponseHead, HeadError, OneShot,
+    OneShotError, ParseError, PreparedResponse, RequestParser, RequestTemplate, Response,
+    ResponseParser, connect_head, write_response,
 };
 pub use signature::{StoreKeys, Unsigned, encoded_path, encoded_query};
 pub use stillwell_units::{Scheme, Target, TargetError};

@@ -7,9 +7,8 @@
 //!
 //! Several workers divide one schedule by [`Share`]; together they send exactly
 //! what one worker would have sent, interleaved and never at the top of each
-//! second. [`Termination`] is when sending
-//! ends, and [`TimeAccount`] where a worker's time went. [`Turns`] let two schedules share a host: each goes on only while it has
-//! its turn.
+//! second. [`TimeAccount`] is where a worker's time went. [`Turns`] let two schedules
+//! share a host: each goes on only while it has its turn.
 //!
 //! [`Arrivals`] are the moments of single requests, in bursts, jittered or drawn
 //! if requested; [`Part`] divides them among targets.
@@ -35,16 +34,16 @@
 mod account;
 mod arrivals;
 mod curve;
+mod lateness;
 mod part;
 mod schedule;
 mod share;
-mod termination;
 mod turns;
 
 pub use account::TimeAccount;
 pub use arrivals::Arrivals;
+pub use lateness::lateness;
 pub use part::Part;
 pub use schedule::Schedule;
-pub use share::{Share, ShareError};
-pub use termination::{Termination, lateness};
+pub use share::Share;
 pub use turns::{TurnPlan, Turns};

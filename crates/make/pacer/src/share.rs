@@ -11,31 +11,9 @@ pub struct Share {
     of: u32,
 }
 
-/// A share that does not exist.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no share {index} of {of}: shares count from 0 to one below their number")]
-pub struct ShareError {
-    /// The requested share.
-    pub index: u32,
-    /// The number of shares.
-    pub of: u32,
-}
-
 impl Share {
     /// All of it, for a lone worker.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
-
-    /// Share `index`, counted from zero, of `of`.
-    ///
-    /// # Errors
-    /// [`ShareError`] unless `index` is below `of`.
-    pub const fn try_new(index: u32, of: u32) -> Result<Self, ShareError> {
-        if index < of {
-            Ok(Self { index, of })
-        } else {
-            Err(ShareError { index, of })
-        }
-    }
 
     /// Every share of a schedule divided by `of`, in order; none for zero.
     pub fn all(of: u32) -> impl ExactSizeIterator<Item = Self> {
@@ -78,14 +56,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn shares_outside_the_whole_are_refused() {
-        for (index, of) in [(0, 0), (1, 1), (7, 4)] {
-            assert_eq!(Share::try_new(index, of), Err(ShareError { index, of }));
-        }
-        assert_eq!(Share::try_new(0, 1), Ok(Share::WHOLE));
-    }
 
     proptest! {
         #[test]

@@ -4,14 +4,14 @@
 //! [`PayloadPlan`](stillwell_plan::PayloadPlan) and a seed: the same plan, seed and version give
 //! the same bytes on every machine. A [`Block`] is sent as one datagram, one body or one write. It
 //! has the end of each of its events and, where requested, a fixed-width slot in each event's
-//! message text for a stamp. A [`Cursor`] walks the set over and over.
+//! message text for a stamp.
 //!
 //! This crate reads no clock, file or socket: times inside events follow from
 //! the seed, and the bytes of a file are handed in. It never sends anything and
 //! never changes a set once built.
 //!
 //! ```
-//! use stillwell_payload::{BlockSet, Cursor, Limit};
+//! use stillwell_payload::BlockSet;
 //! use stillwell_plan::{PayloadFormat, PayloadPlan};
 //! use stillwell_plan::payload::BlockShape;
 //! use stillwell_units::{ByteSize, Seed};
@@ -23,8 +23,7 @@
 //!     repeats: false,
 //! };
 //! let set = BlockSet::build(&plan, plan.cache, Seed::from_number(42), None)?;
-//! let mut cursor = Cursor::new(&set);
-//! let block = cursor.take(&set, Limit::bytes(8192));
+//! let block = set.block(0);
 //! assert_eq!(block.event_ends().last(), Some(block.bytes.len()));
 //! # Ok::<(), stillwell_payload::BuildError>(())
 //! ```
@@ -32,7 +31,6 @@
 mod block;
 mod catalogue;
 mod contract;
-mod cursor;
 mod error;
 mod event_time;
 mod fill;
@@ -50,7 +48,6 @@ mod set;
 mod text;
 
 pub use block::{Block, Counts, SLOT_PLACEHOLDER, SLOT_WIDTH, Slot, SlotUse};
-pub use cursor::{Cursor, Limit};
 pub use error::BuildError;
 pub use fingerprint::{Fingerprint, PrintedFingerprints};
 pub use seeds::{Part, Seeds};

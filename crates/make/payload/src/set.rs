@@ -2,15 +2,15 @@
 
 use stillwell_plan::payload::{ReplayEnd, ReplayPlan};
 use stillwell_plan::stamp::PrefixFraming;
-use stillwell_plan::{PayloadFormat, PayloadPlan, RateUnit};
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Nanos, Seed, as_usize};
 
 use crate::contract::{Frame, Recipe};
-use crate::fill::{Layout, Mark, Sizes, fill};
+use crate::fill::{Layout, Sizes, fill};
 use crate::format::cut::{self, Cuts};
 use crate::format::lines;
 use crate::format::replay::{self, Replay};
-use crate::{Block, BuildError, Counts, Fingerprint, Limit, SLOT_WIDTH, Seeds, SlotUse, catalogue};
+use crate::{Block, BuildError, Counts, Fingerprint, SLOT_WIDTH, Seeds, SlotUse, catalogue};
 
 /// All that one worker sends, built before the run. The blocks are in one buffer, one after the
 /// other, so several that are due together are one slice. The end of each event, the beginning of
@@ -182,39 +182,6 @@ impl BlockSet {
         ends.map(|pair| as_usize(pair[1].bytes - pair[0].bytes))
             .max()
             .unwrap_or(0)
-    }
-
-    /// One beyond the last block that stays within `limit` when taking begins
-    /// at `first`; at least `first` + 1.
-    pub(crate) fn run_end(&self, first: usize, limit: Limit) -> usize {
-        let marks = &self.layout.marks;
-        let from = marks[first];
-        let within = |mark: &Mark| {
-            let bytes = mark.bytes - from.bytes;
-            let units = match limit.unit {
-                RateUnit::Bytes => u64::from(bytes),
-                RateUnit::Events => u64::from(mark.events - from.events),
-                RateUnit::Blocks => 0,
-            };
-            as_usize(bytes) <= limit.bytes_max && units <= limit.units_max
-        };
-        let after = &marks[first + 1..];
-        let after = match limit.unit {
-            RateUnit::Blocks => {
-                let most = as_usize(limit.units_max);
-                &after[..after.len().min(most)]
-            }
-            RateUnit::Bytes | RateUnit::Events => after,
-        };
-        // Mostly one or two blocks are due: look at the near ones first.
-        let mut count = 0;
-        let mut step = 1;
-        while count + step <= after.len() && within(&after[count + step - 1]) {
-            count += step;
-            step *= 2;
-        }
-        let near = &after[count..after.len().min(count + step)];
-        first + (count + near.partition_point(within)).max(1)
     }
 }
 

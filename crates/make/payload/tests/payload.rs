@@ -4,8 +4,6 @@
 
 #[path = "payload/blocks.rs"]
 mod blocks;
-#[path = "payload/cursor.rs"]
-mod cursor;
 #[path = "payload/dogstatsd.rs"]
 mod dogstatsd;
 #[path = "payload/flows.rs"]

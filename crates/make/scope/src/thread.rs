@@ -95,13 +95,7 @@ impl Scope {
         &self.token
     }
 
-    /// The threads that run now.
-    #[must_use]
-    pub fn threads(&self) -> Vec<ThreadInfo> {
-        lock(&self.infos).clone()
-    }
-
-    /// A view of [`Scope::threads`] for another thread.
+    /// Returns a function that lists the threads that run now, for another thread.
     pub fn watch(&self) -> impl Fn() -> Vec<ThreadInfo> + Send + Sync + 'static {
         let infos = Arc::clone(&self.infos);
         move || lock(&infos).clone()

@@ -6,7 +6,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use stillwell_units::{count, floor_to_u64};
+use stillwell_units::floor_to_u64;
 
 use crate::flame::FlameNode;
 use crate::quantity::ProfileQuantity;
@@ -170,11 +170,5 @@ impl ProfileComparison {
     pub fn clearest_changes(&self, max: usize) -> impl Iterator<Item = &FunctionChange> {
         let functions = self.functions.iter().take(max);
         functions.filter(|function| function.clarity() > 0.0)
-    }
-
-    /// Number of functions.
-    #[must_use]
-    pub fn function_count(&self) -> u32 {
-        count(self.functions.len())
     }
 }

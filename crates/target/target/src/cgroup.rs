@@ -12,12 +12,12 @@ use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, Signal, kill_process};
 use stillwell_scope::clock;
 use stillwell_units::{ByteSize, Moment, Nanos, RunId};
 
 use crate::Note;
 use crate::pause::pause;
+use crate::stop::kill;
 
 /// Interval between checks of a group that empties.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(5);
@@ -121,49 +121,18 @@ impl Cgroup {
     pub fn cpu_nanos(&self) -> Option<u64> {
         let exact = self.folders.cpuacct.as_deref();
         let exact = exact.and_then(|folder| read_number(&folder.join("cpuacct.usage")));
-        exact.or_else(|| Some(self.unified_value("cpu.stat", "usage_usec")? * 1000))
-    }
-
-    /// CPU time in user mode, in nanoseconds.
-    #[must_use]
-    pub fn cpu_user_nanos(&self) -> Option<u64> {
-        let exact = self.folders.cpuacct.as_deref();
-        let exact = exact.and_then(|folder| read_number(&folder.join("cpuacct.usage_user")));
-        exact.or_else(|| Some(self.unified_value("cpu.stat", "user_usec")? * 1000))
-    }
-
-    /// CPU time in the kernel, in nanoseconds.
-    #[must_use]
-    pub fn cpu_system_nanos(&self) -> Option<u64> {
-        let exact = self.folders.cpuacct.as_deref();
-        let exact = exact.and_then(|folder| read_number(&folder.join("cpuacct.usage_sys")));
-        exact.or_else(|| Some(self.unified_value("cpu.stat", "system_usec")? * 1000))
+        exact.or_else(|| {
+            let stat = self.folders.unified.as_ref()?.join("cpu.stat");
+            Some(read_value(&stat, "usage_usec")? * 1000)
+        })
     }
 
     /// Memory charged to the groups now, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> Option<u64> {
-        self.memory_number("memory.usage_in_bytes", "memory.current")
-    }
-
-    /// The largest that it has been.
-    #[must_use]
-    pub fn memory_peak_bytes(&self) -> Option<u64> {
-        self.memory_number("memory.max_usage_in_bytes", "memory.peak")
-    }
-
-    /// Number of processes that the kernel killed for lack of memory.
-    #[must_use]
-    pub fn oom_kills(&self) -> Option<u64> {
-        let old = self.folders.memory.as_deref();
-        let old = old.and_then(|folder| read_value(&folder.join("memory.oom_control"), "oom_kill"));
-        old.or_else(|| self.unified_value("memory.events", "oom_kill"))
-    }
-
-    /// Time for which the groups were held back by a CPU quota, in nanoseconds.
-    #[must_use]
-    pub fn throttled_nanos(&self) -> Option<u64> {
-        Some(self.unified_value("cpu.stat", "throttled_usec")? * 1000)
+        let number = |folder: &Option<PathBuf>, name| read_number(&folder.as_ref()?.join(name));
+        number(&self.folders.memory, "memory.usage_in_bytes")
+            .or_else(|| number(&self.folders.unified, "memory.current"))
     }
 
     /// Kills all processes in the groups, and waits until `deadline` for their removal. Returns true if the
@@ -181,15 +150,6 @@ impl Cgroup {
             Ok(file.into())
         };
         self.made.iter().map(open).collect()
-    }
-
-    fn memory_number(&self, old: &str, unified: &str) -> Option<u64> {
-        let number = |folder: &Option<PathBuf>, name| read_number(&folder.as_ref()?.join(name));
-        number(&self.folders.memory, old).or_else(|| number(&self.folders.unified, unified))
-    }
-
-    fn unified_value(&self, file: &str, key: &str) -> Option<u64> {
-        read_value(&self.folders.unified.as_ref()?.join(file), key)
     }
 }
 
@@ -226,10 +186,7 @@ fn kill_all(groups: &[PathBuf], deadline: Nanos) -> bool {
         if alive.is_empty() {
             return true;
         }
-        alive.into_iter().filter_map(as_pid).for_each(|pid| {
-            // It may have ended since.
-            kill_process(pid, Signal::KILL).ok();
-        });
+        alive.into_iter().for_each(kill);
         if clock::now() >= until {
             return false;
         }
@@ -261,10 +218,6 @@ fn pids_in(groups: &[PathBuf]) -> Vec<u32> {
 /// Returns true if `pid` exists and is not a zombie.
 fn is_alive(pid: u32) -> bool {
     crate::tree::Stat::read(pid).is_some_and(|stat| !stat.is_zombie())
-}
-
-fn as_pid(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 fn read_number(path: &Path) -> Option<u64> {

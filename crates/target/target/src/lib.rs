@@ -71,7 +71,7 @@ pub use open_files::raise_open_files;
 pub use perf::{PERF_SCRIPT_LIMIT, perf_inspector, perf_script};
 pub use priority::Priority;
 pub use program::{ProgramError, find as find_program};
-pub use ready::{NotReady, answering_already, wait_ready, wait_ready_blocking};
+pub use ready::{NotReady, answering_already, wait_ready};
 pub use stop::Stopped;
 pub use target_log::TargetLog;
 pub use target_process::{SignalError, TargetProcess};

@@ -64,26 +64,6 @@ pub enum NotReady {
     },
 }
 
-/// Runs [`wait_ready`] on a thread without a runtime. Must not be called in a worker of a scope, which has one.
-///
-/// # Errors
-/// [`NotReady`].
-pub fn wait_ready_blocking(
-    probe: &ReadyProbe,
-    target_process: &TargetProcess,
-    deadline: Moment,
-    token: &Token,
-) -> Result<Nanos, NotReady> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(|error| NotReady::Impossible {
-        probe: describe(probe),
-        reason: error.to_string(),
-    })?;
-    runtime.block_on(wait_ready(probe, target_process, deadline, token))
-}
-
 /// Waits until `target_process` is ready according to `probe`, whose placeholders are filled in. Returns the time
 /// since its start. Polls every 20 ms. Cancel-safe.
 ///

@@ -137,7 +137,8 @@ fn reap(pid: u32) {
     }
 }
 
-fn kill(pid: u32) {
+/// Kills the process, unless it has ended.
+pub(crate) fn kill(pid: u32) {
     if let Some(pid) = as_pid(pid) {
         kill_process(pid, Signal::KILL).ok();
     }

@@ -72,12 +72,8 @@ impl Kind {
     /// The kind with this word in captures.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "counter" => Some(Self::Counter),
-            "gauge" => Some(Self::Gauge),
-            "histogram" => Some(Self::Histogram),
-            _ => None,
-        }
+        let mut all = [Self::Counter, Self::Gauge, Self::Histogram].into_iter();
+        all.find(|kind| kind.name() == name)
     }
 }
 

@@ -36,7 +36,7 @@ pub enum RequestError {
     /// A header with a length above that of the longest body.
     #[error("request_headers: content-length is {length}: at most {BODY_BYTES_MAX} are accepted")]
     Length {
-        /// The length; the largest of 64 bits also stands for longer ones.
+        /// The length; that of a longer one is the largest of 64 bits.
         length: u64,
     },
     /// A body in JSON outside of a list of requests.

@@ -5,6 +5,7 @@ use std::path::Path;
 use stillwell_lading::capture::{LadingError, Validity, list_metrics, survey_metric, validate};
 
 use crate::arguments::{CaptoolArguments, CaptoolCommand};
+use crate::command::output;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &CaptoolArguments) -> Result<Exit, CommandError> {
 
 fn list(capture: &Path) -> Result<Exit, CommandError> {
     let metrics = list_metrics(capture).map_err(unreadable)?;
-    print(&metrics.to_string())?;
+    output::print(&metrics.to_string())?;
     warn(metrics.cut.as_deref());
     Ok(Exit::Held)
 }
@@ -43,7 +44,7 @@ fn show(capture: &Path, metric: &str, dump: bool) -> Result<Exit, CommandError> 
         let error = CommandError::new(Exit::Failed, error);
         return Err(error.hint("`captool CAPTURE` lists its metrics"));
     }
-    print(&survey.to_string())?;
+    output::print(&survey.to_string())?;
     Ok(Exit::Held)
 }
 
@@ -52,7 +53,7 @@ fn print_validity(capture: &Path, validity: &Validity) -> Result<Exit, CommandEr
     if validity.is_valid() {
         text.push_str(&format!("{} is valid\n", capture.display()));
     }
-    print(&text)?;
+    output::print(&text)?;
     warn(validity.cut.as_deref());
     if validity.is_valid() {
         return Ok(Exit::Held);
@@ -73,8 +74,4 @@ fn warn(cut: Option<&str>) {
 
 fn unreadable(error: LadingError) -> CommandError {
     CommandError::new(Exit::CouldNotRun, error)
-}
-
-fn print(text: &str) -> Result<(), CommandError> {
-    Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }

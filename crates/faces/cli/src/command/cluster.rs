@@ -18,6 +18,7 @@ use crate::arguments::{
     ClusterArguments, ClusterCommand, ClusterJobArguments, ClusterStatusArguments,
     GenerateArguments, RenderCommand, StatusForm,
 };
+use crate::command::fleet::could_not;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::{secrets, signals};
@@ -35,10 +36,6 @@ pub(crate) fn run(arguments: &ClusterArguments, paint: &Paint) -> Result<Exit, C
         },
         ClusterCommand::Generate(job) => be_generator(job),
     }
-}
-
-fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
-    CommandError::new(Exit::CouldNotRun, error)
 }
 
 fn open(arguments: &ClusterJobArguments) -> Result<JobStore, CommandError> {

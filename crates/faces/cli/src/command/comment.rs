@@ -17,7 +17,7 @@ use stillwell_verdict::GatePolicy;
 use self::host::{CommentThread, HostKind, Surroundings};
 use self::post::Posted;
 use crate::arguments::{CommentArguments, CommentHost, CommentLayout, Gate};
-use crate::command::report;
+use crate::command::{output, report};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::secrets;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
     };
     let text = secrets::handling().text(&text);
     let Some(kind) = kind else {
-        print(&text)?;
+        output::print(&text)?;
         return Ok(exit);
     };
     if kind == HostKind::Github {
@@ -108,11 +108,7 @@ fn summarise(surroundings: &Surroundings, text: &str) {
 
 fn annotate(report: &SuiteReport) -> Result<(), CommandError> {
     let text = annotation::github(&gate_findings(report));
-    print(&secrets::handling().text(&text))
-}
-
-fn print(text: &str) -> Result<(), CommandError> {
-    Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+    output::print(&secrets::handling().text(&text))
 }
 
 fn write(file: &Path, text: &str) -> Result<(), CommandError> {

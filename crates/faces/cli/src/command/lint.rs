@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &LintArguments, paint: &Paint) -> Result<Exit, Comm
             fixed += file.fixable;
             left += file.diagnostics.len() - file.fixable;
             let path = output::show_path(&file.path);
-            print(&format!("{path}: {} rewritten\n", file.fixable))?;
+            output::print(&format!("{path}: {} rewritten\n", file.fixable))?;
         } else {
             left += file.diagnostics.len();
         }
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &LintArguments, paint: &Paint) -> Result<Exit, Comm
             Paint::print_message(&file.diagnostics.render(paint.err));
         }
     }
-    print(&summary(&linted, left, fixed, arguments.fix))?;
+    output::print(&summary(&linted, left, fixed, arguments.fix))?;
     Ok(if left == 0 { Exit::Held } else { Exit::Failed })
 }
 
@@ -68,8 +68,4 @@ fn rewrite(path: &Path, text: &str) -> anyhow::Result<()> {
         fs::rename(&new, path)
     };
     write().with_context(|| format!("rewrite {}", path.display()))
-}
-
-fn print(text: &str) -> Result<(), CommandError> {
-    Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }

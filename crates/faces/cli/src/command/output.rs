@@ -57,8 +57,13 @@ pub(crate) fn deliver(
         }
         _ => report.render(format, style),
     };
-    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    print(&text)?;
     write_files(&output.output, report, assets)
+}
+
+/// Prints data.
+pub(crate) fn print(text: &str) -> Result<(), CommandError> {
+    Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
 /// Writes the report to files, each in the format of its extension; Markdown shows the charts in `assets`.

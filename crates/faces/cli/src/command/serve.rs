@@ -25,8 +25,7 @@ use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
 use crate::arguments::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
 };
-use crate::command::nighthawk_line;
-use crate::command::select;
+use crate::command::{nighthawk_line, output, select};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::signals;
@@ -147,7 +146,7 @@ fn conduct(plan: &ServePlan, format: ServeFormat, outs: &Outs<'_>) -> Result<Exi
     }
     signals.close(Nanos::SECOND);
     let counts = counter.total();
-    print(&match format {
+    output::print(&match format {
         ServeFormat::Text => text(&counts),
         ServeFormat::Json => format!("{}\n", as_json(&counts)),
     })?;
@@ -180,7 +179,7 @@ fn announce(
             if let Some(address) = admin {
                 line["admin"] = json!(address.to_string());
             }
-            print(&format!("{line}\n"))
+            output::print(&format!("{line}\n"))
         }
     }
 }
@@ -354,10 +353,6 @@ fn failing(share: f64) -> Result<FaultExpression, CommandError> {
     expression.map_err(|error: stillwell_plan::serve::ExpressionError| {
         CommandError::new(Exit::Usage, error)
     })
-}
-
-fn print(text: &str) -> Result<(), CommandError> {
-    Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
 fn as_json(counts: &ServeCounts) -> serde_json::Value {

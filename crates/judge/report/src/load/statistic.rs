@@ -56,14 +56,6 @@ impl LoadStatistic {
         }
     }
 
-    /// With moments that the recorder kept itself, which are exact where those of
-    /// the histogram are off by up to half a bucket.
-    #[must_use]
-    pub const fn with_moments(mut self, moments: Moments) -> Self {
-        self.moments = moments;
-        self
-    }
-
     /// Samples.
     #[must_use]
     pub const fn count(&self) -> u64 {

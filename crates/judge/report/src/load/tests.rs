@@ -285,7 +285,10 @@ fn result_of(name: &str, samples: &[u64]) -> LoadResult {
     }
     let mut result = LoadResult::named(name);
     let statistic = LoadStatistic::of_times(id::RESPONSE_TIME, &histogram);
-    result.add_statistic(statistic.with_moments(moments));
+    result.add_statistic(LoadStatistic {
+        moments,
+        ..statistic
+    });
     result.count("upstream_rq_total", histogram.len());
     result.end(Outcome::Ok, histogram.len());
     result

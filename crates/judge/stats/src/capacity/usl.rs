@@ -128,12 +128,6 @@ impl Usl {
         best.ok_or(UslError::NoFit)
     }
 
-    /// The throughput at a concurrency.
-    #[must_use]
-    pub fn throughput(&self, concurrency: f64) -> f64 {
-        throughput(self.parameters(), concurrency)
-    }
-
     /// Load at which throughput divided by the time of an answer is largest, with an
     /// interval; `None` where the law is a straight line.
     #[must_use]

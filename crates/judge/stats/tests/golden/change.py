@@ -63,7 +63,6 @@ OPTIONS = (
 
 FIGURES = (
     "forward_change_percent",
-    "backward_change_percent",
     "change_magnitude",
     "mean_before",
     "stddev_before",

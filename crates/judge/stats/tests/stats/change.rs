@@ -38,7 +38,6 @@ fn otava_finds_the_same() {
             assert_eq!(point.index, index.parse::<usize>().unwrap(), "{what}");
             let result = [
                 point.forward_change_percent(),
-                point.backward_change_percent(),
                 point.magnitude(),
                 point.mean_before,
                 point.standard_deviation_before,

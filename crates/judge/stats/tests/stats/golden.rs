@@ -97,8 +97,6 @@ fn samples_agree() {
         let deviation = sample.standard_deviation().unwrap();
         assert_close(deviation, noise, 0.0, "sd");
         assert_close(sample.median(), number(row[5]), noise, "median");
-        let spread = sample.median_absolute_deviation();
-        assert_close(spread, number(row[6]), noise, "MAD");
     }
     assert!(cases >= 150, "{cases} cases");
 }

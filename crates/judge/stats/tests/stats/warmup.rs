@@ -3,7 +3,15 @@
 
 use crate::simulated::{Noise, share};
 use stillwell_stats::Level;
-use stillwell_stats::warmup::{mser5, slope_test, steady_state};
+use stillwell_stats::warmup::{Slope, SteadyState, slope_test_at, steady_state};
+
+fn steady(samples: &[f64]) -> Option<SteadyState> {
+    steady_state(samples, Level::NINETY_FIVE)
+}
+
+fn slope_test(samples: &[f64]) -> Option<Slope> {
+    slope_test_at(samples, Level::NINETY_FIVE)
+}
 
 /// A run that starts `depth` below its level and comes up with time constant
 /// `samples_up`.
@@ -34,7 +42,7 @@ fn bias_and_cut(seed: u64, depth: f64, samples_up: f64) -> (f64, f64) {
     let (mut bias, mut cuts) = (0.0, 0.0);
     for _ in 0..1000 {
         let run = ramp(&mut noise, 120, depth, samples_up, 0.6);
-        let cut = mser5(&run).unwrap();
+        let cut = steady(&run).unwrap().cut;
         bias += (mean(&run[cut..]) - 1.0) / 1000.0;
         cuts += f64::from(u32::try_from(cut).unwrap()) / 1000.0;
     }
@@ -60,7 +68,8 @@ fn unsteady(seed: u64, count: usize, depth: f64, samples_up: f64, correlation: f
     let mut noise = Noise::seeded(seed);
     share(1000, |_| {
         let run = ramp(&mut noise, count, depth, samples_up, correlation);
-        !steady_state(&run, Level::NINETY_FIVE).unwrap().is_steady()
+        let state = steady(&run).unwrap();
+        state.at_bound || state.slope.interval.excludes_zero()
     })
 }
 
@@ -118,14 +127,15 @@ fn cuts_are_whole_batches_of_at_most_half() {
     let step: Vec<f64> = (0..64)
         .map(|place| if place < 12 { 0.5 } else { 1.0 })
         .collect();
-    assert_eq!(mser5(&step), Some(15));
+    let cut = |samples: &[f64]| Some(steady(samples)?.cut);
+    assert_eq!(cut(&step), Some(15));
     let late: Vec<f64> = (0..64)
         .map(|place| if place < 60 { 0.5 } else { 1.0 })
         .collect();
-    assert!(mser5(&late).unwrap() <= 32);
-    assert_eq!(mser5(&[1.0; 20]), Some(0));
-    assert_eq!(mser5(&[1.0; 19]), None);
+    assert!(cut(&late).unwrap() <= 32);
+    assert_eq!(cut(&[1.0; 20]), Some(0));
+    assert_eq!(cut(&[1.0; 19]), None);
     assert_eq!(slope_test(&[1.0; 15]), None);
     assert_eq!(slope_test(&[f64::NAN; 40]), None);
-    assert_eq!(steady_state(&[f64::INFINITY; 40], Level::NINETY_FIVE), None);
+    assert_eq!(steady(&[f64::INFINITY; 40]), None);
 }

@@ -196,7 +196,7 @@ fn an_fsync_takes_its_time() {
     file.sync_all().unwrap();
     assert!(clock::now().since(begun) >= delay);
     assert_eq!((shard.fsyncs.total(), shard.synced.total()), (1, 7));
-    served.disk.set_fsync_delay(Nanos::ZERO);
+    served.disk.controls().set_fsync_delay(Nanos::ZERO);
     file.sync_all().unwrap();
     File::open(&at).unwrap().sync_all().unwrap();
     assert_eq!(shard.fsyncs.total(), 3);
@@ -301,7 +301,7 @@ fn an_fsync_whose_program_was_killed_is_no_fsync() {
     dd.kill().unwrap();
     dd.wait().unwrap();
     assert_eq!(figures(shard), [1001, 0, 0, 1000]);
-    served.disk.set_fsync_delay(Nanos::ZERO);
+    served.disk.controls().set_fsync_delay(Nanos::ZERO);
     // The bytes are still not durable, and become it with the next.
     File::open(at.join("file")).unwrap().sync_all().unwrap();
     assert_eq!(figures(shard), [1001, 1000, 1, 1000]);

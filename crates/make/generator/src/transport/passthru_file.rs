@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use stillwell_wire::DialError;
 use tokio::net::unix::pipe;
 
-use crate::contract::{Failure, Transport};
-use stillwell_wire::stream_outcome;
+use crate::contract::Transport;
 
 #[derive(Clone, Debug)]
 pub(crate) struct PassthruFile {
@@ -77,13 +76,6 @@ impl Transport for PassthruFile {
         match connection {
             Writer::Pipe(pipe) => pipe.writable().await,
             Writer::File(_) => Ok(()),
-        }
-    }
-
-    fn failure(error: &io::Error) -> Failure {
-        Failure {
-            outcome: stream_outcome(error),
-            is_good: false,
         }
     }
 }

@@ -5,8 +5,7 @@ use std::io;
 use stillwell_wire::{DialError, dial};
 use tokio::net::TcpStream;
 
-use crate::contract::{Failure, Transport};
-use stillwell_wire::stream_outcome;
+use crate::contract::Transport;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Tcp {
@@ -36,12 +35,5 @@ impl Transport for Tcp {
 
     async fn writable(connection: &TcpStream) -> io::Result<()> {
         connection.writable().await
-    }
-
-    fn failure(error: &io::Error) -> Failure {
-        Failure {
-            outcome: stream_outcome(error),
-            is_good: false,
-        }
     }
 }

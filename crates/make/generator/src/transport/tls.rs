@@ -15,9 +15,8 @@ use stillwell_wire::tls::{ClientTls, TlsError, TlsStream};
 use stillwell_wire::{DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::contract::{Failure, Transport};
+use crate::contract::Transport;
 use crate::drive::push_all;
-use stillwell_wire::stream_outcome;
 use stillwell_worker::{Opener, Worker};
 
 /// Longest time of a handshake.
@@ -124,12 +123,5 @@ impl Transport for Tls {
         };
         let mut read = read;
         while let Ok(1..) = poll_fn(&mut read).await {}
-    }
-
-    fn failure(error: &io::Error) -> Failure {
-        Failure {
-            outcome: stream_outcome(error),
-            is_good: false,
-        }
     }
 }

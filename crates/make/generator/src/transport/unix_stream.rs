@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stillwell_wire::{DialError, dial};
 
-use crate::contract::{Failure, Transport};
-use stillwell_wire::stream_outcome;
+use crate::contract::Transport;
 
 #[derive(Clone, Debug)]
 pub(crate) struct UnixStream {
@@ -36,12 +35,5 @@ impl Transport for UnixStream {
 
     async fn writable(connection: &tokio::net::UnixStream) -> io::Result<()> {
         connection.writable().await
-    }
-
-    fn failure(error: &io::Error) -> Failure {
-        Failure {
-            outcome: stream_outcome(error),
-            is_good: false,
-        }
     }
 }

@@ -21,12 +21,9 @@ pub fn write_response(
 ) -> Result<(), HeadError> {
     let before = out.len();
     let has_body = !matches!(status, 204 | 304);
-    let framing = match has_body {
-        true => ResponseFraming::Length(body.len() as u64),
-        false => ResponseFraming::None,
-    };
+    let content_length = has_body.then_some(body.len() as u64);
     let written = if has_body || body.is_empty() {
-        write_head(status, headers, framing, out)
+        write_head(status, headers, content_length, out)
     } else {
         Err(HeadError::BodyNotAllowed { status })
     };
@@ -36,44 +33,6 @@ pub fn write_response(
     }
     written
 }
-
-/// Appends the head of a response whose body follows in chunks: see
-/// [`write_chunk`] and [`LAST_CHUNK`].
-///
-/// # Errors
-/// As [`write_response`].
-pub fn write_chunked_head(
-    status: u16,
-    headers: &[(&str, &str)],
-    out: &mut Vec<u8>,
-) -> Result<(), HeadError> {
-    let before = out.len();
-    let written = match status {
-        204 | 304 => Err(HeadError::BodyNotAllowed { status }),
-        _ => write_head(status, headers, ResponseFraming::Chunked, out),
-    };
-    if written.is_err() {
-        out.truncate(before);
-    }
-    written
-}
-
-/// Appends a part of a body that is sent in chunks; nothing for nothing, which
-/// would end it.
-pub fn write_chunk(bytes: &[u8], out: &mut Vec<u8>) {
-    if bytes.is_empty() {
-        return;
-    }
-    let digits = bytes.len().to_be_bytes().map(hex_digits).concat();
-    let first = digits.iter().position(|digit| *digit != b'0');
-    out.extend_from_slice(&digits[first.unwrap_or(0)..]);
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(bytes);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// End of a body that is sent in chunks.
-pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// A response that is the same each time: laid out once, sent as it is.
 #[derive(Clone, Debug)]
@@ -107,18 +66,10 @@ impl PreparedResponse {
     }
 }
 
-/// Framing of the body, by its head.
-#[derive(Clone, Copy, Debug)]
-enum ResponseFraming {
-    None,
-    Length(u64),
-    Chunked,
-}
-
 fn write_head(
     status: u16,
     headers: &[(&str, &str)],
-    framing: ResponseFraming,
+    content_length: Option<u64>,
     out: &mut Vec<u8>,
 ) -> Result<(), HeadError> {
     if !(200..600).contains(&status) {
@@ -130,18 +81,11 @@ fn write_head(
     out.extend_from_slice(reason(status).as_bytes());
     out.extend_from_slice(b"\r\n");
     write_headers(headers, out)?;
-    match framing {
-        ResponseFraming::None => {}
-        ResponseFraming::Length(length) => write_content_length(length, out),
-        ResponseFraming::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+    if let Some(length) = content_length {
+        write_content_length(length, out);
     }
     out.extend_from_slice(b"\r\n");
     Ok(())
-}
-
-const fn hex_digits(byte: u8) -> [u8; 2] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]
 }
 
 /// The phrase for people; programs do not read it.

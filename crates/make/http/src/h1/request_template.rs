@@ -83,12 +83,6 @@ impl RequestTemplate {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Appends the head of a request whose body follows in chunks.
-    pub fn write_chunked_head(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.prefix);
-        out.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
-    }
-
     /// The longest head that is appended, in bytes.
     #[must_use]
     pub const fn head_bytes_max(&self) -> usize {

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use stillwell_units::count;
 
 use super::*;
 use crate::pprof::{Profile, SampleType, StackSample};

@@ -5,10 +5,10 @@ use std::net::TcpListener;
 
 use stillwell_plan::target::ReadyProbe;
 use stillwell_scope::{Place, Scope, Token, clock};
-use stillwell_target::{NotReady, TargetProcess, answering_already, wait_ready_blocking};
+use stillwell_target::{NotReady, TargetProcess, answering_already};
 use stillwell_units::Nanos;
 
-use crate::support::Fixture;
+use crate::support::{Fixture, wait_ready_blocking};
 
 fn wait(probe: &ReadyProbe, target: &TargetProcess, longest: Nanos) -> Result<Nanos, NotReady> {
     wait_ready_blocking(probe, target, clock::now() + longest, &Token::new())

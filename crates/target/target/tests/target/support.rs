@@ -11,9 +11,9 @@ use stillwell_plan::target::{
 use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_scope::{Token, clock};
 use stillwell_target::{
-    Cgroup, StartError, StartOptions, TargetLog, TargetProcess, start, wait_ready_blocking,
+    Cgroup, NotReady, StartError, StartOptions, TargetLog, TargetProcess, start, wait_ready,
 };
-use stillwell_units::Nanos;
+use stillwell_units::{Moment, Nanos};
 
 pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
@@ -107,6 +107,20 @@ impl Fixture {
 pub(crate) fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Waits until the target is ready.
+pub(crate) fn wait_ready_blocking(
+    probe: &ReadyProbe,
+    target: &TargetProcess,
+    deadline: Moment,
+    token: &Token,
+) -> Result<Nanos, NotReady> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(wait_ready(probe, target, deadline, token))
 }
 
 /// Waits until the target has ended by itself.

@@ -237,12 +237,6 @@ impl LoadCounts {
     pub fn ended_in_all(&self) -> u64 {
         self.outcomes.iter().chain(&self.warmup_outcomes).sum()
     }
-
-    /// Returns the number of requests that were begun, warm-up included.
-    #[must_use]
-    pub const fn begun_in_all(&self) -> u64 {
-        self.begun + self.warmup_begun
-    }
 }
 
 #[cfg(test)]

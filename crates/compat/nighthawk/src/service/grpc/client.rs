@@ -137,8 +137,7 @@ impl ChannelError {
 }
 
 impl ClientCall {
-    /// Lays out a message; it goes out while [`Self::next`] is waited for, and
-    /// with [`Self::flush`].
+    /// Lays out a message; it goes out while [`Self::next`] is waited for.
     pub fn send(&mut self, message: &[u8]) {
         // Nothing as long as that is ever sent.
         self.call.send(message).unwrap_or_default();
@@ -153,15 +152,6 @@ impl ClientCall {
     #[must_use]
     pub const fn is_answered(&self) -> bool {
         self.call.is_answered()
-    }
-
-    /// Sends all that is laid out and that the server has room for.
-    ///
-    /// # Errors
-    /// [`ChannelError::Broken`] where the connection is.
-    pub async fn flush(&mut self) -> Result<(), ChannelError> {
-        let flushed = self.call.flush().await;
-        flushed.map_err(|error| ChannelError::new(&self.address, error))
     }
 
     /// The next message; `None` once the call has ended well. Cancel-safe.

@@ -13,14 +13,11 @@ use stillwell_verdict::{LoadRules, load_warnings};
 use super::remedy::OptionNames;
 use super::{add_typed, files, format, not_planned, outcome, random_seed, spec};
 use crate::arguments::{EngineName, LoadArguments};
-use crate::command::{fleet, output};
+use crate::command::fleet::{self, could_not};
+use crate::command::output;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::{secrets, signals};
-
-fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
-    CommandError::new(Exit::CouldNotRun, error)
-}
 
 pub(super) fn run(
     arguments: &LoadArguments,

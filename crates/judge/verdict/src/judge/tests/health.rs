@@ -294,40 +294,6 @@ fn other_lengths_of_run_are_proposed_where_they_would_decide_sooner() {
 }
 
 #[test]
-fn runs_without_pairs_are_compared_across() {
-    let goals = [GoalPlan::new(CPU)];
-    let runs = |ratio: f64| {
-        let noise = [0.999, 1.0, 1.001, 1.0005];
-        let all = (1..).zip(noise).map(|(pair, noise)| {
-            let place = (RunStage::Search, pair, "baseline");
-            synthetic::run("e", place, &[(CPU, 1000.0 * ratio * noise)])
-        });
-        all.collect::<Vec<_>>()
-    };
-    let (left, mut right) = (runs(1.0), runs(1.1));
-    right[3].warnings = vec![RunWarning::TargetRestarted];
-    let refs = |runs: &'static [RunSummary]| runs.iter().collect::<Vec<_>>();
-    let (left, right): (&[RunSummary], &[RunSummary]) = (left.leak(), right.leak());
-    let state = crate::judge_across(&goals, &refs(left), &refs(right));
-    assert_eq!(state.len(), 1);
-    assert_eq!(state[0].verdict, Verdict::Regressed);
-    assert_eq!((state[0].runs, state[0].runs_left_out), ([4, 3], [0, 1]));
-    assert!((state[0].change.unwrap().estimate - 0.1).abs() < 0.01);
-}
-
-#[test]
-fn the_printed_runs_of_an_old_report_are_no_runs() {
-    let goal = GoalPlan::new(GoalMetric::EgressThroughput);
-    let state = crate::compare_columns(&goal, &[7.88, 7.86, 7.85], &[7.86, 7.84, 7.82]);
-    assert_eq!(state.verdict, Verdict::Equivalent);
-    let change = state.change.unwrap();
-    assert!((change.estimate - -0.00297).abs() < 1e-5, "{change:?}");
-    assert!((state.p_value.unwrap() - 0.188).abs() < 1e-3, "{state:?}");
-    let nothing = crate::compare_columns(&goal, &[1.0, 0.0], &[1.0, 1.0]);
-    assert_eq!(nothing.verdict, Verdict::Invalid);
-}
-
-#[test]
 fn pairs_whose_environments_differ_were_one_variants_fault() {
     let mut runs = search_pairs(&[1.02, 0.98, 1.02, 0.98, 1.021]);
     for pair in 1..=5 {

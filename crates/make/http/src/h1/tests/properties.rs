@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{LAST_CHUNK, RequestTemplate, write_chunk, write_chunked_head, write_response};
+use crate::{RequestTemplate, write_response};
 
 /// Pieces of which messages are made, whole and broken.
 const PIECES: [&[u8]; 32] = [
@@ -135,20 +135,18 @@ proptest! {
     ) {
         let mut chunks = Vec::new();
         for part in &parts {
-            write_chunk(part, &mut chunks);
-            write_chunk(&[], &mut chunks);
+            chunks.extend_from_slice(format!("{:x}\r\n", part.len()).as_bytes());
+            chunks.extend_from_slice(part);
+            chunks.extend_from_slice(b"\r\n");
         }
-        chunks.extend_from_slice(LAST_CHUNK);
-        let mut bytes = Vec::new();
-        let template = RequestTemplate::new("POST", "/", "h", &[]).unwrap();
-        template.write_chunked_head(&mut bytes);
-        bytes.extend_from_slice(&chunks);
+        chunks.extend_from_slice(b"0\r\n\r\n");
+        let request: &[u8] = b"POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n";
+        let bytes = [request, chunks.as_slice()].concat();
         let expected = [head("POST / chunked"), Seen::Body(parts.concat()), Seen::End];
         prop_assert_eq!(read::<RequestParser>(&bytes, &cuts), expected);
 
-        bytes.clear();
-        write_chunked_head(200, &[], &mut bytes).unwrap();
-        bytes.extend_from_slice(&chunks);
+        let response: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        let bytes = [response, chunks.as_slice()].concat();
         let expected = [head("200"), Seen::Body(parts.concat()), Seen::End];
         prop_assert_eq!(read::<ResponseParser>(&bytes, &cuts), expected);
     }

@@ -93,7 +93,18 @@ fn filled() -> LoadShard {
     for (cell, count) in cells.zip(1_000..) {
         cell.add(count);
     }
-    let phased = MeasuredCount::ALL.map(|count| count.cell(&shard));
+    let phased = [
+        &shard.connections,
+        &shard.connect_failures,
+        &shard.connect_timeouts,
+        &shard.handshakes_resumed,
+        &shard.waited_for_connect,
+        &shard.waited_for_free,
+        &shard.connections_used_up,
+        &shard.connections_ended,
+        &shard.bytes_sent,
+        &shard.bytes_received,
+    ];
     for (cell, count) in phased.into_iter().chain([&shard.source.waits]).zip(2_000..) {
         cell.add(count);
     }

@@ -56,20 +56,6 @@ pub enum MeasuredCount {
 }
 
 impl MeasuredCount {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Connections,
-        Self::ConnectFailures,
-        Self::ConnectTimeouts,
-        Self::HandshakesResumed,
-        Self::WaitedForConnect,
-        Self::WaitedForFree,
-        Self::ConnectionsUsedUp,
-        Self::ConnectionsEnded,
-        Self::BytesSent,
-        Self::BytesReceived,
-    ];
-
     /// Returns its cell in `shard`.
     #[must_use]
     pub const fn cell(self, shard: &LoadShard) -> &PhasedCell {
