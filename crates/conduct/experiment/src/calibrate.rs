@@ -14,7 +14,9 @@ use stillwell_verdict::calibration::{
     AppliedSlowdown, CalibratedExperiment, Compared, Trial, calibrated,
 };
 
-use crate::{Local, Problem, Results, SuiteError, SuiteOptions, SuiteProgress, run_suite};
+use crate::{
+    Local, Problem, ProblemKind, Results, SuiteError, SuiteOptions, SuiteProgress, run_suite,
+};
 
 /// The largest slowdown that is chosen where none is given.
 const SLOWDOWN_MAX: f64 = 0.5;
@@ -62,17 +64,14 @@ pub enum CalibrationError {
     Start(Problem),
 }
 
-/// Calibrates the baseline of `experiment` until `until`; `None` if no comparison ended.
-/// Results go below `folder`.
-///
-/// # Errors
-/// [`CalibrationError`] where a comparison could not be made.
+/// Calibrates the baseline of `experiment` until `until`; `None` if no comparison ended, and the reason why a
+/// comparison could not be made, if that ended it. Results go below `folder`.
 pub fn calibrate(
     experiment: &ExperimentPlan,
     (seed, folder): (Seed, &Path),
     (limits, until): (&CalibrationLimits, Moment),
     host: &mut dyn CalibrationHost,
-) -> Result<Option<CalibratedExperiment>, CalibrationError> {
+) -> (Option<CalibratedExperiment>, Option<CalibrationError>) {
     let slowdown_kind = trial::slowdown_kind(experiment);
     let slowdown = slowdown(experiment, limits);
     let applied = slowdown_kind.clone().map(|how| AppliedSlowdown {
@@ -80,7 +79,7 @@ pub fn calibrate(
         truth: trial::truth(experiment, slowdown.share()),
     });
     let mut compared: Vec<Compared> = Vec::new();
-    let mut binary = None;
+    let (mut binary, mut failure) = (None, None);
     let began = clock::now();
     for number in 1..=limits.comparisons {
         let trial = Trial::of(number, slowdown_kind.is_ok());
@@ -94,7 +93,13 @@ pub fn calibrate(
         };
         host.announce(experiment, trial, number);
         let results = Results::new(folder.join(format!("{number:03}-{}", trial.name())));
-        compared.extend(compare(&suite, trial, &results, host)?);
+        match compare(&suite, trial, &results, host) {
+            Ok(result) => compared.extend(result),
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        }
         if number == 1 {
             binary = binary_of(&results);
             host.first(&results, &suite);
@@ -105,7 +110,9 @@ pub fn calibrate(
             break;
         }
     }
-    Ok((!compared.is_empty()).then(|| calibrated(experiment, &compared, applied, limits.minutes)))
+    let is_empty = compared.is_empty();
+    let result = (!is_empty).then(|| calibrated(experiment, &compared, applied, limits.minutes));
+    (result, failure)
 }
 
 /// Twice what matters, so it should be found.
@@ -141,7 +148,8 @@ fn compare(
     if let Some(problem) = problem.filter(|problem| problem.kind.is_about_starting()) {
         return Err(CalibrationError::Start(problem.clone()));
     }
-    if outcome.interrupted.is_some() {
+    let is_full = problem.is_some_and(|problem| problem.kind == ProblemKind::Storage);
+    if outcome.interrupted.is_some() || is_full {
         // Half a comparison would count as inconclusive.
         return Ok(None);
     }

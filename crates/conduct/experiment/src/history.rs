@@ -269,6 +269,12 @@ fn workload(experiment: &ExperimentPlan) -> String {
         experiment.run_plan.sinks,
         experiment.operating_point
     ]);
+    // Services that run already: those of other addresses are other services.
+    let urls = experiment.variants.iter();
+    let urls: Vec<&String> = urls.filter_map(|variant| variant.url.as_ref()).collect();
+    if let (Value::Array(work), false) = (&mut work, urls.is_empty()) {
+        work.push(json!(urls));
+    }
     remove_seeds(&mut work);
     sha256(work.to_string().as_bytes())
 }

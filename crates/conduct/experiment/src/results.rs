@@ -169,6 +169,9 @@ impl Results {
     /// The record to go on with; `None` for a new suite.
     pub(crate) fn open(&self, resume: bool) -> Result<Option<Value>, SuiteError> {
         match (resume, self.suite().exists()) {
+            (false, false) if self.has_other_results() => Err(SuiteError::AlreadyThere {
+                results: self.root.clone(),
+            }),
             (false, false) => Ok(None),
             (true, true) => read_json(&self.suite()).map(upgrade).map(Some),
             (false, true) => Err(SuiteError::AlreadyThere {
@@ -178,6 +181,12 @@ impl Results {
                 results: self.root.clone(),
             }),
         }
+    }
+
+    /// Returns true if the folder has results of another command: reports would overwrite each other.
+    fn has_other_results(&self) -> bool {
+        let mut files = ["targets.json", "capacity.json", "bisect.json"].into_iter();
+        files.any(|file| self.root.join(file).exists())
     }
 
     /// Makes the folder where it is not there, and keeps other processes away from it for

@@ -77,6 +77,7 @@ fn charts(text: &str) -> Vec<Chart> {
                 sign: Some(Sign::Worse),
                 interval: Some(interval),
                 tolerance: 0.05,
+                scale: stillwell_plan::goal::Scale::Ratio,
                 is_primary: true,
             }],
             is_from_zero: false,
@@ -104,6 +105,7 @@ fn charts(text: &str) -> Vec<Chart> {
                 running: vec![None, Some(interval)],
             }],
             tolerance: 0.05,
+            scale: stillwell_plan::goal::Scale::Ratio,
         }),
         Chart::Flame(FlameChart {
             title: name(),

@@ -83,6 +83,9 @@ pub struct LoadReport {
     /// The measured time in pieces, usually of a second, in order and without
     /// gaps; empty where no series was kept.
     pub intervals: Vec<LoadInterval>,
+    /// Requests that were due by the schedule, begun or not; `None` without a rate, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<u64>,
     /// Health of the generator.
     pub health: GeneratorHealth,
     /// Reason for the end of the load.
@@ -93,12 +96,15 @@ impl LoadReport {
     /// Returns the requests that were due by the schedule and never sent.
     #[must_use]
     pub fn not_sent(&self) -> u64 {
-        let due = self
-            .intervals
-            .iter()
-            .filter_map(|interval| interval.requested);
-        let due = due.fold(0, u64::saturating_add);
-        due.saturating_sub(self.global.counter("upstream_rq_total"))
+        self.due()
+            .saturating_sub(self.global.counter("upstream_rq_total"))
+    }
+
+    /// Returns the requests that were due, in older results those of the curve; 0 without a rate.
+    pub(crate) fn due(&self) -> u64 {
+        let requested = self.intervals.iter().filter_map(|item| item.requested);
+        let of_curve = || requested.fold(0, u64::saturating_add);
+        self.due.unwrap_or_else(of_curve)
     }
 }
 

@@ -19,7 +19,9 @@ use std::borrow::Cow;
 
 use stillwell_units::count;
 use stillwell_verdict::limits::PAIRS_UNCONFIRMED_MIN;
-use stillwell_verdict::{ExperimentVerdict, Gate, GoalVerdict, Verdict};
+use stillwell_verdict::{
+    CheckVerdict, ExperimentVerdict, Gate, GoalVerdict, Verdict, failing_more,
+};
 
 use crate::document::{
     Block, Cell, Column, Comment, Document, Fold, Inline, Medium, Section, Severity, Sign, Table,
@@ -181,7 +183,12 @@ fn finding(report: &SuiteReport) -> Text {
     }
     let gating = || report.experiments.iter().filter(|entry| !entry.erratic);
     let with = |gate: Gate| count(gating().filter(|entry| entry.gate == gate).count());
-    let all = words::counted(count(report.experiments.len()), "experiment", "experiments");
+    let number = count(gating().count());
+    let mut all = words::counted(number, "experiment", "experiments");
+    let erratic = count(report.experiments.len()) - number;
+    if erratic > 0 {
+        all.push_str(&format!(" ({erratic} erratic not counted)"));
+    }
     let (regressed, failed) = (with(Gate::Regressed), with(Gate::CheckFailed));
     let (invalid, unsure) = (with(Gate::Invalid), with(Gate::Inconclusive));
     let is_improved =
@@ -202,7 +209,8 @@ fn finding(report: &SuiteReport) -> Text {
         let finding = format!("stillwell could not judge {invalid} of {all}");
         (Sign::Invalid, finding)
     } else if !report.problems.is_empty() {
-        let finding = format!("stillwell: the suite is incomplete; no regression in {all}");
+        let finding =
+            format!("stillwell: the suite is incomplete; no confirmed regression in {all}");
         (Sign::Invalid, finding)
     } else if unconfirmed > 0 {
         let word = words::counted(
@@ -283,8 +291,11 @@ const OVERVIEW: [&str; 8] = [
 fn overview(experiment: &ExperimentVerdict) -> Vec<Cell> {
     let verdict = experiment.verdict;
     let mut word = Text::verdict(verdict);
-    if experiment.checks.iter().any(|check| check.failed() > 0) {
+    if experiment.checks.iter().any(CheckVerdict::is_broken) {
         word = word.and(", ").and(Text::bad("check failed"));
+    }
+    if failing_more(&experiment.discards).is_some() {
+        word = word.and(", ").and(Text::bad("target failed"));
     }
     let erratic = if experiment.erratic { " (erratic)" } else { "" };
     let mut row: Vec<Cell> = vec![word.into(), format!("{}{erratic}", experiment.name).into()];
@@ -374,7 +385,7 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
         Block::On(Medium::Page, moved::blocks(experiment, 10)),
         Block::list(experiment.checks.iter().map(|check| {
             let line = words::check_line(check);
-            if check.failed() > 0 {
+            if check.is_broken() {
                 Text::bad(line)
             } else {
                 line.into()

@@ -456,9 +456,15 @@ pub(crate) fn tally(experiments: &[ExperimentVerdict]) -> String {
         (experiment.count(), verdict.name())
     };
     let failed =
-        |experiment: &&ExperimentVerdict| experiment.checks.iter().any(|check| check.failed() > 0);
+        |experiment: &&ExperimentVerdict| experiment.checks.iter().any(CheckVerdict::is_broken);
+    let target_failed =
+        |experiment: &&ExperimentVerdict| failing_more(&experiment.discards).is_some();
     let other_reasons = [
         (gating().filter(failed).count(), "with failed checks"),
+        (
+            gating().filter(target_failed).count(),
+            "whose target failed more often",
+        ),
         (experiments.len() - gating().count(), "erratic"),
     ];
     let parts = order.into_iter().map(with).chain(other_reasons);

@@ -57,8 +57,8 @@ pub struct SelfComparisonFigures {
 pub struct WorseFound {
     /// How.
     pub how: Slowdown,
-    /// The change that it makes, on the scale of the primary goal.
-    pub truth: f64,
+    /// The change that it makes, on the scale of the primary goal; `None` if it is not known.
+    pub truth: Option<f64>,
     /// All that ended.
     pub comparisons: u32,
     /// Those of them that were invalid.
@@ -67,8 +67,8 @@ pub struct WorseFound {
     pub found_by_search: u32,
     /// Called so after confirmation.
     pub confirmed: u32,
-    /// With an interval that holds the truth.
-    pub covered: u32,
+    /// With an interval that holds the truth, if it is known.
+    pub covered: Option<u32>,
     /// Values of each that has one estimated.
     pub changes: Vec<Change>,
 }

@@ -105,12 +105,8 @@ impl ConnectionSlot {
         if self.worker.is_ending() {
             return Err(ConnectionEnd::Ended);
         }
-        match self.pool.take(*now) {
-            Take::Now(ticket) => {
-                self.worker.recorder.borrow_mut().begin(ticket.intended);
-                self.pool.count_wait(&self.worker, *now);
-                return Ok(ticket);
-            }
+        match self.pool.take_next(&self.worker, *now) {
+            Take::Now(ticket) => return Ok(ticket),
             Take::Never => return Err(ConnectionEnd::Ended),
             Take::Later(_) | Take::Starved => {}
         }

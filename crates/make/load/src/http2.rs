@@ -28,6 +28,9 @@ use super::trace::{RequestTrace, TracedRequest, request_traced};
 use super::worker::Worker;
 use calls::Calls;
 
+/// Requests of one connection at most: it has no more stream IDs.
+const REQUESTS_MAX: u64 = 1 << 30;
+
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
 struct Http2InFlight {
@@ -122,7 +125,10 @@ impl ConnectionSlot {
             requests: vec![None; streams],
             in_flight: 0,
             declared: 0,
-            left: connecting.requests_max.unwrap_or(u64::MAX),
+            left: connecting
+                .requests_max
+                .unwrap_or(u64::MAX)
+                .min(REQUESTS_MAX),
             streams,
             is_done: false,
             has_begun: false,
@@ -290,13 +296,14 @@ impl Http2Session {
     /// pool.
     fn take(&mut self, now: Moment) {
         self.is_done |= self.worker.is_ending();
-        while !self.is_done && self.in_flight + self.declared < self.streams && self.has_room() {
-            match self.pool.take(now) {
-                Take::Now(ticket) => {
-                    self.worker.recorder.borrow_mut().begin(ticket.intended);
-                    self.pool.count_wait(&self.worker, now);
-                    self.send(ticket, now);
-                }
+        while !self.is_done
+            && self.in_flight + self.declared < self.streams
+            && self.has_room()
+            // Places that the server does not admit yet belong to other connections.
+            && self.declared < self.client.requests_available()
+        {
+            match self.pool.take_next(&self.worker, now) {
+                Take::Now(ticket) => self.send(ticket, now),
                 Take::Later(_) | Take::Starved => {
                     self.declared += 1;
                     self.pool.slots.borrow_mut().free(self.slot, true);

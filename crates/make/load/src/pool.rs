@@ -42,6 +42,9 @@ pub(super) struct Pool {
     deferred: Cell<Option<Nanos>>,
     /// True if the next request waits for a busy connection.
     waits: Cell<bool>,
+    /// Moment since which it waits, and the end of the wait before it.
+    pub(super) blocked_since: Cell<Option<Moment>>,
+    pub(super) blocked_until: Cell<Moment>,
     limits: Cell<Limits>,
     requests: usize,
     next_request: Cell<usize>,
@@ -89,6 +92,8 @@ impl Pool {
             hold: RefCell::default(),
             deferred: Cell::default(),
             waits: Cell::default(),
+            blocked_since: Cell::default(),
+            blocked_until: Cell::default(),
             limits: Cell::default(),
             requests,
             next_request: Cell::new(first),
@@ -152,11 +157,28 @@ impl Pool {
         Some(request)
     }
 
-    /// Counts the wait of a request that a connection took at `now` while no connection was
-    /// free.
-    pub(super) fn count_wait(&self, worker: &Worker, now: Moment) {
-        if self.hold.borrow().is_some() && !self.slots.borrow().is_any_free() {
-            self.record_wait(&mut worker.recorder.borrow_mut(), now);
+    /// Takes the next request for a connection that was just answered, and records its wait: for the worker alone if
+    /// another connection was free.
+    pub(super) fn take_next(&self, worker: &Worker, now: Moment) -> Take {
+        let is_any_free = self.slots.borrow().is_any_free();
+        let take = self.take(now);
+        if let Take::Now(ticket) = &take {
+            let mut recorder = worker.recorder.borrow_mut();
+            recorder.begin(ticket.intended);
+            if !is_any_free {
+                self.record_wait(&mut recorder, now);
+            } else if worker.has_schedule {
+                self.record_lateness(&mut recorder, ticket.intended, now);
+            }
+        }
+        take
+    }
+
+    /// Records the lateness of a request that waited for no connection from `blocked_until` on.
+    fn record_lateness(&self, recorder: &mut RequestRecorder, intended: Moment, now: Moment) {
+        if intended >= recorder.measure_from {
+            let waited_from = intended.max(self.blocked_until.get());
+            recorder.record(LoadTime::GeneratorLateness, now.since(waited_from));
         }
     }
 
@@ -174,11 +196,8 @@ impl Pool {
         };
         let mut recorder = worker.recorder.borrow_mut();
         recorder.begin(ticket.intended);
-        if ticket.intended >= recorder.measure_from {
-            // A connection was free all the time: no other request was in the way.
-            let waited_from = ticket.intended.max(worker.blocked_until.get());
-            recorder.record(LoadTime::GeneratorLateness, now.since(waited_from));
-        }
+        // A connection was free all the time: no other request was in the way.
+        self.record_lateness(&mut recorder, ticket.intended, now);
         if had_to_wait {
             self.record_wait(&mut recorder, now);
         }
@@ -442,12 +461,13 @@ async fn wait_for_supply(worker: &Worker, pool: &Pool, since: Moment) {
         recorder.record(LoadTime::Blocked, waited);
     }
     worker.blocked.set(worker.blocked.get() + waited);
-    worker.blocked_until.set(now);
+    pool.blocked_until.set(now);
 }
 
 /// Waits until a connection is free, all have failed, or a request is dropped.
 async fn wait_for_free(worker: &Worker, pool: &Pool, timer: &mut Timer) {
     let since = clock::now();
+    pool.blocked_since.set(Some(since));
     let changed = pool.connected(worker);
     match pool.drops_at() {
         None => changed.await,
@@ -461,7 +481,8 @@ async fn wait_for_free(worker: &Worker, pool: &Pool, timer: &mut Timer) {
     // A connection may have taken it meanwhile.
     pool.waits.set(matches!(pool.look(now), Take::Now(_)));
     worker.blocked.set(worker.blocked.get() + now.since(since));
-    worker.blocked_until.set(now);
+    pool.blocked_since.set(None);
+    pool.blocked_until.set(now);
 }
 
 async fn sleep(worker: &Worker, timer: &mut Timer, at: Moment) {

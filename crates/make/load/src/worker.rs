@@ -79,9 +79,8 @@ pub(super) struct Worker {
     pub(super) end: Token,
     /// Cheaper copy of `end`.
     is_ending: Cell<bool>,
-    /// Time during which requests were due with no connection free, and its last moment.
+    /// Time during which requests were due with no connection free.
     pub(super) blocked: Cell<Nanos>,
-    pub(super) blocked_until: Cell<Moment>,
     /// Total oversleep.
     pub(super) late: Cell<Nanos>,
     /// CPU time of spinning until the next request.
@@ -165,7 +164,6 @@ impl Worker {
             is_ending: Cell::new(false),
             begun: Token::new(),
             blocked: Cell::default(),
-            blocked_until: Cell::default(),
             late: Cell::default(),
             spin: SpinTime::default(),
             warming: RefCell::default(),

@@ -79,8 +79,8 @@ pub fn bytes(value: f64) -> String {
     format!("{} TiB", significant(scaled))
 }
 
-/// Returns three significant digits, and all digits of larger numbers: `0.0995`, `1,023`; `unbounded` for
-/// what is not finite.
+/// Returns three significant digits, and all digits of larger numbers: `0.0995`, `1,023`, `3.21e-5`; `unbounded`
+/// for what is not finite.
 #[must_use]
 pub fn significant(value: f64) -> String {
     if !value.is_finite() {
@@ -88,6 +88,7 @@ pub fn significant(value: f64) -> String {
     }
     match value.abs() {
         size if size < 1e-12 => "0".to_owned(),
+        size if size < 0.000_999_5 => format!("{value:.2e}"),
         size if size < 0.0995 => format!("{value:.4}"),
         size if size < 0.9995 => format!("{value:.3}"),
         size if size < 9.995 => format!("{value:.2}"),

@@ -209,10 +209,14 @@ fn open(
 ) -> Result<BisectRecord, SuiteError> {
     let folder = &options.results;
     let place = BisectRecord::place(folder);
-    let fingerprint = fingerprint(plan).map_err(|error| SuiteError::Write {
-        path: place.clone(),
-        source: error.into(),
-    })?;
+    let fingerprint_of = |plan: &SuitePlan| {
+        fingerprint(plan).map_err(|error| SuiteError::Write {
+            path: place.clone(),
+            source: error.into(),
+        })
+    };
+    let typed = fingerprint_of(plan)?;
+    let fingerprint = fingerprint_of(&between(plan, &commits))?;
     let experiment = plan.experiments.first();
     let new = BisectRecord {
         schema: BISECT_SCHEMA.to_owned(),
@@ -230,7 +234,7 @@ fn open(
             new.write(folder)?;
             Ok(new)
         }
-        (true, true) => go_on(folder, new),
+        (true, true) => go_on(folder, new, &typed),
         (false, true) => Err(SuiteError::AlreadyThere {
             results: folder.clone(),
         }),
@@ -240,8 +244,26 @@ fn open(
     }
 }
 
-/// The steps of an earlier session, if that looked for the same thing.
-fn go_on(folder: &Path, new: BisectRecord) -> Result<BisectRecord, SuiteError> {
+/// The plan with its revisions as names of commits: a branch that moves, or another spelling, is the same search as long
+/// as the commits are.
+fn between(plan: &SuitePlan, commits: &[Commit]) -> SuitePlan {
+    let mut plan = plan.clone();
+    let variants = plan
+        .experiments
+        .iter_mut()
+        .flat_map(|item| &mut item.variants);
+    let ends = [commits.first(), commits.last()];
+    for (variant, commit) in variants.zip(ends.into_iter().flatten()) {
+        if let BinarySource::Git(source) = &mut variant.binary {
+            source.revision.clone_from(&commit.revision);
+        }
+    }
+    plan
+}
+
+/// The steps of an earlier session, if that looked for the same thing. Older records have the fingerprint of the
+/// plan as it was typed.
+fn go_on(folder: &Path, new: BisectRecord, typed: &str) -> Result<BisectRecord, SuiteError> {
     let old = BisectRecord::read(folder)?;
     let changed = |pointer: &str| SuiteError::PlanChanged {
         results: folder.to_path_buf(),
@@ -250,7 +272,7 @@ fn go_on(folder: &Path, new: BisectRecord) -> Result<BisectRecord, SuiteError> {
     if old.commits != new.commits {
         return Err(changed("/commits"));
     }
-    if old.fingerprint != new.fingerprint {
+    if old.fingerprint != new.fingerprint && old.fingerprint != typed {
         return Err(changed("/fingerprint"));
     }
     // Until all steps are answered again.
@@ -292,7 +314,10 @@ impl Comparison {
             Step::Confirm { .. } => format!("confirm-{short}"),
             Step::Ends(_) | Step::Done(_) => "ends".to_owned(),
         };
-        let goal = plan.experiments.first().and_then(|item| item.goals.first());
+        let metric = record.metric().cloned();
+        let goals = plan.experiments.first().map(|item| item.goals.as_slice());
+        let mut goals = goals.unwrap_or_default().iter();
+        let goal = goals.find(|goal| metric.as_ref().is_none_or(|metric| goal.metric == *metric));
         let stated = goal.map_or(Tolerance::DEFAULT, |goal| goal.tolerance);
         // The first step that was answered is the one of the ends.
         let change = record.steps.first().and_then(|ends| ends.change);
@@ -307,6 +332,7 @@ impl Comparison {
             answer: Answer::Unknown,
             verdict: None,
             change: None,
+            metric,
             pairs: 0,
             reason: None,
         }
@@ -330,6 +356,11 @@ impl Comparison {
         }
         // A wrong turn shows when its end is confirmed.
         experiment.confirm &= !matches!(self.step, Step::Test(_));
+        // The goal that decided between the ends decides all steps.
+        let mut goals = experiment.goals.iter();
+        if let Some(place) = goals.position(|goal| Some(&goal.metric) == blank.metric.as_ref()) {
+            experiment.goals[..=place].rotate_right(1);
+        }
         if let (Some(goal), Ok(tolerance)) = (
             experiment.goals.first_mut(),
             Tolerance::try_new(blank.tolerance),

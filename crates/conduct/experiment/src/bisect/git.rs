@@ -36,6 +36,7 @@ pub fn commits_between(
         commands: Commands::new(interrupt)?,
         repository,
     };
+    let good_typed = good;
     let (Some(first), Some(last)) = (git.resolve(good)?, git.resolve(bad)?) else {
         return Ok(None);
     };
@@ -58,6 +59,18 @@ pub fn commits_between(
     let Some(after) = git.output_of(bad, &words)? else {
         return Ok(None);
     };
+    // Each commit is compared with the one before it in the list.
+    let mut lines = after.lines().filter_map(|line| line.split_once('\t'));
+    let parent = lines
+        .next()
+        .and_then(|(_, rest)| rest.split_whitespace().next());
+    if let Some(parent) = parent.filter(|parent| *parent != first) {
+        let reason = format!(
+            "it is not on the line of first parents of `{bad}`, which is searched: give {parent}, from where that \
+             line goes on"
+        );
+        return Err(git.refuse(good_typed, reason));
+    }
     Ok(Some(
         good.lines()
             .chain(after.lines())

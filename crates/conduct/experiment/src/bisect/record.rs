@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stillwell_plan::GoalMetric;
 use stillwell_plan::goal::Direction;
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict, Verdict};
 
@@ -117,6 +118,9 @@ pub struct StepRecord {
     /// its 95 % interval, if it was measured: estimate, lower, upper. An end that
     /// is nowhere is the lowest or the highest number that there is.
     pub change: Option<[f64; 3]>,
+    /// Metric of the goal that decided, if there was a verdict; missing in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<GoalMetric>,
     /// Number of pairs behind the answer.
     pub pairs: u32,
     /// The reason why there is no answer.
@@ -124,6 +128,13 @@ pub struct StepRecord {
 }
 
 impl BisectRecord {
+    /// Returns the metric that decided between the ends. A goal that the machine cannot measure is skipped, so
+    /// it need not be the first of the plan.
+    #[must_use]
+    pub fn metric(&self) -> Option<&GoalMetric> {
+        self.steps.first()?.metric.as_ref()
+    }
+
     /// Returns the results folder in `root` of the search that was begun last. Names sort by age.
     #[must_use]
     pub fn newest(root: &Path) -> Option<PathBuf> {
@@ -172,6 +183,7 @@ impl StepRecord {
             answer,
             verdict: Some(verdict.verdict.name().to_owned()),
             change: change.map(|item| [item.estimate, item.lower, item.upper].map(bounded)),
+            metric: goal.map(|goal| goal.metric.clone()),
             pairs: confirmation.map_or(verdict.pairs_used, |fresh| fresh.pairs),
             reason: reason.filter(|_| answer == Answer::Unknown),
             ..self

@@ -2,7 +2,7 @@
 
 use stillwell_metric::{Histogram, LoadCounts, LoadTime, Outcome, empty_histogram};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
-use stillwell_plan::load::{LoadPace, LoadPlanError, LoadPlanParts, Overflow};
+use stillwell_plan::load::{LoadPace, LoadPacing, LoadPlanError, LoadPlanParts, Overflow};
 use stillwell_plan::{LoadPlan, RateShape};
 use stillwell_run::{
     AddressFamily, Interrupt, LoadCapture, LoadEnd, LoadError, LoadSnapshot, conduct_load,
@@ -159,8 +159,14 @@ fn counts(plan: &LoadPlan, capture: &LoadCapture) -> LoadProbeCounts {
     // Not the sum of the curve less the sends that began: random schedules have more or fewer of
     // them.
     let due = capture.sum(LoadCounts::due);
-    let never_begun = due.saturating_sub(begun);
-    let kind = if has_rate {
+    // A closed loop begins a request when it can: none of its requests waits, and latency counts from the sent time.
+    let is_open = LoadPacing::of(plan) == LoadPacing::Open;
+    let never_begun = if is_open {
+        due.saturating_sub(begun)
+    } else {
+        0
+    };
+    let kind = if is_open {
         LoadTime::Response
     } else {
         LoadTime::Service

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use stillwell_capture::{Capture, OpenError, RunOutcome};
 use stillwell_plan::capacity::CapacityBound;
-use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RunPlan, Validity};
+use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, RunPlan, Validity};
 use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, conduct};
 use stillwell_units::Nanos;
 use stillwell_verdict::capacity::{CapacityProbe, ProbeLoad, judge_run_probe};
 use stillwell_verdict::{RunSummary, RunWarning, summarise};
+
+use super::load::probe_length;
 
 /// A run whose generator has another rate in each probe.
 #[derive(Debug)]
@@ -99,7 +101,16 @@ impl RunProbes {
                 generator.concurrency = generator.concurrency.with_connections(connections);
             }
         }
-        (plan.phases.warmup, plan.phases.measure) = self.lengths;
+        let (warmup, measure) = self.lengths;
+        plan.phases.warmup = warmup;
+        plan.phases.measure = match load {
+            ProbeLoad::Rate {
+                unit: RateUnit::Events,
+                per_second,
+                ..
+            } => probe_length(per_second, &self.bounds, measure),
+            _ => measure,
+        };
         // Steps and bounds are meant for runs as the file has them.
         plan.timeline.clear();
         plan.checks.clear();

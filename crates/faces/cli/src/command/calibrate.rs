@@ -138,10 +138,11 @@ fn calibrate_all(
     let mut calibrated = Vec::new();
     for (number, experiment) in (1_u64..).zip(&plan.experiments) {
         let until = started + Nanos::new(all.as_u64() / parts * number);
-        let folder = root.join(places::name_of(Path::new(&experiment.name)));
-        match calibrate(experiment, (plan.seed, &folder), (&limits, until), host) {
-            Ok(result) => calibrated.extend(result),
-            Err(error) => return (calibrated, Some(refused(error))),
+        let folder = Results::new(root.to_path_buf()).experiment(&experiment.name);
+        let (result, failure) = calibrate(experiment, (plan.seed, &folder), (&limits, until), host);
+        calibrated.extend(result);
+        if let Some(error) = failure {
+            return (calibrated, Some(refused(error)));
         }
         if host.conductor.interrupt().signal().is_some() {
             break;

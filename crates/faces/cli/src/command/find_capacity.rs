@@ -33,6 +33,9 @@ use crate::signals;
 /// Name of the saved search in the folder of its results.
 pub(super) const SAVED: &str = "capacity.json";
 
+/// Longest part of a URL in the name of a folder.
+const NAME_MAX: usize = 60;
+
 /// Returns an error for a folder that has results: `report` would show these in place of its own.
 fn refuse_used(folder: Option<&Path>) -> Result<(), CommandError> {
     let names = [
@@ -66,7 +69,7 @@ pub(crate) fn run(
     };
     let name = match &file {
         Some(file) => places::name_of(file),
-        None => "http".to_owned(),
+        None => name_of_url(arguments.urls.first().map_or("", String::as_str)),
     };
     let folder = arguments
         .results
@@ -171,6 +174,24 @@ fn save(report: &CapacityReport, folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Returns true for a file of comma-separated values.
+/// Returns the name of the results of a URL: its host and path, in letters, digits and dashes. So searches of
+/// several services that begin at the same time have folders of their own.
+fn name_of_url(url: &str) -> String {
+    let address = url.split_once("://").map_or(url, |(_, address)| address);
+    let address = address
+        .rsplit_once('@')
+        .map_or(address, |(_, address)| address);
+    let address = address.split(['?', '#']).next().unwrap_or_default();
+    let parts = address.split(|character: char| !character.is_ascii_alphanumeric());
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    let name: String = parts.join("-").chars().take(NAME_MAX).collect();
+    if name.is_empty() {
+        "http".to_owned()
+    } else {
+        name
+    }
+}
+
 fn is_csv(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "csv")
 }

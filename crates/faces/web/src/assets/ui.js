@@ -4,16 +4,25 @@
 (() => {
   const job = document.querySelector("#job[data-events]");
   if (job) {
-    const tail = () =>
-      job.querySelectorAll("[data-tail]").forEach((part) => {
-        part.scrollTop = part.scrollHeight;
-      });
-    // The server is the only source of this text, and it escapes what commands print.
+    const isAtEnd = (part) => part.scrollTop + part.clientHeight >= part.scrollHeight - 2;
+    const toEnd = (part) => {
+      if ("tail" in part.dataset) part.scrollTop = part.scrollHeight;
+    };
+    // The same part of the new text has the focus and the place that it had. Text that grows stays at its end, unless
+    // it was scrolled. The server is the only source of this text, and it escapes what commands print.
     const show = (event) => {
-      const focused = job.contains(document.activeElement) ? document.activeElement.className : null;
+      const parts = "a, button, pre, summary";
+      const focused = [...job.querySelectorAll(parts)].indexOf(document.activeElement);
+      const name = document.activeElement.tagName;
+      const places = [...job.querySelectorAll("pre")].map((part) => (isAtEnd(part) ? null : part.scrollTop));
       job.innerHTML = event.data;
-      if (focused !== null) (job.querySelector("button") || job.querySelector("a"))?.focus();
-      tail();
+      [...job.querySelectorAll("pre")].forEach((part, index) => {
+        if (places[index] == null) toEnd(part);
+        else part.scrollTop = places[index];
+      });
+      if (focused < 0) return;
+      const same = [...job.querySelectorAll(parts)][focused];
+      (same?.tagName === name ? same : job.querySelector("a"))?.focus({ preventScroll: true });
     };
     const source = new EventSource(job.dataset.events);
     source.addEventListener("job", show);
@@ -22,7 +31,7 @@
       show(event);
     });
     window.addEventListener("pagehide", () => source.close());
-    tail();
+    job.querySelectorAll("pre").forEach(toEnd);
   }
 
   for (const input of document.querySelectorAll("[data-filter]")) {

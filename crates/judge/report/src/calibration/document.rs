@@ -195,17 +195,18 @@ fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
         .goals
         .first()
         .map_or(Scale::Ratio, |goal| goal.scale);
-    let truth = change_size(scale, worse.truth);
+    let truth = worse.truth.map(|truth| change_size(scale, truth));
     let of = worse.comparisons;
-    let mut lines = vec![
-        format!(
-            "{truth}, {}: detected {}; in the search, before confirmation: {}",
-            slowdown(worse.how),
-            rate(worse.confirmed, of),
-            rate(worse.found_by_search, of)
-        ),
-        format!("interval contains {truth}: {}", rate(worse.covered, of)),
-    ];
+    let mut lines = vec![format!(
+        "{}, {}: detected {}; in the search, before confirmation: {}",
+        truth.as_deref().unwrap_or("a change of unknown size"),
+        slowdown(worse.how),
+        rate(worse.confirmed, of),
+        rate(worse.found_by_search, of)
+    )];
+    if let Some((truth, covered)) = truth.zip(worse.covered) {
+        lines.push(format!("interval contains {truth}: {}", rate(covered, of)));
+    }
     if worse.invalid > 0 {
         lines.push(format!("invalid: {}", rate(worse.invalid, of)));
     }

@@ -70,7 +70,7 @@ fn worse(entry: &WorseFound) -> Value {
         "invalid": entry.invalid,
         "found_by_search": rate(entry.found_by_search, of),
         "found": rate(entry.confirmed, of),
-        "covered": rate(entry.covered, of),
+        "covered": entry.covered.map(|covered| rate(covered, of)),
         "changes": entry.changes.iter().map(change).collect::<Vec<_>>(),
     })
 }

@@ -58,12 +58,12 @@ fn report() -> CalibrationReport {
             },
             worse: Ok(WorseFound {
                 how: Slowdown::Burn,
-                truth: 0.01,
+                truth: Some(0.01),
                 comparisons: 4,
                 invalid: 0,
                 found_by_search: 4,
                 confirmed: 3,
-                covered: 4,
+                covered: Some(4),
                 changes: vec![Change {
                     estimate: 0.011,
                     lower: 0.008,

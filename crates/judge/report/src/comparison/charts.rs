@@ -44,6 +44,7 @@ fn pairs(row: &ComparisonRow) -> Option<Chart> {
             name: row.metric.clone(),
             stages: vec![stage("pairs", number, row.scale, &changes)],
             tolerance: row.tolerance.share(),
+            scale: row.scale,
         })
     })
 }

@@ -6,6 +6,9 @@ use super::{
 };
 use crate::Style;
 
+/// Longest address of a link in a comment, in bytes.
+const LINK_MAX: usize = 2000;
+
 /// Returns the document as Markdown.
 pub(super) fn render(document: &Document, _style: Style) -> String {
     let mut page = Page::new(document.comment, String::new());
@@ -233,12 +236,12 @@ impl Page {
                 Inline::Run(Role::Bad, text) => format!("❌ {}", plain(text)),
                 Inline::Run(_, text) => plain(text),
                 Inline::Answer(sign, word) => format!("{} {}", symbol(*sign), plain(word)),
+                // A part of an address leads elsewhere.
+                Inline::Link(text, target) if self.comment.is_some() && target.len() > LINK_MAX => {
+                    plain(text)
+                }
                 Inline::Link(text, target) => {
-                    format!(
-                        "[{}](<{}>)",
-                        plain(text),
-                        escape::target(&shortened(target, max))
-                    )
+                    format!("[{}](<{}>)", plain(text), escape::target(target))
                 }
                 Inline::Sparkline(values) => plain(&values.bars()),
             });

@@ -1,5 +1,6 @@
 //! Tables, and the numbers that cells and charts show.
 
+use stillwell_plan::goal::Scale;
 use stillwell_profile::{FlameNode, ProfileQuantity};
 use stillwell_verdict::Change;
 
@@ -264,6 +265,8 @@ pub struct IntervalRow {
     pub interval: Option<Interval>,
     /// The tolerance on both sides of zero, as a share.
     pub tolerance: f64,
+    /// Whether shares are of the baseline, or points.
+    pub scale: Scale,
     /// True for the row of a goal that decides.
     pub is_primary: bool,
 }
@@ -334,6 +337,8 @@ pub struct PairSeries {
     pub stages: Vec<PairStage>,
     /// The tolerance on both sides of zero, as a share.
     pub tolerance: f64,
+    /// Whether changes are shares of the baseline, or points.
+    pub scale: Scale,
 }
 
 /// The pairs of one stage.

@@ -19,6 +19,7 @@ pub(crate) fn everywhere(text: &str) -> Document {
             high: 0.2,
         }),
         tolerance: 0.05,
+        scale: stillwell_plan::goal::Scale::Ratio,
         is_primary: true,
     };
     let blocks = [

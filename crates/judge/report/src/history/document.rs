@@ -161,12 +161,21 @@ fn cells(trend: &Trend) -> Vec<Cell> {
 }
 
 /// A value of a trend with its unit.
-fn level(trend: &Trend, value: f64) -> String {
+/// Returns a level of a trend on the scale of its metric, or as a change against the baseline of the same pairs.
+pub(super) fn level_number(trend: &Trend, value: f64) -> f64 {
     match (trend.basis, trend.scale) {
-        (Basis::Anchor, Scale::Ratio) => words::signed_percent(value.exp_m1()),
-        (Basis::Anchor, Scale::Difference) => words::goal_difference(&trend.metric, value),
-        (Basis::Level, Scale::Ratio) => words::goal_value(&trend.metric, value.exp()),
-        (Basis::Level, Scale::Difference) => words::goal_value(&trend.metric, value),
+        (Basis::Anchor, Scale::Ratio) => value.exp_m1(),
+        (Basis::Level, Scale::Ratio) => value.exp(),
+        (_, Scale::Difference) => value,
+    }
+}
+
+fn level(trend: &Trend, value: f64) -> String {
+    let number = level_number(trend, value);
+    match (trend.basis, trend.scale) {
+        (Basis::Anchor, Scale::Ratio) => words::signed_percent(number),
+        (Basis::Anchor, Scale::Difference) => words::goal_difference(&trend.metric, number),
+        (Basis::Level, _) => words::goal_value(&trend.metric, number),
     }
 }
 

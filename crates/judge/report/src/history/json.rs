@@ -1,6 +1,7 @@
 //! A history for programs.
 
 use serde_json::{Value, json as object};
+use stillwell_plan::goal::Scale;
 use stillwell_verdict::history::{Basis, Lead, Method, Suspect, Trend, TrendPoint};
 
 use super::{HistoryReport, document};
@@ -10,7 +11,8 @@ use super::{HistoryReport, document};
 pub const HISTORY_SCHEMA: &str = "stillwell/history/v1";
 
 /// Numbers as numbers, in base units, changes as shares of one; what is not
-/// known, and what is not finite, is `null`.
+/// known, and what is not finite, is `null`. `value`, `before`, `after`, `delta` and the standard deviations are
+/// natural logarithms if `scale` is `ratio`; `level` and its like are not.
 pub(super) fn json(report: &HistoryReport) -> String {
     let method = match report.method {
         Method::Stillwell { alarm_rate } => object!({ "name": "own", "alarm_rate": alarm_rate }),
@@ -42,6 +44,10 @@ fn trend(entry: &Trend) -> Value {
         "comparison": entry.comparison,
         "metric": entry.metric.name(),
         "better": entry.direction.better(),
+        "scale": match entry.scale {
+            Scale::Ratio => "ratio",
+            Scale::Difference => "difference",
+        },
         "tolerance_share": entry.tolerance.share(),
         "gates": entry.gates,
         "basis": match entry.basis {
@@ -53,12 +59,12 @@ fn trend(entry: &Trend) -> Value {
         "p_value": entry.p_value,
         "stretches": entry.stretches,
         "points_needed": entry.points_needed,
-        "points": entry.points.iter().map(point).collect::<Vec<_>>(),
+        "points": entry.points.iter().map(|item| point(entry, item)).collect::<Vec<_>>(),
         "changes": leads.collect::<Vec<_>>(),
     })
 }
 
-fn point(entry: &TrendPoint) -> Value {
+fn point(trend: &Trend, entry: &TrendPoint) -> Value {
     let (origin, measured) = (&entry.origin, &entry.measured);
     object!({
         "time_millis": origin.time_millis,
@@ -73,6 +79,7 @@ fn point(entry: &TrendPoint) -> Value {
         "delta": measured.delta,
         "standard_error": measured.standard_error(),
         "value": entry.value,
+        "level": document::level_number(trend, entry.value),
     })
 }
 
@@ -91,6 +98,8 @@ fn change(trend: &Trend, lead: &Lead) -> Value {
         "change_share": lead.change,
         "before": lead.before,
         "after": lead.after,
+        "before_level": document::level_number(trend, lead.before),
+        "after_level": document::level_number(trend, lead.after),
         "standard_deviation_before": lead.deviation_before,
         "standard_deviation_after": lead.deviation_after,
         "p_value": lead.p_value,

@@ -5,7 +5,8 @@ use stillwell_metric::{
     Histogram, LoadCounts, LoadTime, Outcome, RouteTime, Sizes, TimeState, empty_histogram,
 };
 use stillwell_plan::load::{
-    BodyPlan, EndpointPlan, GrpcMessages, LoadPace, LoadProtocol, Overflow, PredicatePlan, Spacing,
+    BodyPlan, EndpointPlan, GrpcMessages, LoadPace, LoadPacing, LoadProtocol, Overflow,
+    PredicatePlan, Spacing,
 };
 use stillwell_plan::rate::Ramp;
 use stillwell_plan::{LoadPlan, RateShape};
@@ -67,6 +68,12 @@ pub fn load_report(input: &LoadReportInput<'_>) -> LoadReport {
         global.execution_duration = manifest.measured;
     }
     global.counters.extend(span_counters(&manifest.telemetry));
+    let intervals = capture.seconds.iter();
+    let intervals: Vec<_> = intervals.map(|second| interval(input, second)).collect();
+    let has_rate = intervals
+        .iter()
+        .any(|interval| interval.requested.is_some());
+    let is_open = LoadPacing::of(&manifest.plan) == LoadPacing::Open;
     LoadReport {
         version: manifest.version.clone(),
         command: manifest.command.join(" "),
@@ -77,11 +84,8 @@ pub fn load_report(input: &LoadReportInput<'_>) -> LoadReport {
         health: health(input, global.execution_duration),
         global,
         workers,
-        intervals: capture
-            .seconds
-            .iter()
-            .map(|second| interval(input, second))
-            .collect(),
+        intervals,
+        due: (has_rate && is_open).then(|| capture.sum(LoadCounts::due)),
         ending: ending(input),
     }
 }

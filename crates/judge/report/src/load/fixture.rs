@@ -130,6 +130,7 @@ pub(crate) fn report() -> LoadReport {
         workers,
         global,
         intervals: (0..5).map(interval).collect(),
+        due: None,
         health: health(),
         ending: Ending::Duration,
     }

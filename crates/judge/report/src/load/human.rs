@@ -30,9 +30,6 @@ const QUANTILES: [(&str, f64); 7] = [
     ("p99.99", 0.9999),
 ];
 
-/// A smaller share of requests that a random schedule did not send is chance.
-const RANDOM_SHARE: f64 = 0.05;
-
 /// Returns the whole result.
 #[must_use]
 pub fn human(report: &LoadReport, style: Style) -> String {
@@ -213,18 +210,11 @@ fn volume(report: &LoadReport) -> Vec<(Text, Text)> {
 
 /// Returns the requests that were due by the schedule and never sent, if any.
 fn not_sent(report: &LoadReport) -> Option<(Text, Text)> {
-    let due = report
-        .intervals
-        .iter()
-        .filter_map(|interval| interval.requested);
-    let due = due.fold(0, u64::saturating_add);
-    let missing = report.not_sent();
-    // A random schedule sends a few more or fewer than its mean.
-    let is_random = !matches!(&*report.options.arrival, "" | "constant");
-    let share = float_from_u64(missing) / float_from_u64(due.max(1));
-    if missing == 0 || is_random && share < RANDOM_SHARE {
+    let (due, missing) = (report.due(), report.not_sent());
+    if missing == 0 {
         return None;
     }
+    let share = float_from_u64(missing) / float_from_u64(due.max(1));
     let text = format!(
         "{} of {} requests that were due ({})",
         count(missing),

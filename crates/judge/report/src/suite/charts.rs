@@ -62,6 +62,7 @@ fn row(goal: &GoalVerdict, name: String) -> IntervalRow {
         sign: Some(goal.verdict.into()),
         interval: change.map(Into::into),
         tolerance: goal.tolerance.share(),
+        scale: goal.scale,
         is_primary: goal.primary,
     }
 }
@@ -113,6 +114,7 @@ fn pair_chart(goal: &GoalVerdict, name: String) -> Block {
         name,
         stages,
         tolerance: goal.tolerance.share(),
+        scale: goal.scale,
     }))
 }
 

@@ -1,6 +1,7 @@
 //! Response curves: the experiments of one matrix, side by side.
 
 use stillwell_plan::experiment::FamilyPlan;
+use stillwell_plan::goal::Scale;
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
 use crate::document::{Block, Cell, Column, Fold, Section, Table, Text};
@@ -92,20 +93,22 @@ impl Family<'_> {
 
     fn curve(&self, name: &str) -> Option<String> {
         let mut values: Vec<(String, Vec<f64>)> = Vec::new();
+        let mut scale = Scale::Ratio;
         for cell in &self.cells {
             let entry = parameter(cell.family.as_ref(), name);
             let goal = words::deciding(cell).or_else(|| cell.goals.first());
-            let Some(change) = goal.and_then(|goal| goal.change) else {
+            let Some((goal, change)) = goal.and_then(|goal| Some((goal, goal.change?))) else {
                 continue;
             };
+            scale = goal.scale;
             match values.iter_mut().find(|(value, _)| *value == entry) {
                 Some((_, changes)) => changes.push(change.estimate),
                 None => values.push((entry, vec![change.estimate])),
             }
         }
-        let points = values
-            .iter()
-            .map(|(value, changes)| format!("{value} {}", words::signed_percent(mean(changes))));
+        let points = values.iter().map(|(value, changes)| {
+            format!("{value} {}", words::change_size(scale, mean(changes)))
+        });
         let points: Vec<String> = points.collect();
         (points.len() > 1).then(|| format!("mean change against {}: {}", name, points.join(", ")))
     }

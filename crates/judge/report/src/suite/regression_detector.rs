@@ -108,7 +108,7 @@ impl Layout<'_> {
         let is_confirmed = |entry: &ExperimentVerdict| regressed(entry) && !is_unconfirmed(entry);
         let invalid = gating
             .iter()
-            .filter(|entry| entry.verdict == Verdict::Invalid);
+            .filter(|entry| entry.verdict == Verdict::Invalid || entry.gate == Gate::Invalid);
         let invalid = invalid.count();
         let shown: Vec<_> = gating.iter().copied().filter(changed).collect();
         let answer = if gating.iter().any(|entry| is_confirmed(entry)) {

@@ -56,7 +56,9 @@ pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
         let low = all.iter().map(values).fold(f64::INFINITY, f64::min);
         let high = all.iter().map(values).fold(f64::NEG_INFINITY, f64::max);
         match scale {
-            AxisScale::FromZero => Axis::linear(low.min(0.0), high * 1.15, start, end),
+            AxisScale::FromZero => {
+                Axis::linear(low.min(0.0) * 1.15, high.max(0.0) * 1.15, start, end)
+            }
             AxisScale::Linear => Axis::linear(low, high, start, end),
             AxisScale::Numbers => Axis::linear(low, high, start, end).in_whole_numbers(),
             AxisScale::Log => Axis::log(low, high, start, end),

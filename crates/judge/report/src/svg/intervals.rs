@@ -1,12 +1,13 @@
 //! Intervals of changes, one row each, with the band of the tolerance: a forest plot.
 
 use maud::{Markup, html};
-use stillwell_units::human::{percent, significant};
+use stillwell_units::human::significant;
 
 use super::{
     Axis, Drawing, WIDTH, at, change, columns, float, line, points, rectangle, shortened, text,
 };
 use crate::document::{Interval, IntervalChart, IntervalRow, Sign, escape};
+use crate::words::size;
 
 const ROW: f64 = 26.0;
 const TOP: f64 = 8.0;
@@ -43,7 +44,7 @@ pub(crate) fn intervals(chart: &IntervalChart) -> Option<Drawing> {
     let lines = shown.iter().map(|(row, _)| match chart.is_from_zero {
         true => format!("{}: {}", row.name, row.text),
         false => {
-            let tolerance = percent(row.tolerance);
+            let tolerance = size(row.scale, row.tolerance);
             format!("{}: {}, tolerance {tolerance}", row.name, row.text)
         }
     });

@@ -1,10 +1,11 @@
 //! Changes of pairs in the order of their runs, with the interval of the mean so far.
 
 use maud::{Markup, html};
-use stillwell_units::human::{percent, signed_percent};
+use stillwell_plan::goal::Scale;
 
 use super::{Axis, Drawing, WIDTH, at, change, float, grid, line, points, rectangle, text};
 use crate::document::{Interval, PairSeries, PairStage};
+use crate::words::{change_size, size};
 
 const HEIGHT: f64 = 230.0;
 const TOP: f64 = 14.0;
@@ -27,26 +28,30 @@ pub(crate) fn pairs(series: &PairSeries) -> Option<Drawing> {
         .stages
         .iter()
         .map(|stage| {
-            let drawn = drawn(stage, before, &across, &up);
+            let drawn = drawn(stage, before, series.scale, (&across, &up));
             before += stage.changes.len();
             drawn
         })
         .collect();
     let content = html! {
         (rectangle("band", (LEFT, band.0), (RIGHT, band.1)))
-        (grid(&up, LEFT, RIGHT, change))
+        (grid(&up, LEFT, RIGHT, |tick| match series.scale {
+            Scale::Ratio => change(tick),
+            Scale::Difference => change(tick).replace('%', "points"),
+        }))
         (line("zero", (LEFT, up.place(0.0)), (RIGHT, up.place(0.0))))
         @for stage in &stages { (stage) }
         (text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 6.0), "middle", "pair, in the order of the runs"))
     };
     let changes = series.stages.iter().map(|stage| {
-        let changes = stage.changes.iter().map(|change| signed_percent(*change));
+        let changes = stage.changes.iter();
+        let changes = changes.map(|change| change_size(series.scale, *change));
         format!("{}: {}", stage.name, changes.collect::<Vec<_>>().join(", "))
     });
     let description = format!(
         "{}; tolerance {}. Filled dots are the pairs that the verdict uses.",
         changes.collect::<Vec<_>>().join("; "),
-        percent(series.tolerance)
+        size(series.scale, series.tolerance)
     );
     Some(Drawing {
         content,
@@ -80,7 +85,7 @@ fn bounds(series: &PairSeries) -> (f64, f64) {
 }
 
 /// Returns the dots and the running interval of a stage that follows `before` pairs.
-fn drawn(stage: &PairStage, before: usize, across: &Axis, up: &Axis) -> Markup {
+fn drawn(stage: &PairStage, before: usize, scale: Scale, (across, up): (&Axis, &Axis)) -> Markup {
     let x = |index: usize| across.place(float(before + index + 1));
     let running: Vec<(f64, Interval)> = stage
         .running
@@ -109,7 +114,7 @@ fn drawn(stage: &PairStage, before: usize, across: &Axis, up: &Axis) -> Markup {
         }
         @for (index, change) in stage.changes.iter().enumerate() {
             circle class=(class(stage, index)) cx=(at(x(index))) cy=(at(up.place(*change))) r="4" {
-                title { (stage.name) " " (index + 1) ": " (signed_percent(*change)) }
+                title { (stage.name) " " (index + 1) ": " (change_size(scale, *change)) }
             }
         }
         @if !stage.changes.is_empty() {

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use stillwell_plan::goal::Scale;
 
 use super::curve::curve;
 use super::intervals::intervals;
@@ -80,6 +81,7 @@ proptest! {
                 sign: Some(Sign::Worse),
                 interval: Some(interval(estimate, low, high)),
                 tolerance,
+                scale: Scale::Ratio,
                 is_primary: false,
             })
             .collect();
@@ -104,6 +106,7 @@ proptest! {
             name: "goal".to_owned(),
             stages: vec![stage(search, false), stage(fresh, true)],
             tolerance,
+            scale: Scale::Ratio,
         };
         check(&pairs(&series).unwrap());
     }
@@ -160,6 +163,7 @@ fn a_chart_without_data_is_omitted() {
         name: "goal".to_owned(),
         stages: Vec::new(),
         tolerance: 0.05,
+        scale: Scale::Difference,
     };
     assert!(pairs(&series).is_none());
 }
@@ -195,6 +199,7 @@ fn an_interval_is_drawn_with_its_tolerance() {
         sign: Some(Sign::Worse),
         interval: Some(interval(0.049, 0.045, 0.054)),
         tolerance: 0.02,
+        scale: Scale::Ratio,
         is_primary: true,
     };
     let chart = IntervalChart::of_changes(vec![row]);

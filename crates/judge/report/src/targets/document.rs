@@ -132,6 +132,7 @@ fn chart(row: &TargetsRow, columns: &[ColumnFound]) -> Option<Block> {
                 high: high / scale.factor,
             }),
             tolerance: 0.0,
+            scale: stillwell_plan::goal::Scale::Ratio,
             is_primary: false,
         })
     });

@@ -119,21 +119,20 @@ fn worse_found<'a>(
     if primary.is_empty() {
         return Err("the time limit ended the calibration first".to_owned());
     }
-    let Some(truth) = applied.truth else {
-        return Err("the expected change of this goal is unknown".to_owned());
-    };
     let number =
         |is: &dyn Fn(&GoalVerdict) -> bool| count(primary.iter().filter(|goal| is(goal)).count());
     Ok(WorseFound {
         how: applied.how,
-        truth,
+        truth: applied.truth,
         comparisons: count(primary.len()),
         invalid: number(&|goal| goal.verdict == Verdict::Invalid),
         found_by_search: number(&|goal| goal.search().0 == Verdict::Regressed),
         confirmed: number(&|goal| goal.verdict == Verdict::Regressed),
-        covered: number(&|goal| {
-            goal.change
-                .is_some_and(|item| item.lower <= truth && truth <= item.upper)
+        covered: applied.truth.map(|truth| {
+            number(&|goal| {
+                goal.change
+                    .is_some_and(|item| item.lower <= truth && truth <= item.upper)
+            })
         }),
         changes: primary.iter().filter_map(|goal| goal.change).collect(),
     })

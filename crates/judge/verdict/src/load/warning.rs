@@ -138,7 +138,7 @@ impl LoadWarning {
     }
 
     /// Returns the warning without the generator that it is about.
-    fn of_any_generator(&self) -> &Self {
+    pub fn of_any_generator(&self) -> &Self {
         match self {
             Self::OfGenerator { warning, .. } => warning,
             _ => self,

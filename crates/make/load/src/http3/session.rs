@@ -153,12 +153,8 @@ impl Http3Session {
             && self.in_flight() + self.declared < self.streams
             && self.has_room(line)
         {
-            match self.pool.take(now) {
-                Take::Now(ticket) => {
-                    self.worker.recorder.borrow_mut().begin(ticket.intended);
-                    self.pool.count_wait(&self.worker, now);
-                    self.send(line, ticket, now);
-                }
+            match self.pool.take_next(&self.worker, now) {
+                Take::Now(ticket) => self.send(line, ticket, now),
                 Take::Later(_) | Take::Starved => {
                     self.declared += 1;
                     self.pool.slots.borrow_mut().free(self.slot, true);

@@ -1,7 +1,9 @@
 //! One request and its response over the connection of a user.
 
+use std::future::poll_fn;
 use std::io::{self, Write as _};
 use std::pin::Pin;
+use std::task::Poll;
 
 use stillwell_http::{H1ResponseEvent, ResponseParser};
 use stillwell_metric::Outcome;
@@ -17,6 +19,9 @@ use super::context::UserContext;
 use super::extract::PreparedStep;
 use super::result::StepFailure;
 use super::user::User;
+
+/// Methods whose requests may be sent again: nothing happens twice by them (RFC 9110, 9.2.2).
+const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"];
 
 /// Largest response body that is kept.
 const BODY_BYTES_MAX: usize = 16 << 20;
@@ -70,6 +75,7 @@ impl User {
             LoadProtocol::Http2 => self.encode_request(context, step)?,
             LoadProtocol::Http1 | LoadProtocol::Http3 => self.write_request(context, step)?,
         }
+        self.drop_ended(context).await;
         let is_reused = self.connection.is_some();
         self.connect(context).await?;
         let answered = self.exchange(context, step).await;
@@ -79,16 +85,33 @@ impl User {
         };
         self.connection = None;
         let is_lost = broken.error.reason == StepFailure::ConnectionLost;
-        if !(is_reused && is_lost && broken.is_unanswered) {
+        let may_repeat = IDEMPOTENT.contains(&step.plan.method.as_str());
+        if !(is_reused && is_lost && broken.is_unanswered && may_repeat) {
             return Err(broken.error);
         }
-        // The server had closed an idle connection.
+        // Mostly the server has just closed an idle connection.
         self.connect(context).await?;
         let answered = self.exchange(context, step).await;
         answered.map_err(|broken| {
             self.connection = None;
             broken.error
         })
+    }
+
+    /// Drops a connection that the server closed while it was idle. Over HTTP/2 it may have sent something, which is
+    /// read with the next response.
+    async fn drop_ended(&mut self, context: &UserContext) {
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
+        if context.plan.protocol != LoadProtocol::Http1 {
+            return;
+        }
+        let input = &mut self.input;
+        let has_ended = poll_fn(|task| Poll::Ready(poll_read(connection, input, task).is_ready()));
+        if has_ended.await {
+            self.connection = None;
+        }
     }
 
     async fn connect(&mut self, context: &UserContext) -> Result<(), StepError> {
@@ -125,7 +148,8 @@ impl User {
         step: &PreparedStep,
     ) -> Result<u16, Broken> {
         let sent = clock::now();
-        self.sent = Some(sent);
+        // Of a request that is sent again, the first time counts.
+        self.sent.get_or_insert(sent);
         self.alarm.deadline = sent + context.plan.timeout;
         self.body.clear();
         self.headers.clear();

@@ -246,12 +246,12 @@ impl Worker {
                 recorder.count_from = recorder.measure_from;
             }
         }
-        self.blocked_until.set(start);
         let limits = Limits {
             requests: plan.until.requests,
             until: plan.until.duration.map(|duration| start + duration),
         };
         for ((pool, _), part) in pools.iter().zip(Part::split(share, &self.weights())) {
+            pool.blocked_until.set(start);
             let timing = match &plan.pace {
                 LoadPace::Closed => Timing::Closed { part, taken: 0 },
                 LoadPace::Open {
@@ -360,7 +360,12 @@ impl Worker {
         let running = cpu.saturating_sub(self.spin.length());
         let rest = elapsed.saturating_sub(running);
         let blocked = if self.has_schedule {
-            self.blocked.get().min(rest)
+            // A wait that has not ended counts already.
+            let waits = pools
+                .iter()
+                .filter_map(|(pool, _)| pool.blocked_since.get());
+            let waiting = waits.map(|since| now.since(since)).max();
+            (self.blocked.get() + waiting.unwrap_or_default()).min(rest)
         } else {
             rest
         };

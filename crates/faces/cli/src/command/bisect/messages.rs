@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use stillwell_experiment::bisect::{
-    Answer, BisectProgress, BisectRecord, Commit, OutcomeKind, OutcomeRecord,
+    Answer, BisectProgress, BisectRecord, Commit, OutcomeKind, OutcomeRecord, StepRecord,
 };
 use stillwell_plan::goal::Scale;
 use stillwell_plan::{GoalMetric, SuitePlan, WorkUnit};
@@ -51,7 +51,7 @@ pub(super) fn progress(progress: &BisectProgress<'_>, plan: &SuitePlan, paint: &
                 Answer::Unknown => "inconclusive",
             };
             let change = step.change.map_or_else(String::new, |[change, ..]| {
-                let share = matches!(metric(plan).scale(), Scale::Ratio);
+                let share = matches!(metric(Some(step), plan).scale(), Scale::Ratio);
                 let unit = if share { " %" } else { " points" };
                 format!(" ({:+.2}{unit} in {} pairs)", change * 100.0, step.pairs)
             });
@@ -95,7 +95,7 @@ pub(super) fn report(record: &BisectRecord, plan: &SuitePlan, results: String) -
     });
     BisectReport {
         experiment: record.experiment.clone(),
-        metric: metric(plan),
+        metric: metric(record.steps.first(), plan),
         work: work(plan),
         commits: commits.collect(),
         steps: steps.collect(),
@@ -141,7 +141,11 @@ fn between(words: impl Iterator<Item = String>, typed: [&str; 2], ends: [String;
     line.join(" ")
 }
 
-fn metric(plan: &SuitePlan) -> GoalMetric {
+/// Returns the metric that decided a step, or the first of the plan.
+fn metric(step: Option<&StepRecord>, plan: &SuitePlan) -> GoalMetric {
+    if let Some(metric) = step.and_then(|step| step.metric.clone()) {
+        return metric;
+    }
     let goals = plan
         .experiments
         .first()

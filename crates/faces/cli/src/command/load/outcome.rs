@@ -7,6 +7,7 @@ use stillwell_plan::capacity::CapacityBound;
 use stillwell_report::load::{GeneratorHealth, LoadReport};
 use stillwell_run::{LoadCapture, LoadEnd};
 use stillwell_verdict::capacity::figure_text;
+use stillwell_verdict::{LoadRules, LoadWarning, load_warnings};
 
 use crate::exit::{CommandError, Exit};
 
@@ -17,13 +18,6 @@ pub(super) const ENDED_EARLY: &str = "no valid response arrived, so the load end
 
 /// Codes of warnings that leave nothing measured.
 const NOTHING_MEASURED: [&str; 2] = ["all_warmup", "no_request"];
-/// Codes of warnings that name the generator as the limit.
-const GENERATOR_LIMITS: [&str; 4] = [
-    "generator_saturated",
-    "generator_late",
-    "cpu_starvation",
-    "source_slow",
-];
 
 /// Parts of reasons, and what to do about each.
 const ADVICE: [(&str, &str); 5] = [
@@ -66,6 +60,8 @@ pub(super) fn unreachable(report: &LoadReport) -> CommandError {
 struct Facts<'a> {
     /// Codes of its warnings.
     warnings: Vec<&'a str>,
+    /// The generator was too slow for the requested rate.
+    is_generator_slow: bool,
     /// Connections were attempted, and none was opened.
     is_unreachable: bool,
     /// A request was answered with a status of 2xx or 3xx.
@@ -85,9 +81,7 @@ impl Facts<'_> {
             Exit::Invalid
         } else if !self.has_success || !self.keeps_thresholds {
             Exit::Failed
-        } else if has(&["rate_not_reached"]) && has(&GENERATOR_LIMITS)
-            || is_strict && !self.is_reliable
-        {
+        } else if self.is_generator_slow || is_strict && !self.is_reliable {
             Exit::Invalid
         } else {
             Exit::Held
@@ -116,12 +110,27 @@ pub(super) fn exit_of(
             .iter()
             .map(|warning| &*warning.code)
             .collect(),
+        is_generator_slow: is_generator_slow(capture),
         is_unreachable: opened == 0 && attempts_failed > 0,
         has_success: ended(Outcome::Ok) + ended(Outcome::Status3xx) > 0,
         keeps_thresholds: measured(capture, thresholds).all(|(_, _, is_kept)| is_kept),
         is_reliable: health.is_valid(),
     };
     facts.exit(is_strict)
+}
+
+fn is_generator_slow(capture: &LoadCapture) -> bool {
+    let warnings = load_warnings(LoadRules::of(&capture.manifest.plan), &capture.evidence());
+    let mut warnings = warnings.iter().map(LoadWarning::of_any_generator);
+    warnings.any(|warning| {
+        matches!(
+            warning,
+            LoadWarning::RateNotReached {
+                is_generator_slow: true,
+                ..
+            }
+        )
+    })
 }
 
 /// Returns a hint about responses that are not those of the wanted resource.
@@ -183,6 +192,7 @@ mod tests {
     fn warnings_decide_the_exit_code_only_with_strict() {
         let facts = |warnings: &[&'static str]| Facts {
             warnings: warnings.to_vec(),
+            is_generator_slow: false,
             is_unreachable: false,
             has_success: true,
             keeps_thresholds: true,
@@ -194,8 +204,12 @@ mod tests {
         assert_eq!(starved.exit(false), Exit::Held);
         assert_eq!(starved.exit(true), Exit::Invalid);
         // The target was too slow, or the generator was.
-        assert_eq!(facts(&["rate_not_reached"]).exit(false), Exit::Held);
-        let slow = facts(&["generator_saturated", "rate_not_reached"]);
+        let of_target = facts(&["cpu_starvation", "rate_not_reached"]);
+        assert_eq!(of_target.exit(false), Exit::Held);
+        let slow = Facts {
+            is_generator_slow: true,
+            ..facts(&["cpu_starvation", "rate_not_reached"])
+        };
         assert_eq!(slow.exit(false), Exit::Invalid);
         assert_eq!(facts(&["all_warmup"]).exit(false), Exit::Invalid);
         let failed = Facts {

@@ -35,7 +35,10 @@
     const foot = svg.viewBox.baseVal.height - 44;
     return { svg, x, y, units, lines, fixed, foot, id: `range${index}`, view: x, part: svg.closest(".part") };
   });
-  const digits = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+  const digits = (value) => {
+    const small = value !== 0 && Math.abs(value) < 0.0009995;
+    return small ? value.toExponential(2) : Number(value.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 6 });
+  };
   const scaled = (value, step, names) => {
     let index = 0;
     while (Math.abs(value) >= step && index < names.length - 1) [value, index] = [value / step, index + 1];
