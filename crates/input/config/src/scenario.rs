@@ -71,10 +71,9 @@ pub fn load_scenario(
             connect_timeout: flags.connect_timeout,
             tls: crate::requests::tls_plan(&flags.tls),
         };
-        let duration = match map.take("duration") {
-            Some(node) => context.above_zero(node),
-            None => Some(DURATION_DEFAULT),
-        };
+        let duration = map.read_or("duration", DURATION_DEFAULT, |node| {
+            context.above_zero(node)
+        });
         let (scenario, users) = context.read(map, connection)?;
         let users_max = match users {
             UsersPlan::Closed(users) => users,
@@ -188,10 +187,7 @@ impl ScenarioContext<'_> {
         let users = self.users(map);
         let variables = map.take("variables");
         let variables = variables.map_or_else(Vec::new, |node| reader.text_map(node));
-        let (columns, rows) = match map.take("data") {
-            Some(node) => self.data(node)?,
-            None => Data::default(),
-        };
+        let (columns, rows) = map.read_or("data", Data::default(), |node| self.data(node))?;
         let headers = map.take("headers");
         let headers = headers.map_or_else(Vec::new, |node| reader.headers(node));
         let (kind, steps) = map.one_of(&["steps", "flows"])?;
@@ -268,10 +264,8 @@ impl ScenarioContext<'_> {
 
     fn users(&self, map: &MapReader<'_, '_>) -> Option<UsersPlan> {
         let reader = self.reader;
-        let count = |key, default| match map.take(key) {
-            Some(node) => reader.whole(node, 1, USERS_MAX),
-            None => Some(default),
-        };
+        let count =
+            |key, default| map.read_or(key, default, |node| reader.whole(node, 1, USERS_MAX));
         let users = count("users", USERS_DEFAULT);
         let at_a_time_max = count("users_max", USERS_AT_A_TIME_DEFAULT);
         let Some(node) = map.take("arrivals") else {
@@ -349,10 +343,7 @@ impl ScenarioContext<'_> {
         for node in nodes {
             let map = reader.map(node, &FLOW.keys())?;
             let name = map.required("name").and_then(|node| reader.text(node));
-            let weight = match map.take("weight") {
-                Some(node) => reader.whole(node, 1, 1_000_000),
-                None => Some(1),
-            };
+            let weight = map.read_or("weight", 1, |node| reader.whole(node, 1, 1_000_000));
             let steps = map.required("steps");
             let steps = steps.and_then(|node| self.steps(node, names, headers));
             flows.push(FlowPlan {
@@ -436,14 +427,10 @@ impl ScenarioContext<'_> {
             let value = self.template(headers_node.unwrap_or(node), value, names)?;
             headers.push((name.clone(), value));
         }
-        let takes = map.take("take");
-        let takes = takes.map_or(Some(Vec::new()), |node| self.takes(node, names));
-        let (status, contains) = match map.take("check") {
-            Some(node) => self.check(node, names)?,
-            None => (None, Vec::new()),
-        };
-        let think = map.take("think");
-        let think = think.map_or(Some((Nanos::ZERO, Nanos::ZERO)), |node| self.think(node));
+        let takes = map.read_or("take", Vec::new(), |node| self.takes(node, names));
+        let (status, contains) =
+            map.read_or("check", (None, Vec::new()), |node| self.check(node, names))?;
+        let think = map.read_or("think", (Nanos::ZERO, Nanos::ZERO), |node| self.think(node));
         Some(ScenarioStepPlan {
             name: name?.to_owned(),
             method: method?,
@@ -558,10 +545,7 @@ impl ScenarioContext<'_> {
         names: &VariableNames,
     ) -> Option<(Option<u16>, Vec<TextTemplate>)> {
         let map = self.reader.map(node, &CHECK.keys())?;
-        let status = match map.take("status") {
-            Some(node) => Some(self.reader.whole(node, 200, 599)?),
-            None => None,
-        };
+        let status = map.read("status", |node| self.reader.whole(node, 200, 599))?;
         let texts = match map.take("contains") {
             Some(node) if matches!(node.value, Value::List(_)) => self.reader.texts(node),
             Some(node) => vec![self.reader.text(node)?.to_owned()],

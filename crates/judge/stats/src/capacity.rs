@@ -456,18 +456,20 @@ impl CapacitySearch {
         if result.value <= self.plan.from && self.majority_at(self.plan.from) == Some(false) {
             return self.done(SearchEnd::BelowMinimum);
         }
+        // The posterior reaches a little beyond the range.
+        let rate = result.value.clamp(self.plan.from, self.plan.to);
         if half_width <= self.plan.within {
             let width = REACH_WIDTHS * self.posterior.width();
             let reach = 1.0 + self.plan.within.max(width);
             self.confirmations += 1;
             self.around = Some(Confirming {
-                below: Votes::none((result.value / reach).min(result.lower).max(self.plan.from)),
-                above: Votes::none((result.value * reach).max(result.upper).min(self.plan.to)),
+                below: Votes::none((rate / reach).min(result.lower).max(self.plan.from)),
+                above: Votes::none((rate * reach).max(result.upper).min(self.plan.to)),
             });
             return self.confirmed();
         }
         SearchStep::Probe {
-            rate: result.value.clamp(self.plan.from, self.plan.to),
+            rate,
             purpose: Purpose::Narrow,
         }
     }

@@ -150,10 +150,9 @@ fn read_common(
         .required("seed")
         .and_then(|node| read_seed(reader, node));
     let rate = throttle::read(reader, map);
-    let connections = match map.take("parallel_connections") {
-        Some(node) => reader.whole(node, 1, u16::MAX),
-        None => Some(1),
-    };
+    let connections = map.read_or("parallel_connections", 1, |node| {
+        reader.whole(node, 1, u16::MAX)
+    });
     let payload = payload?;
     payload::check_block(reader, map, &payload);
     Some(GeneratorPlan {
@@ -168,10 +167,9 @@ fn read_common(
 }
 
 fn read_udp(reader: &Reader, map: &MapReader<'_, '_>) -> Option<TransportPlan> {
-    let bind = match map.take("bind_addr") {
-        Some(node) => read_address(reader, node),
-        None => Some("127.0.0.1:0".to_owned()),
-    };
+    let bind = map.read_or("bind_addr", "127.0.0.1:0".to_owned(), |node| {
+        read_address(reader, node)
+    });
     Some(TransportPlan::Udp {
         address: read_target(reader, map)?,
         bind: bind?,

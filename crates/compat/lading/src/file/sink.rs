@@ -149,10 +149,9 @@ fn read_listening(reader: &Reader, node: &Node) -> Option<Placed<SocketAddr>> {
 }
 
 fn read_connections_max(reader: &Reader, map: &MapReader<'_, '_>) -> Option<u32> {
-    match map.take("concurrent_requests_max") {
-        Some(node) => reader.whole(node, 1, u32::MAX),
-        None => Some(100),
-    }
+    map.read_or("concurrent_requests_max", 100, |node| {
+        reader.whole(node, 1, u32::MAX)
+    })
 }
 
 fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
@@ -170,10 +169,7 @@ fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
     let address = read_binding(reader, &map);
     let connections_max = read_connections_max(reader, &map);
     let headers = read_headers(reader, &map);
-    let status = match map.take("status") {
-        Some(node) => reader.whole(node, 200, 599),
-        None => Some(200),
-    };
+    let status = map.read_or("status", 200, |node| reader.whole(node, 200, 599));
     let delay = read_delay(reader, &map);
     let body = read_body(reader, &map);
     let Placed {
@@ -248,10 +244,9 @@ fn read_headers(reader: &Reader, map: &MapReader<'_, '_>) -> Option<ResponseHead
 }
 
 fn read_delay(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Nanos> {
-    match map.take("response_delay_millis") {
-        Some(node) => reader.whole(node, 0, 3_600_000_u64).map(Nanos::from_millis),
-        None => Some(Nanos::ZERO),
-    }
+    map.read_or("response_delay_millis", Nanos::ZERO, |node| {
+        reader.whole(node, 0, 3_600_000_u64).map(Nanos::from_millis)
+    })
 }
 
 /// ResponseBody of responses.

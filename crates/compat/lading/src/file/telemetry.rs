@@ -126,10 +126,9 @@ fn read(reader: &Reader, node: &Node) -> Option<LadingTelemetry> {
         .unwrap_or_default();
     // Both are read, so neither is reported as unread.
     let expiration = map.take("expiration").map(|node| read_length(reader, node));
-    let format = match map.take("format") {
-        Some(node) => read_format(reader, node),
-        None => Some(TelemetryFormat::default()),
-    };
+    let format = map.read_or("format", TelemetryFormat::default(), |node| {
+        read_format(reader, node)
+    });
     let (key, node) = map.one_of(&["addr", "prometheus_addr", "path"])?;
     let text = reader.text(node)?;
     let place = if key == "path" {
@@ -157,10 +156,7 @@ fn read_address(reader: &Reader, node: &Node, text: &str) -> Option<SocketAddr> 
 /// `{secs: 1, nanos: 0}`, as Rust writes lengths of time.
 fn read_length(reader: &Reader, node: &Node) -> Option<Nanos> {
     let map = reader.map(node, &Keys::new("expiration", &["secs", "nanos"]))?;
-    let part = |key| match map.take(key) {
-        Some(node) => reader.whole(node, 0, u64::MAX),
-        None => Some(0),
-    };
+    let part = |key| map.read_or(key, 0, |node| reader.whole(node, 0, u64::MAX));
     let (seconds, nanos) = (part("secs"), part("nanos"));
     let seconds = seconds?.saturating_mul(1_000_000_000);
     Some(Nanos::new(seconds.saturating_add(nanos?)))

@@ -127,10 +127,7 @@ pub(super) fn read_socket_address(
 pub(super) fn read_duration(reader: &Reader, node: &Node) -> Option<Nanos> {
     if matches!(node.value, Value::Map(_)) {
         let map = reader.map(node, &Keys::new("time", &["seconds", "nanos"]))?;
-        let field = |key, most: u32| match map.take(key) {
-            Some(node) => reader.whole(node, 0, most),
-            None => Some(0),
-        };
+        let field = |key, most: u32| map.read_or(key, 0, |node| reader.whole(node, 0, most));
         let seconds = Nanos::from_secs(field("seconds", u32::MAX)?.into());
         return Some(seconds + Nanos::new(field("nanos", 999_999_999)?.into()));
     }

@@ -110,10 +110,9 @@ impl EnvoyMessage {
             };
             let keys = Keys::new("QUIC options", &["max_concurrent_streams"]);
             let map = reader.map(quic, &keys.known(&QUIC_UNUSED))?;
-            match map.take("max_concurrent_streams") {
-                Some(node) => reader.whole(node, 1, u32::MAX).map(Some),
-                None => Some(None),
-            }
+            map.read("max_concurrent_streams", |node| {
+                reader.whole(node, 1, u32::MAX)
+            })
         })
     }
 

@@ -58,10 +58,9 @@ pub(super) fn read(
         let map = reader.map(config, &Keys::new("request source", &keys))?;
         check_type(reader, &map, &["FileBasedOptionsListRequestSourceConfig"]);
         let count = read_count(reader, &map)?;
-        let largest = match map.take("max_file_size") {
-            Some(node) => reader.whole(node, 0, FILE_BYTES_MAX)?,
-            None => FILE_BYTES_MAX,
-        };
+        let largest = map.read_or("max_file_size", FILE_BYTES_MAX, |node| {
+            reader.whole(node, 0, FILE_BYTES_MAX)
+        })?;
         let path = PathBuf::from(reader.text(map.required("file_path")?)?);
         match read_file(files, &path, largest) {
             Ok(requests) => (requests, count),
@@ -102,10 +101,7 @@ fn refuse_unbuilt(reader: &Reader, node: &Node) -> Option<()> {
 
 /// Zero for no end.
 fn read_count(reader: &Reader, map: &MapReader<'_, '_>) -> Option<u32> {
-    match map.take("num_requests") {
-        Some(node) => reader.whole(node, 0, u32::MAX),
-        None => Some(0),
-    }
+    map.read_or("num_requests", 0, |node| reader.whole(node, 0, u32::MAX))
 }
 
 fn read_file(
@@ -154,18 +150,12 @@ fn read_one(reader: &Reader, node: &Node) -> Option<SourceRequest> {
         "json_body",
     ];
     let map = reader.map(node, &Keys::new("request", &keys))?;
-    let method = match map.take("request_method") {
-        Some(node) => read_method(reader, node)?,
-        None => None,
-    };
-    let headers = match map.take("request_headers") {
-        Some(node) => {
-            let items = reader.list(node)?.iter();
-            let read: Vec<_> = items.map(|item| read_header(reader, item)).collect();
-            read.into_iter().collect::<Option<_>>()?
-        }
-        None => Vec::new(),
-    };
+    let method = map.read_or("request_method", None, |node| read_method(reader, node))?;
+    let headers = map.read_or("request_headers", Vec::new(), |node| {
+        let items = reader.list(node)?.iter();
+        let read: Vec<_> = items.map(|item| read_header(reader, item)).collect();
+        read.into_iter().collect()
+    })?;
     let size = map.take("request_body_size");
     let json = map.take("json_body");
     let json = json
@@ -208,10 +198,7 @@ fn read_header(reader: &Reader, node: &Node) -> Option<(String, String)> {
     let header = map.required("header")?;
     let map = reader.map(header, &Keys::new("header", &["key", "value"]))?;
     let key = reader.text(map.required("key")?)?;
-    let value = match map.take("value") {
-        Some(node) => reader.text(node)?,
-        None => "",
-    };
+    let value = map.read_or("value", "", |node| reader.text(node))?;
     let name = field_name(key);
     let sent = (name.to_owned(), value.to_owned());
     if stated_length(&sent).is_some_and(|length| length > u64::from(BODY_BYTES_MAX)) {

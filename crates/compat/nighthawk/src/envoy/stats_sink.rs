@@ -42,10 +42,7 @@ pub(super) fn read(
     check_type(reader, &map, &["StatsdSink", "DogStatsdSink"]);
     // Times are in milliseconds in any case.
     map.ignore(SCALE);
-    let prefix = match map.take("prefix") {
-        Some(node) => reader.text(node)?,
-        None => PREFIX,
-    };
+    let prefix = map.read_or("prefix", PREFIX, |node| reader.text(node))?;
     let cluster = (!is_tagged).then(|| map.take("tcp_cluster_name")).flatten();
     let (protocol, to) = match (map.take("address"), cluster) {
         (Some(node), None) => {

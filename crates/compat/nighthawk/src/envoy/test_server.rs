@@ -298,10 +298,9 @@ fn read_chain(reader: &Reader, node: &Node, is_quic: bool) -> Option<(String, Se
     ];
     let chain = reader.map(node, &Keys::new("filter chain", &keys))?;
     chain.ignore("name");
-    let clients = match chain.take("filter_chain_match") {
-        Some(node) => read_clients(reader, node)?,
-        None => ChainClients::default(),
-    };
+    let clients = chain.read_or("filter_chain_match", ChainClients::default(), |node| {
+        read_clients(reader, node)
+    })?;
     let tls = match (chain.take("transport_socket"), chain.take("tls_context")) {
         (Some(node), None) => Some(tls::read_transport_socket(reader, node, is_quic)?),
         (None, Some(node)) => Some(tls::read_context(reader, node)?),
@@ -343,10 +342,9 @@ fn read_clients(reader: &Reader, node: &Node) -> Option<ChainClients> {
     let names = map.take("server_names").map(|node| reader.texts(node));
     let names = names.unwrap_or_default().into_iter();
     let words = [("tls", Some(true)), ("raw_buffer", Some(false)), ("", None)];
-    let with_tls = match map.take("transport_protocol") {
-        Some(node) => reader.word(node, "transport protocol", &words)?,
-        None => None,
-    };
+    let with_tls = map.read_or("transport_protocol", None, |node| {
+        reader.word(node, "transport protocol", &words)
+    })?;
     Some(ChainClients {
         server_names: names.map(|name| name.to_ascii_lowercase()).collect(),
         with_tls,
@@ -387,10 +385,7 @@ fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
     check_type(reader, &map, &["HttpConnectionManager"]);
     map.ignore("generate_request_id");
     let routes = map.take("route_config");
-    let stat_prefix = match map.take("stat_prefix") {
-        Some(node) => reader.text(node)?,
-        None => STAT_PREFIX,
-    };
+    let stat_prefix = map.read_or("stat_prefix", STAT_PREFIX, |node| reader.text(node))?;
     let codecs = [
         ("AUTO", ServeProtocols::Auto),
         ("auto", ServeProtocols::Auto),
@@ -401,10 +396,9 @@ fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
         ("HTTP3", ServeProtocols::Http3),
         ("http3", ServeProtocols::Http3),
     ];
-    let protocols = match map.take("codec_type") {
-        Some(node) => reader.word(node, "codec type", &codecs)?,
-        None => ServeProtocols::Auto,
-    };
+    let protocols = map.read_or("codec_type", ServeProtocols::Auto, |node| {
+        reader.word(node, "codec type", &codecs)
+    })?;
     let (filters, options) = filters::read(reader, map.required("http_filters")?)?;
     if !filters.test_server {
         check_routes(reader, routes);

@@ -53,17 +53,10 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan
     let identity = map.required("tls_certificates");
     let identity = identity.and_then(|node| only(reader, node, "certificate"));
     let identity = identity.and_then(|node| read_identity(reader, node));
-    let alpn = map
-        .take("alpn_protocols")
-        .map(|node| read_alpn(reader, node));
-    let suites = map.take("tls_params").map(|node| read_suites(reader, node));
-    let roots = map
-        .take("validation_context")
-        .map(|node| read_roots(reader, node));
-    let client_roots: Vec<PathBuf> = match roots {
-        Some(roots) => roots?.into_iter().collect(),
-        None => Vec::new(),
-    };
+    let alpn = map.read_or("alpn_protocols", Vec::new(), |node| read_alpn(reader, node));
+    let suites = map.read("tls_params", |node| read_suites(reader, node));
+    let roots = map.read_or("validation_context", None, |node| read_roots(reader, node));
+    let client_roots: Vec<PathBuf> = roots?.into_iter().collect();
     if is_client_certificate_required && client_roots.is_empty() {
         let message = "a client certificate is required, but no certificate authority is named";
         let error = reader.error(code::MISSING_KEY, common.span, message);
@@ -71,14 +64,14 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan
     }
     Some(ServerTlsPlan {
         identity: ServerIdentity::Given(identity?),
-        alpn: alpn.unwrap_or(Some(Vec::new()))?,
+        alpn: alpn?,
         client_roots: if is_client_certificate_required {
             client_roots
         } else {
             Vec::new()
         },
         resumption: true,
-        suites: with_version_3(suites.unwrap_or_else(|| Some(TlsSuites::default()))?),
+        suites: with_version_3(suites?.unwrap_or_default()),
     })
 }
 
@@ -126,10 +119,7 @@ pub(super) fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
         "cipher_suites",
     ];
     let map = reader.map(node, &Keys::new("TLS parameters", &keys))?;
-    let version = |key| match map.take(key) {
-        Some(node) => reader.word(node, "version", VERSIONS),
-        None => Some(None),
-    };
+    let version = |key| map.read_or(key, None, |node| reader.word(node, "version", VERSIONS));
     let (min, max) = (version(keys[0]), version(keys[1]));
     let names = map.take("cipher_suites").map(|node| reader.texts(node));
     let mut suites: Vec<String> = Vec::new();
@@ -189,13 +179,10 @@ fn suite_names(list: &str) -> impl Iterator<Item = &str> {
 pub(super) fn read_roots(reader: &Reader, node: &Node) -> Option<Option<PathBuf>> {
     let keys = ["trusted_ca", "trust_chain_verification"];
     let map = reader.map(node, &Keys::new("validation context", &keys))?;
-    let verifies = match map.take("trust_chain_verification") {
-        Some(node) => {
-            let words = [("VERIFY_TRUST_CHAIN", true), ("ACCEPT_UNTRUSTED", false)];
-            reader.word(node, "verification", &words)?
-        }
-        None => true,
-    };
+    let verifies = map.read_or("trust_chain_verification", true, |node| {
+        let words = [("VERIFY_TRUST_CHAIN", true), ("ACCEPT_UNTRUSTED", false)];
+        reader.word(node, "verification", &words)
+    })?;
     let Some(node) = map.take("trusted_ca") else {
         return Some(None);
     };

@@ -57,10 +57,8 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ClientTlsPlan
     let map = reader.map(node, &keys)?;
     check_type(reader, &map, &["UpstreamTlsContext"]);
     let mut plan = upstream_tls();
-    plan.server_name = match map.take("sni") {
-        Some(node) => Some(reader.text(node)?.to_owned()),
-        None => None,
-    };
+    let server_name = map.read("sni", |node| reader.text(node))?;
+    plan.server_name = server_name.map(str::to_owned);
     if let Some(node) = map.take("max_session_keys") {
         plan.resumption = reader.whole(node, 0, u32::MAX)? > 0;
     }

@@ -50,10 +50,9 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<OutputPlugin> {
         ("2", true),
     ];
     let mode = map.required("logging_mode");
-    let names = match map.take("log_headers_with_name") {
-        Some(node) => read_names(reader, node)?,
-        None => Vec::new(),
-    };
+    let names = map.read_or("log_headers_with_name", Vec::new(), |node| {
+        read_names(reader, node)
+    })?;
     Some(OutputPlugin::LogHeaders(AnswerHeadersPlan {
         names,
         passes_over_2xx: reader.word(mode?, "logging mode", &modes)?,
@@ -72,14 +71,8 @@ fn read_fake(reader: &Reader, node: &Node) -> Option<FakePlugin> {
     ];
     let map = reader.map(node, &Keys::new("fake output", &keys))?;
     check_type(reader, &map, &["FakeUserDefinedOutputConfig"]);
-    let is_set = |key| match map.take(key) {
-        Some(node) => reader.boolean(node),
-        None => Some(false),
-    };
-    let countdown = |key| match map.take(key) {
-        Some(node) => reader.whole(node, 0, u32::MAX),
-        None => Some(0),
-    };
+    let is_set = |key| map.read_or(key, false, |node| reader.boolean(node));
+    let countdown = |key| map.read_or(key, 0, |node| reader.whole(node, 0, u32::MAX));
     let (headers, header_count) = (is_set(keys[1])?, countdown(keys[2])?);
     let (data, data_count) = (is_set(keys[3])?, countdown(keys[4])?);
     Some(FakePlugin {

@@ -119,24 +119,12 @@ fn read_path(context: &ReadContext<'_>, node: &Node) -> Option<PathBuf> {
 
 fn read_folder(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<FolderDiskPlan> {
     let reader = context.reader;
-    let length = |key| match map.take(key) {
-        Some(node) => reader.parsed::<Nanos>(node),
-        None => Some(Nanos::ZERO),
-    };
+    let length = |key| map.read_or(key, Nanos::ZERO, |node| reader.parsed::<Nanos>(node));
     // What may be left out must not be wrong.
-    let backing = match map.take("backing") {
-        Some(node) => Some(context.path(node)?),
-        None => None,
-    };
+    let backing = map.read("backing", |node| context.path(node))?;
     let (fsync_delay, fsync_delay_per_mib) = (length("fsync_delay"), length("fsync_delay_per_mib"));
-    let write_rate = match map.take("write_rate") {
-        Some(node) => Some(reader.parsed::<ByteRate>(node)?),
-        None => None,
-    };
-    let limit = match map.take("limit") {
-        Some(node) => Some(read_size(context, node)?),
-        None => None,
-    };
+    let write_rate = map.read("write_rate", |node| reader.parsed::<ByteRate>(node))?;
+    let limit = map.read("limit", |node| read_size(context, node))?;
     Some(FolderDiskPlan {
         backing,
         fsync_delay: fsync_delay?,

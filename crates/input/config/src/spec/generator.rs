@@ -476,8 +476,9 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
     let cache = cache::read(context, cache_node);
     let transport = transport?;
     let known = format.as_ref().and_then(Option::as_ref);
-    let stamps_node = map.take("stamps");
-    let stamps = stamps_node.map(|node| read_stamps(context, node, known, &transport));
+    let stamps = map.read("stamps", |node| {
+        read_stamps(context, node, known, &transport)
+    });
     // One mistake must not hide another.
     let known_rate = rate.as_ref().unwrap_or(&RatePlan::MAX);
     let blocks = read_blocks(context, block, &transport, known_rate);
@@ -506,10 +507,7 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
         rate: rate?,
         concurrency: concurrency?,
         seed: Seed::from_number(0),
-        stamps: match stamps {
-            Some(stamps) => Some(stamps?),
-            None => None,
-        },
+        stamps: stamps?,
     };
     Some(GeneratorSpec {
         plan: Placed {
@@ -596,10 +594,7 @@ fn read_threads(
     map: &MapReader<'_, '_>,
     users: Option<UsersPlan>,
 ) -> (Option<u16>, Option<Concurrency>) {
-    let read = |key, default| match map.take(key) {
-        Some(node) => reader.whole(node, 1, u16::MAX),
-        None => Some(default),
-    };
+    let read = |key, default| map.read_or(key, default, |node| reader.whole(node, 1, u16::MAX));
     let connections = read("connections", users.map_or(1, scenario::users_max));
     let workers = read("workers", 1);
     if let (Some(connections), Some(workers), Some(node)) =
@@ -653,19 +648,13 @@ fn read_blocks(
         return Some(BlockShape::UpTo { maximum });
     }
     let map = context.reader.map(node, &BLOCK.keys())?;
-    let maximum = match map.take("maximum") {
-        Some(node) => read_maximum(context, node, limit),
-        None => Some(default),
-    };
-    let count = map
-        .take("events")
-        .map(|node| context.reader.whole(node, 1, u32::MAX));
+    let maximum = map.read_or("maximum", default, |node| {
+        read_maximum(context, node, limit)
+    });
+    let count = map.read("events", |node| context.reader.whole(node, 1, u32::MAX));
     let maximum = maximum?;
-    match count {
-        Some(count) => Some(BlockShape::Events {
-            count: count?,
-            maximum,
-        }),
+    match count? {
+        Some(count) => Some(BlockShape::Events { count, maximum }),
         None => Some(BlockShape::UpTo { maximum }),
     }
 }

@@ -156,30 +156,19 @@ pub(super) fn read_change(context: &ReadContext<'_>, node: &Node) -> Option<Step
 
 fn read_links(context: &ReadContext<'_>, node: &Node) -> Option<(LinkChange, LinkChange)> {
     let map = context.reader.map(node, &NETWORK.keys())?;
-    let link = |key| match map.take(key) {
-        Some(node) => read_link(context, node),
-        None => Some(LinkChange::default()),
-    };
+    let link = |key| map.read_or(key, LinkChange::default(), |node| read_link(context, node));
     let (input, output) = (link("input"), link("output"));
     Some((input?, output?))
 }
 
 fn read_link(context: &ReadContext<'_>, node: &Node) -> Option<LinkChange> {
     let map = context.reader.map(node, &LINK.keys())?;
-    let mut change = LinkChange::default();
-    if let Some(node) = map.take("loss") {
-        change.loss_per_million = Some(timeline::read_share(context, node)?);
-    }
-    if let Some(node) = map.take("rate") {
-        change.bits_per_second = Some(read_rate(context, node)?);
-    }
-    if let Some(node) = map.take("cut") {
-        change.is_cut = Some(context.reader.boolean(node)?);
-    }
-    if let Some(node) = map.take("delay") {
-        change.delay = Some(context.reader.parsed(node)?);
-    }
-    Some(change)
+    Some(LinkChange {
+        loss_per_million: map.read("loss", |node| timeline::read_share(context, node))?,
+        bits_per_second: map.read("rate", |node| read_rate(context, node))?,
+        is_cut: map.read("cut", |node| context.reader.boolean(node))?,
+        delay: map.read("delay", |node| context.reader.parsed(node))?,
+    })
 }
 
 /// The slowest link: below that a packet takes longer than a run.

@@ -226,10 +226,9 @@ fn read_perf(context: &ReadContext<'_>, node: &Node) -> Option<PerfPlan> {
         ("frame_pointers", CallGraph::FramePointers),
         ("dwarf", CallGraph::Dwarf),
     ];
-    let call_graph = match map.take("call_graph") {
-        Some(node) => reader.word(node, "call graph", &words),
-        None => Some(CallGraph::FramePointers),
-    };
+    let call_graph = map.read_or("call_graph", CallGraph::FramePointers, |node| {
+        reader.word(node, "call graph", &words)
+    });
     Some(PerfPlan {
         frequency: frequency?,
         call_graph: call_graph?,
@@ -281,11 +280,10 @@ fn read_kernel(context: &ReadContext<'_>, node: &Node, observer: &mut ObserverPl
 fn read_profile(context: &ReadContext<'_>, node: &Node) -> Option<ProfilePlan> {
     let map = context.reader.map(node, &PPROF.keys())?;
     let url = map.required("url").and_then(|node| context.any_url(node));
-    let every = match map.take("every") {
-        Some(node) => context.reader.parsed::<Nanos>(node),
-        // Runs are short, and growth needs two profiles.
-        None => Some(Nanos::from_secs(5)),
-    };
+    // Runs are short, and growth needs two profiles.
+    let every = map.read_or("every", Nanos::from_secs(5), |node| {
+        context.reader.parsed::<Nanos>(node)
+    });
     Some(ProfilePlan {
         url: url?,
         every: every?,

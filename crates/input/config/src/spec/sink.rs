@@ -262,13 +262,9 @@ pub(super) fn read_sinks(context: &ReadContext<'_>, node: &Node) -> Vec<Placed<S
 fn read_sink(context: &ReadContext<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
     let map = context.reader.map(node, &SINK.keys())?;
     let id = map.take("id").and_then(|node| context.filled(node));
-    let workers = match map.take("workers") {
-        Some(node) => context
-            .reader
-            .whole(node, 1, 1024)
-            .and_then(NonZeroU16::new),
-        None => Some(NonZeroU16::MIN),
-    };
+    let workers = map.read_or("workers", NonZeroU16::MIN, |node| {
+        NonZeroU16::new(context.reader.whole(node, 1, 1024)?)
+    });
     let limit_node = map.take("limit");
     let limit = limit_node.and_then(|node| context.reader.parsed(node));
     let (kind, body) = map.one_of(KINDS)?;
@@ -403,23 +399,15 @@ fn read_http(context: &ReadContext<'_>, node: &Node) -> Option<Placed<SinkProtoc
     let map = reader.map(node, &HTTP.keys())?;
     let place = map.required("address");
     let address = place.and_then(|node| read_address(context, node));
-    let status = match map.take("status") {
-        Some(node) => reader.whole(node, 200, 599),
-        None => Some(200),
-    };
+    let status = map.read_or("status", 200, |node| reader.whole(node, 200, 599));
     let headers = map.take("headers").map(|node| reader.headers(node));
-    let body = match map.take("body") {
-        Some(node) => reader.text(node).map(|text| SinkBody::Static(text.into())),
-        None => Some(SinkBody::Empty),
-    };
-    let delay = match map.take("delay") {
-        Some(node) => reader.parsed(node),
-        None => Some(Nanos::ZERO),
-    };
-    let connections_max = match map.take("connections_max") {
-        Some(node) => reader.whole(node, 1, 1_000_000),
-        None => Some(CONNECTIONS_MAX),
-    };
+    let body = map.read_or("body", SinkBody::Empty, |node| {
+        reader.text(node).map(|text| SinkBody::Static(text.into()))
+    });
+    let delay = map.read_or("delay", Nanos::ZERO, |node| reader.parsed(node));
+    let connections_max = map.read_or("connections_max", CONNECTIONS_MAX, |node| {
+        reader.whole(node, 1, 1_000_000)
+    });
     Some(Placed {
         value: SinkProtocol::Http {
             address: address?,

@@ -71,23 +71,18 @@ pub(super) fn read_stamps(context: &ReadContext<'_>, node: &Node) -> Option<Stam
         return reader.word(node, "stamps", &[(ALL, StampPlan::ALL)]);
     }
     let map = reader.map(node, &STAMPS.keys())?;
-    let every = match map.take("every") {
-        Some(node) => reader.whole(node, 1, u32::MAX).and_then(NonZeroU32::new),
-        None => Some(StampPlan::ALL.every),
-    };
-    let copies = match map.take("copies") {
-        Some(node) => reader.whole(node, 1, StampPlan::COPIES_MAX),
-        None => Some(StampPlan::ALL.copies),
-    };
-    let late_after = map.take("late_after").map(|node| reader.parsed(node));
+    let every = map.read_or("every", StampPlan::ALL.every, |node| {
+        reader.whole(node, 1, u32::MAX).and_then(NonZeroU32::new)
+    });
+    let copies = map.read_or("copies", StampPlan::ALL.copies, |node| {
+        reader.whole(node, 1, StampPlan::COPIES_MAX)
+    });
+    let late_after = map.read("late_after", |node| reader.parsed(node));
     let form = read_form(context, node, map.take("form"), map.take("framing"));
     Some(StampPlan {
         every: every?,
         copies: copies?,
-        late_after: match late_after {
-            Some(late_after) => Some(late_after?),
-            None => None,
-        },
+        late_after: late_after?,
         form: form?,
     })
 }

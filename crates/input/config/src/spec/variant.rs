@@ -168,10 +168,9 @@ fn report_both(reader: &Reader, first: Span, second: Span) {
 
 fn read_git(context: &ReadContext<'_>, node: &Node) -> Option<GitSource> {
     let map = context.reader.map(node, &GIT.keys())?;
-    let repository = match map.take("repository") {
-        Some(node) => context.existing(node, EntryKind::Folder),
-        None => Some(context.folder.to_path_buf()),
-    };
+    let repository = map.read_or("repository", context.folder.to_path_buf(), |node| {
+        context.existing(node, EntryKind::Folder)
+    });
     let revision = map.required("revision").and_then(|node| {
         let text = context.filled(node)?;
         if text.starts_with('-') {

@@ -120,6 +120,25 @@ impl<'n> MapReader<'_, 'n> {
         (!matches!(entry.value.value, Value::Null)).then_some(&entry.value)
     }
 
+    /// What `read` makes of the value of `key`, or `default` without one. Nothing if it is wrong.
+    pub fn read_or<T>(
+        &self,
+        key: &'static str,
+        default: T,
+        read: impl FnOnce(&'n Node) -> Option<T>,
+    ) -> Option<T> {
+        self.take(key).map_or(Some(default), read)
+    }
+
+    /// What `read` makes of the value of `key`, if there is one. Nothing at all if it is wrong.
+    pub fn read<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&'n Node) -> Option<T>,
+    ) -> Option<Option<T>> {
+        self.read_or(key, None, |node| read(node).map(Some))
+    }
+
     /// Marks `key` as read where its value has no meaning here.
     pub fn ignore(&self, key: &'static str) {
         if let Some(entry) = self.entries.iter().find(|entry| entry.key.text == key) {
@@ -239,5 +258,24 @@ mod tests {
         };
         assert_eq!(codes(false), [code::UNREAD_KEY]);
         assert!(codes(true).is_empty());
+    }
+
+    #[test]
+    fn a_key_without_a_value_is_not_a_wrong_one() {
+        let reader = Reader::new(Source::new("a.yaml", "right: 1\nempty:\nwrong: x\n"));
+        let root = reader.parse().unwrap();
+        let keys = Keys::new("thing", &["right", "empty", "wrong", "absent"]);
+        let map = reader.map(&root, &keys).unwrap();
+        let number = |node| reader.whole(node, 0_u8, 9);
+        assert_eq!(map.read_or("right", 5, number), Some(1));
+        assert_eq!(map.read("right", number), Some(Some(1)));
+        for key in ["empty", "absent"] {
+            assert_eq!(map.read_or(key, 5, number), Some(5), "{key}");
+            assert_eq!(map.read(key, number), Some(None), "{key}");
+        }
+        assert!(!reader.has_errors());
+        assert_eq!(map.read_or("wrong", 5, number), None);
+        assert_eq!(map.read("wrong", number), None);
+        assert!(reader.has_errors());
     }
 }

@@ -75,10 +75,7 @@ fn read_traditional(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         }
         Some(text.to_owned())
     });
-    let delete = match map.take("rotate") {
-        Some(node) => reader.boolean(node),
-        None => Some(true),
-    };
+    let delete = map.read_or("rotate", true, |node| reader.boolean(node));
     let bytes_max = required_size(reader, &map, "maximum_bytes_per_file");
     remark_flush(reader, &map);
     let rate = throttle::read(reader, &map);
@@ -280,10 +277,7 @@ fn read_tree(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     ];
     let map = reader.map(node, &Keys::new("file_tree generator", &accepted))?;
     let number = |key, default: u32, maximum| {
-        let number = match map.take(key) {
-            Some(node) => reader.whole(node, 1, maximum),
-            None => Some(default),
-        };
+        let number = map.read_or(key, default, |node| reader.whole(node, 1, maximum));
         number.and_then(NonZeroU32::new)
     };
     let root = path(reader, &map, "root");
@@ -347,10 +341,7 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<GeneratorP
         None => Some(MessageLength::MIN),
     };
     let (request_bytes, response_bytes) = (length("request_size"), length("response_size"));
-    let count = |key| match map.take(key) {
-        Some(node) => reader.whole(node, 1, u16::MAX),
-        None => Some(1),
-    };
+    let count = |key| map.read_or(key, 1, |node| reader.whole(node, 1, u16::MAX));
     let (connections, threads) = (count("flows"), count("threads"));
     let address = read_round_trip_address(reader, &map)?;
     let connections: u16 = connections?;
@@ -370,10 +361,7 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<GeneratorP
 }
 
 fn read_round_trip_address(reader: &Reader, map: &MapReader<'_, '_>) -> Option<String> {
-    let port = match map.take("data_port") {
-        Some(node) => Some(reader.whole(node, 1, u16::MAX)?),
-        None => None,
-    };
+    let port = map.read("data_port", |node| reader.whole(node, 1, u16::MAX))?;
     let node = map.required("addr")?;
     let text = reader.text(node)?;
     let is_bare = text.parse::<std::net::IpAddr>().is_ok() || !text.contains(':');

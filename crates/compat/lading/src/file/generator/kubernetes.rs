@@ -19,14 +19,12 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let manifest = map
         .required("manifest")
         .and_then(|node| read_under_kind(reader, node));
-    let lifetime = match map.take("max_instance_lifetime_seconds") {
-        Some(node) => reader.whole(node, 1, FOREVER_SECONDS),
-        None => Some(FOREVER_SECONDS),
-    };
-    let count = match map.take("concurrent_instances") {
-        Some(node) => reader.whole(node, 1, 10_000_u32),
-        None => Some(1),
-    };
+    let lifetime = map.read_or("max_instance_lifetime_seconds", FOREVER_SECONDS, |node| {
+        reader.whole(node, 1, FOREVER_SECONDS)
+    });
+    let count = map.read_or("concurrent_instances", 1, |node| {
+        reader.whole(node, 1, 10_000_u32)
+    });
     let (manifest, lifetime, count) = (manifest?, lifetime?, count?);
     let seconds = (lifetime != FOREVER_SECONDS).then_some(lifetime);
     if seconds.is_some() {

@@ -57,10 +57,9 @@ fn read_splunk_hec(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let token = map
         .required("token")
         .and_then(|node| read_token(reader, node));
-    let acknowledgements = match map.take("acknowledgements") {
-        Some(node) => Some(read_acknowledgements(reader, node)?),
-        None => None,
-    };
+    let acknowledgements = map.read("acknowledgements", |node| {
+        read_acknowledgements(reader, node)
+    })?;
     let maximum = payload::read_maximum(reader, &map, ByteSize::mib(1), None);
     let format = encoding.map(|encoding| PayloadFormat::SplunkHec { encoding });
     let payload = payload::read_as(reader, &map, format, maximum);
@@ -136,10 +135,7 @@ fn read_trace(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let map = reader.map(node, &keys)?;
     let url = target(reader, &map);
     remark_other_path(reader, &map, url.as_deref(), "`/v0.4/traces`");
-    let retries = match map.take("backoff_behavior") {
-        Some(node) => read_backoff(reader, node),
-        None => Some(3),
-    };
+    let retries = map.read_or("backoff_behavior", 3, |node| read_backoff(reader, node));
     let format = map
         .required("variant")
         .and_then(|node| read_trace_agent(reader, node))

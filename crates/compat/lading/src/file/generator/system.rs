@@ -48,16 +48,14 @@ fn read_process_tree(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         "throttle",
     ];
     let map = reader.map(node, &Keys::new("process_tree generator", &accepted))?;
-    let number = |key, default: u32, maximum| match map.take(key) {
-        Some(node) => reader.whole(node, 1, maximum),
-        None => Some(default),
+    let number = |key, default: u32, maximum| {
+        map.read_or(key, default, |node| reader.whole(node, 1, maximum))
     };
     let depth_max = number("max_depth", 10, TREE_DEPTH_MAX);
     let children_max = number("max_children", 10, 10_000);
-    let sleep = match map.take("process_sleep_ns") {
-        Some(node) => reader.whole(node, 0, 3_600_000_000_000_u64).map(Nanos::new),
-        None => Some(Nanos::from_millis(100)),
-    };
+    let sleep = map.read_or("process_sleep_ns", Nanos::from_millis(100), |node| {
+        reader.whole(node, 0, 3_600_000_000_000_u64).map(Nanos::new)
+    });
     let executables = map
         .required("executables")
         .and_then(|node| read_executables(reader, node));
@@ -177,9 +175,8 @@ fn read_words(reader: &Reader, node: &Node, length: u32, count: u32) -> Option<W
     if mode {
         return Some(WordsPlan::Fixed(reader.texts(map.required("values")?)));
     }
-    let number = |key, default: u32, maximum| match map.take(key) {
-        Some(node) => reader.whole(node, 1, maximum),
-        None => Some(default),
+    let number = |key, default: u32, maximum| {
+        map.read_or(key, default, |node| reader.whole(node, 1, maximum))
     };
     let (length, count) = (number("length", length, 4096), number("count", count, 1000));
     Some(WordsPlan::Drawn {
@@ -236,18 +233,13 @@ fn read_container(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let (repository, tag) = (text("repository"), text("tag"));
     let texts = |key| map.take(key).map(|node| reader.texts(node));
     let labels = map.take("labels").map(|node| reader.text_map(node));
-    let is_offline = match map.take("network_disabled") {
-        Some(node) => reader.boolean(node),
-        None => Some(false),
-    };
-    let lifetime = match map.take("max_lifetime_seconds") {
-        Some(node) => Some(reader.whole(node, 1, u64::from(u32::MAX))?),
-        None => None,
-    };
-    let count = match map.take("number_of_containers") {
-        Some(node) => reader.whole(node, 1, 10_000_u32),
-        None => Some(1),
-    };
+    let is_offline = map.read_or("network_disabled", false, |node| reader.boolean(node));
+    let lifetime = map.read("max_lifetime_seconds", |node| {
+        reader.whole(node, 1, u64::from(u32::MAX))
+    })?;
+    let count = map.read_or("number_of_containers", 1, |node| {
+        reader.whole(node, 1, 10_000_u32)
+    });
     let containers = ContainerPlan {
         socket: ENGINE_SOCKET.into(),
         repository: repository?,

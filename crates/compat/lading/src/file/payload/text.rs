@@ -39,10 +39,7 @@ fn read_splunk_hec(reader: &Reader, options: &Node) -> Option<PayloadFormat> {
         None
     } else {
         let map = reader.map(options, &Keys::new("splunk_hec payload", &["encoding"]))?;
-        match map.take("encoding") {
-            Some(node) => Some(read_encoding(reader, node)?),
-            None => None,
-        }
+        map.read("encoding", |node| read_encoding(reader, node))?
     };
     let encoding = encoding.unwrap_or_default();
     Some(PayloadFormat::SplunkHec { encoding })
@@ -75,14 +72,8 @@ fn read_timestamped(reader: &Reader, options: &Node) -> Option<PayloadFormat> {
     let path = path.and_then(|node| Some((node, reader.named_files(node)?)));
     let time = map.required("timestamp_format");
     let time = time.and_then(|node| read_pattern(reader, node));
-    let placeholder = match map.take("emit_placeholder") {
-        Some(node) => reader.boolean(node),
-        None => Some(false),
-    };
-    let start_line = match map.take("start_line_index") {
-        Some(node) => Some(reader.whole(node, 0, u64::MAX)?),
-        None => None,
-    };
+    let placeholder = map.read_or("emit_placeholder", false, |node| reader.boolean(node));
+    let start_line = map.read("start_line_index", |node| reader.whole(node, 0, u64::MAX))?;
     let (node, mut paths) = path?;
     if paths.len() != 1 {
         let message = "a folder is not a log: name one file";

@@ -61,10 +61,9 @@ fn read_http(
 
 fn read_datadog(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
     let map = reader.map(node, &Keys::new("datadog blackhole", &["v2", "record"]))?;
-    let record = match map.take("record") {
-        Some(node) => read_record(reader, node),
-        None => Some(SeriesRecord::None),
-    };
+    let record = map.read_or("record", SeriesRecord::None, |node| {
+        read_record(reader, node)
+    });
     let inner = map.required("v2")?;
     let inner = reader.map(inner, &Keys::new("v2", &["binding_addr"]))?;
     let place = read_binding(reader, &inner);
@@ -163,9 +162,8 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<Placed<Sin
             reader.report(reader.note(code::NO_EFFECT, node.span, message));
         }
     }
-    let number = |key, default: u32, maximum| match map.take(key) {
-        Some(node) => reader.whole(node, 1, maximum),
-        None => Some(default),
+    let number = |key, default: u32, maximum| {
+        map.read_or(key, default, |node| reader.whole(node, 1, maximum))
     };
     let port = number("data_port", 12_867, u32::from(u16::MAX));
     let length = |key| MessageLength::try_from(number(key, 1, MessageLength::MAX_BYTES)?).ok();

@@ -273,21 +273,17 @@ fn read_producer(
         None => Some(None),
     };
     let message = word(context, map, "message", &MESSAGES, MessageOf::Event);
-    let in_flight = match map.take("in_flight") {
-        Some(node) => {
-            if !is_answered {
-                let message = "`in_flight` has no effect without acknowledgements";
-                let error = reader.error(code::BAD_VALUE, node.span, message);
-                reader.report(error.label("leave it out, or set other `acks`"));
-            }
-            reader.whole(node, 1, IN_FLIGHT_MAX)
+    let in_flight = map.read_or("in_flight", in_flight_default, |node| {
+        if !is_answered {
+            let message = "`in_flight` has no effect without acknowledgements";
+            let error = reader.error(code::BAD_VALUE, node.span, message);
+            reader.report(error.label("leave it out, or set other `acks`"));
         }
-        None => Some(in_flight_default),
-    };
-    let timeout = match map.take("timeout") {
-        Some(node) => super::http::read_length(context, node),
-        None => Some(TIMEOUT_DEFAULT),
-    };
+        reader.whole(node, 1, IN_FLIGHT_MAX)
+    });
+    let timeout = map.read_or("timeout", TIMEOUT_DEFAULT, |node| {
+        super::http::read_length(context, node)
+    });
     Some(ProducerPlan {
         address: address?,
         tls: tls?,
@@ -336,10 +332,7 @@ fn word<T: Copy>(
     words: &[(&'static str, T)],
     default: T,
 ) -> Option<T> {
-    match map.take(key) {
-        Some(node) => context.reader.word(node, key, words),
-        None => Some(default),
-    }
+    map.read_or(key, default, |node| context.reader.word(node, key, words))
 }
 
 fn boolean(
@@ -348,10 +341,7 @@ fn boolean(
     key: &'static str,
     default: bool,
 ) -> Option<bool> {
-    match map.take(key) {
-        Some(node) => context.reader.boolean(node),
-        None => Some(default),
-    }
+    map.read_or(key, default, |node| context.reader.boolean(node))
 }
 
 /// A name that Kafka takes for a topic.

@@ -32,9 +32,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: Option<&Node>) -> Option<(By
         return Some((reader.parsed(node)?, false));
     }
     let map = reader.map(node, &CACHE.keys())?;
-    let size = map.take("size");
-    let size = size.map_or(Some(SIZE_DEFAULT), |node| reader.parsed(node));
-    let repeats = map.take("repeat");
-    let repeats = repeats.map_or(Some(false), |node| reader.boolean(node));
+    let size = map.read_or("size", SIZE_DEFAULT, |node| reader.parsed(node));
+    let repeats = map.read_or("repeat", false, |node| reader.boolean(node));
     Some((size?, repeats?))
 }

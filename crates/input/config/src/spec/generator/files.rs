@@ -25,10 +25,7 @@ pub(super) fn read_file_gen(context: &ReadContext<'_>, node: &Node) -> Option<Tr
     let layout = if key == "log" {
         read_log(context, &map, place)?
     } else if key == "path" {
-        let delete = match map.take("delete") {
-            Some(node) => reader.boolean(node)?,
-            None => false,
-        };
+        let delete = map.read_or("delete", false, |node| reader.boolean(node))?;
         let path = context.placed(place)?.to_string_lossy().into_owned();
         if !path.contains("%NNN%") {
             let message = "files without a number in their path would overwrite each other";
@@ -41,10 +38,8 @@ pub(super) fn read_file_gen(context: &ReadContext<'_>, node: &Node) -> Option<Tr
             delete,
         }
     } else {
-        let number = |key, default| match map.take(key) {
-            Some(node) => reader.whole(node, 0, u8::MAX),
-            None => Some(default),
-        };
+        let number =
+            |key, default| map.read_or(key, default, |node| reader.whole(node, 0, u8::MAX));
         let (depth_max, rotations) = (number("depth", 0), number("rotations", 5));
         let (place, depth_max, rotations) = (context.placed(place)?, depth_max?, rotations?);
         if key == "mount" {
@@ -73,21 +68,12 @@ fn read_log(
     place: &Node,
 ) -> Option<FileLayout> {
     let reader = context.reader;
-    let full = match map.take("full") {
-        Some(node) => {
-            let words = WhenFull::ALL.map(|word| (word.name(), word));
-            reader.word(node, "rotation", &words)
-        }
-        None => Some(WhenFull::Rename),
-    };
-    let rotations = match map.take("rotations") {
-        Some(node) => reader.whole(node, 0, u8::MAX),
-        None => Some(5),
-    };
-    let pause = match map.take("settle") {
-        Some(node) => reader.parsed(node),
-        None => Some(Nanos::ZERO),
-    };
+    let full = map.read_or("full", WhenFull::Rename, |node| {
+        let words = WhenFull::ALL.map(|word| (word.name(), word));
+        reader.word(node, "rotation", &words)
+    });
+    let rotations = map.read_or("rotations", 5, |node| reader.whole(node, 0, u8::MAX));
+    let pause = map.read_or("settle", Nanos::ZERO, |node| reader.parsed(node));
     Some(FileLayout::Log {
         path: context.placed(place)?,
         full: full?,
@@ -126,10 +112,7 @@ pub(super) fn read_tree(context: &ReadContext<'_>, node: &Node) -> Option<Transp
     let reader = context.reader;
     let map = reader.map(node, &FILE_TREE.keys())?;
     let number = |key, default: u32, maximum| {
-        let number = match map.take(key) {
-            Some(node) => reader.whole(node, 1, maximum),
-            None => Some(default),
-        };
+        let number = map.read_or(key, default, |node| reader.whole(node, 1, maximum));
         number.and_then(NonZeroU32::new)
     };
     let root = map.required("root").and_then(|node| context.placed(node));
@@ -138,10 +121,9 @@ pub(super) fn read_tree(context: &ReadContext<'_>, node: &Node) -> Option<Transp
     let files_max = number("files", 5, 1_000_000);
     let nodes_max = number("nodes", 100, 10_000_000);
     let name_length = number("name_length", 8, 200);
-    let renames = match map.take("renames") {
-        Some(node) => read_renames(context, node),
-        None => Some(OPERATIONS.get() / 10),
-    };
+    let renames = map.read_or("renames", OPERATIONS.get() / 10, |node| {
+        read_renames(context, node)
+    });
     Some(TransportPlan::FileTree(FileTreePlan {
         root: root?,
         depth_max: depth_max?,
@@ -185,10 +167,7 @@ pub(super) fn read_round_trip(context: &ReadContext<'_>, node: &Node) -> Option<
     let address = map
         .required("address")
         .and_then(|node| context.address(node));
-    let length = |key| match map.take(key) {
-        Some(node) => read_length(context, node),
-        None => Some(MessageLength::MIN),
-    };
+    let length = |key| map.read_or(key, MessageLength::MIN, |node| read_length(context, node));
     let (request_bytes, response_bytes) = (length("request"), length("response"));
     Some(round_trip(address?, request_bytes?, response_bytes?))
 }

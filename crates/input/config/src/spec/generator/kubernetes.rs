@@ -47,22 +47,10 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
     let manifest = map
         .required("manifest")
         .and_then(|node| read_manifest(reader, node, None));
-    let lifetime = match map.take("lifetime") {
-        Some(node) => reader.parsed::<Nanos>(node).map(Some),
-        None => Some(None),
-    };
-    let count = match map.take("count") {
-        Some(node) => reader.whole(node, 1, 10_000),
-        None => Some(1),
-    };
-    let kubeconfig = match map.take("kubeconfig") {
-        Some(node) => context.path(node).map(Some),
-        None => Some(None),
-    };
-    let context = match map.take("context") {
-        Some(node) => context.filled(node).map(|text| Some(text.to_owned())),
-        None => Some(None),
-    };
+    let lifetime = map.read("lifetime", |node| reader.parsed::<Nanos>(node));
+    let count = map.read_or("count", 1, |node| reader.whole(node, 1, 10_000));
+    let kubeconfig = map.read("kubeconfig", |node| context.path(node));
+    let context = map.read("context", |node| context.filled(node).map(str::to_owned));
     let manifest = manifest?;
     let word = manifest.kind.word();
     Some(TransportPlan::Kubernetes(Box::new(KubernetesPlan {

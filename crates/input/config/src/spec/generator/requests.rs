@@ -26,10 +26,9 @@ pub(super) fn read_trace_agent(context: &ReadContext<'_>, node: &Node) -> Option
     }
     let map = context.reader.map(node, &TRACE_AGENT.keys())?;
     let url = map.required("url").and_then(|node| context.url(node));
-    let retries = match map.take("retries") {
-        Some(node) => context.reader.whole(node, 0, 1000),
-        None => Some(RETRIES_DEFAULT),
-    };
+    let retries = map.read_or("retries", RETRIES_DEFAULT, |node| {
+        context.reader.whole(node, 0, 1000)
+    });
     Some(TransportPlan::TraceAgent {
         url: url?,
         retries: retries?,
@@ -49,10 +48,9 @@ pub(super) fn read_splunk_hec(context: &ReadContext<'_>, node: &Node) -> Option<
         context.reader.report(error);
         None
     });
-    let acknowledgements = match map.take("acknowledgements") {
-        Some(node) => Some(read_acknowledgements(context, node)?),
-        None => None,
-    };
+    let acknowledgements = map.read("acknowledgements", |node| {
+        read_acknowledgements(context, node)
+    })?;
     Some(TransportPlan::SplunkHec {
         url: url?,
         token: token?,

@@ -82,7 +82,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<(TransportP
         return read_file(context, node, connection);
     }
     let map = reader.map(node, &SCENARIO.keys())?;
-    let url = map.take("url").map(|node| context.any_url(node));
+    let url = map.read("url", |node| context.any_url(node));
     let mut exchange = ExchangePlan::default();
     let protocol = map.take("protocol").map(|node| read_protocol(reader, node));
     let limits = http::read_limits(context, &map, &mut exchange);
@@ -90,11 +90,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<(TransportP
     if let Some(protocol) = protocol {
         exchange.protocol = protocol?;
     }
-    let url = match url {
-        Some(url) => Some(url?),
-        None => None,
-    };
-    let connection = settings(target, url, exchange);
+    let connection = settings(target, url?, exchange);
     let (kind, at) = map.one_of(SCENARIO.one_of)?;
     if kind != "file" {
         let place = (context.files, context.folder);

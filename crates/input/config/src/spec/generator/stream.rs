@@ -72,10 +72,9 @@ pub(super) fn read_udp(context: &ReadContext<'_>, node: &Node) -> Option<Transpo
         });
     }
     let map = context.reader.map(node, &UDP.keys())?;
-    let bind = match map.take("bind") {
-        Some(node) => context.bind_address(node),
-        None => Some(BIND_DEFAULT.to_owned()),
-    };
+    let bind = map.read_or("bind", BIND_DEFAULT.to_owned(), |node| {
+        context.bind_address(node)
+    });
     let address = map
         .required("address")
         .and_then(|node| context.address(node));

@@ -133,10 +133,7 @@ fn whole(
     key: &'static str,
     (default, maximum): (u32, u32),
 ) -> Option<u32> {
-    match map.take(key) {
-        Some(node) => context.reader.whole(node, 1, maximum),
-        None => Some(default),
-    }
+    map.read_or(key, default, |node| context.reader.whole(node, 1, maximum))
 }
 
 fn count(
@@ -162,10 +159,9 @@ pub(super) fn read_tree(context: &ReadContext<'_>, node: &Node) -> Option<Proces
         let all = items.iter().map(|item| read_executable(context, item));
         all.collect::<Option<Vec<_>>>()
     });
-    let sleep = match map.take("sleep") {
-        Some(node) => context.reader.parsed::<Nanos>(node),
-        None => Some(Nanos::from_millis(100)),
-    };
+    let sleep = map.read_or("sleep", Nanos::from_millis(100), |node| {
+        context.reader.parsed::<Nanos>(node)
+    });
     let depth_max = count(context, &map, "depth", (10, TREE_DEPTH_MAX));
     let children_max = count(context, &map, "children", (10, 10_000));
     let processes_max = count(context, &map, "processes", (100, 10_000));
@@ -242,23 +238,12 @@ pub(super) fn read_container(context: &ReadContext<'_>, node: &Node) -> Option<C
         None
     };
     let repository = map.required("repository").and_then(part);
-    let tag = map
-        .take("tag")
-        .map_or_else(|| Some("latest".to_owned()), part);
-    let socket = match map.take("socket") {
-        Some(node) => context.path(node),
-        None => Some(ENGINE_SOCKET.into()),
-    };
+    let tag = map.read_or("tag", "latest".to_owned(), part);
+    let socket = map.read_or("socket", ENGINE_SOCKET.into(), |node| context.path(node));
     let texts = |key| map.take(key).map(|node| reader.texts(node));
     let labels = map.take("labels").map(|node| reader.text_map(node));
-    let is_offline = match map.take("offline") {
-        Some(node) => reader.boolean(node),
-        None => Some(false),
-    };
-    let lifetime = match map.take("lifetime") {
-        Some(node) => Some(reader.parsed::<Nanos>(node)?),
-        None => None,
-    };
+    let is_offline = map.read_or("offline", false, |node| reader.boolean(node));
+    let lifetime = map.read("lifetime", |node| reader.parsed::<Nanos>(node))?;
     let count = whole(context, &map, "count", (1, 10_000));
     Some(ContainerPlan {
         socket: socket?,

@@ -30,10 +30,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<Box<ClientT
     let reader = context.reader;
     let map = reader.map(node, &TLS.keys())?;
     let mut plan = ClientTlsPlan::default();
-    let insecure = match map.take("insecure") {
-        Some(node) => reader.boolean(node)?,
-        None => false,
-    };
+    let insecure = map.read_or("insecure", false, |node| reader.boolean(node))?;
     let ca = map.take("ca");
     if let Some(node) = map.take("name") {
         plan.server_name = Some(context.filled(node)?.to_owned());

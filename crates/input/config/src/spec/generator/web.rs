@@ -236,15 +236,14 @@ fn read_call(context: &ReadContext<'_>, node: &Node) -> Option<(MethodName, Grpc
         let method = reader.text(node)?.parse::<MethodName>();
         method.map_or_else(|error| report(context, node, &error), Some)
     });
-    let streaming = map.take("streaming");
-    let streaming = streaming.map(|node| reader.word(node, "value", &STREAMING));
-    let deadline = map.take("deadline").map(|node| reader.parsed(node));
-    let descriptors = map.take("descriptors");
-    let descriptors = descriptors.map(|node| context.existing(node, EntryKind::File));
-    let json = map.take("json").map(|node| read_body(context, node));
-    let messages = map.take("messages");
-    let messages = messages.map(|node| reader.whole(node, 1, u64::MAX));
-    let every = map.take("message_rate").map(|node| {
+    let streaming = map.read("streaming", |node| reader.word(node, "value", &STREAMING));
+    let deadline = map.read("deadline", |node| reader.parsed(node));
+    let descriptors = map.read("descriptors", |node| {
+        context.existing(node, EntryKind::File)
+    });
+    let json = map.read("json", |node| read_body(context, node));
+    let messages = map.read("messages", |node| reader.whole(node, 1, u64::MAX));
+    let message_every = map.read("message_rate", |node| {
         let rate = reader.text(node)?.parse::<MessageRate>();
         match rate {
             Ok(rate) => Some(rate.0),
@@ -255,15 +254,12 @@ fn read_call(context: &ReadContext<'_>, node: &Node) -> Option<(MethodName, Grpc
         }
     });
     let grpc = GrpcSpec {
-        json: json.map_or(Some(None), |json| json.map(Some))?,
-        descriptors: match descriptors {
-            Some(path) => Some(path?),
-            None => None,
-        },
-        streaming: streaming.map_or(Some(None), |streaming| streaming.map(Some))?,
-        deadline: deadline.map_or(Some(None), |deadline| deadline.map(Some))?,
-        messages: messages.map_or(Some(None), |messages| messages.map(Some))?,
-        message_every: every.map_or(Some(None), |every| every.map(Some))?,
+        json: json?,
+        descriptors: descriptors?,
+        streaming: streaming?,
+        deadline: deadline?,
+        messages: messages?,
+        message_every: message_every?,
         ..GrpcSpec::default()
     };
     Some((method?, grpc))
@@ -272,11 +268,7 @@ fn read_call(context: &ReadContext<'_>, node: &Node) -> Option<(MethodName, Grpc
 /// Spacing of single requests on the rate.
 fn read_spacing(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<Spacing> {
     let reader = context.reader;
-    let poisson = map.take("poisson");
-    let is_poisson = match poisson {
-        Some(node) => reader.boolean(node)?,
-        None => false,
-    };
+    let is_poisson = map.read_or("poisson", false, |node| reader.boolean(node))?;
     let Some(node) = map.take("burst_size") else {
         return Some(match is_poisson {
             true => Spacing::Poisson,
@@ -329,20 +321,14 @@ fn read_common(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<Req
 type RequestParts = (Option<String>, Vec<Header>, Option<String>);
 
 fn read_parts(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<RequestParts> {
-    let method = map.take("method").map(|node| context.filled(node));
+    let method = map.read("method", |node| context.filled(node));
     let headers = map.take("headers").map(|node| context.reader.headers(node));
     let headers = headers.unwrap_or_default().into_iter();
-    let body = map.take("body").map(|node| read_body(context, node));
+    let body = map.read("body", |node| read_body(context, node));
     Some((
-        match method {
-            Some(method) => Some(method?.to_ascii_uppercase()),
-            None => None,
-        },
+        method?.map(str::to_ascii_uppercase),
         headers.map(|(name, value)| Header(name, value)).collect(),
-        match body {
-            Some(body) => Some(body?),
-            None => None,
-        },
+        body?,
     ))
 }
 
@@ -401,7 +387,7 @@ fn read_origin(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<Req
 fn read_mixed(context: &ReadContext<'_>, node: &Node) -> Option<MixedRequest> {
     let reader = context.reader;
     let map = reader.map(node, &MIXED.keys())?;
-    let path = map.take("path").map(|node| {
+    let path = map.read("path", |node| {
         let path = context.filled(node)?;
         if path.starts_with('/') {
             return Some(path.to_owned());
@@ -411,17 +397,11 @@ fn read_mixed(context: &ReadContext<'_>, node: &Node) -> Option<MixedRequest> {
         reader.report(error.label(format!("write `{}`", suggested_path(path))));
         None
     });
-    let weight = match map.take("weight") {
-        Some(node) => reader.whole(node, 1, WEIGHT_MAX),
-        None => Some(1),
-    };
+    let weight = map.read_or("weight", 1, |node| reader.whole(node, 1, WEIGHT_MAX));
     let (method, headers, body) = read_parts(context, &map)?;
     Some(MixedRequest {
         weight: weight?,
-        path: match path {
-            Some(path) => Some(path?),
-            None => None,
-        },
+        path: path?,
         method,
         headers,
         body,

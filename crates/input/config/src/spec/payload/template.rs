@@ -101,10 +101,7 @@ fn read_here(reader: &Reader, node: &Node) -> Option<TemplatePlan> {
         return assemble(reader, node.span, &[], node, "\n");
     }
     let map = reader.map(node, &TEMPLATE.keys())?;
-    let end = match map.take("end") {
-        Some(node) => reader.text(node)?,
-        None => "\n",
-    };
+    let end = map.read_or("end", "\n", |node| reader.text(node))?;
     let definitions = match map.take("define") {
         Some(node) => node.entries().or_else(|| {
             reader.wrong_shape(node, "a map of names and lines");
@@ -177,10 +174,7 @@ fn read_lines(reader: &Reader, grammar: &mut Grammar<'_>, node: &Node) -> Option
             continue;
         }
         let map = reader.map(item, &LINE.keys())?;
-        let weight = match map.take("weight") {
-            Some(node) => reader.whole(node, 0, u32::MAX)?,
-            None => 1,
-        };
+        let weight = map.read_or("weight", 1, |node| reader.whole(node, 0, u32::MAX))?;
         let text = map.required("text");
         choice.push((
             weight,

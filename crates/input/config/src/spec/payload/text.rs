@@ -286,14 +286,8 @@ fn read_timestamped(context: &ReadContext<'_>, node: &Node) -> Option<PayloadFor
     let path = path.and_then(|node| context.existing(node, EntryKind::File));
     let time = map.required("time");
     let time = time.and_then(|node| read_pattern(context.reader, node));
-    let placeholder = match map.take("placeholder") {
-        Some(node) => context.reader.boolean(node),
-        None => Some(false),
-    };
-    let start_line = match map.take("start_line") {
-        Some(node) => Some(context.reader.whole(node, 0, u64::MAX)?),
-        None => None,
-    };
+    let placeholder = map.read_or("placeholder", false, |node| context.reader.boolean(node));
+    let start_line = map.read("start_line", |node| context.reader.whole(node, 0, u64::MAX))?;
     Some(PayloadFormat::StaticTimestamped(TimestampedPlan {
         path: path?,
         time: time?,

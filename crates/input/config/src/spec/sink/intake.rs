@@ -42,14 +42,10 @@ pub(super) fn read(
     let map = context.reader.map(node, &element.keys())?;
     let place = map.required("address");
     let address = place.and_then(|node| read_address(context, node));
-    let delay = match map.take("delay") {
-        Some(node) => context.reader.parsed(node),
-        None => Some(Nanos::ZERO),
-    };
-    let connections_max = match map.take("connections_max") {
-        Some(node) => context.reader.whole(node, 1, 1_000_000),
-        None => Some(CONNECTIONS_MAX),
-    };
+    let delay = map.read_or("delay", Nanos::ZERO, |node| context.reader.parsed(node));
+    let connections_max = map.read_or("connections_max", CONNECTIONS_MAX, |node| {
+        context.reader.whole(node, 1, 1_000_000)
+    });
     let service = service_of(context, kind, Some(&map));
     Some(Placed {
         value: SinkProtocol::Intake {
@@ -139,10 +135,7 @@ fn read_round_trip(
     let map = context.reader.map(node, &ROUND_TRIP.keys())?;
     let place = map.required("address");
     let address = place.and_then(|node| read_address(context, node));
-    let length = |key| match map.take(key) {
-        Some(node) => read_length(context, node),
-        None => Some(MessageLength::MIN),
-    };
+    let length = |key| map.read_or(key, MessageLength::MIN, |node| read_length(context, node));
     let (request_bytes, response_bytes) = (length("request"), length("response"));
     Some(Placed {
         value: round_trip(address?, request_bytes?, response_bytes?),

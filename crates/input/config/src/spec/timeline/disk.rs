@@ -50,18 +50,10 @@ fn read_change(context: &ReadContext<'_>, node: &Node) -> Option<DiskChange> {
         return reader.word(node, "change of a disk", &WORDS);
     }
     let map = reader.map(node, &CHANGE.keys())?;
-    let mut limits = DiskLimits::default();
-    if let Some(node) = map.take("fsync_delay") {
-        limits.fsync_delay = Some(reader.parsed(node)?);
-    }
-    if let Some(node) = map.take("fsync_delay_per_mib") {
-        limits.fsync_delay_per_mib = Some(reader.parsed(node)?);
-    }
-    if let Some(node) = map.take("write_rate") {
-        limits.write_rate = Some(reader.parsed(node)?);
-    }
-    if let Some(node) = map.take("limit") {
-        limits.limit = Some(read_size(context, node)?);
-    }
-    Some(DiskChange::Limits(limits))
+    Some(DiskChange::Limits(DiskLimits {
+        fsync_delay: map.read("fsync_delay", |node| reader.parsed(node))?,
+        fsync_delay_per_mib: map.read("fsync_delay_per_mib", |node| reader.parsed(node))?,
+        write_rate: map.read("write_rate", |node| reader.parsed(node))?,
+        limit: map.read("limit", |node| read_size(context, node))?,
+    }))
 }

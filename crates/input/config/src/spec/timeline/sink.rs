@@ -118,15 +118,8 @@ fn read_change(context: &ReadContext<'_>, node: &Node) -> Option<SinkChange> {
 fn read_refusal(context: &ReadContext<'_>, node: &Node) -> Option<RefusePlan> {
     let reader = context.reader;
     let map = reader.map(node, &RESPOND.keys())?;
-    let share = match map.take("share") {
-        Some(node) => read_share(context, node),
-        None => Some(1_000_000),
-    };
-    let retry_node = map.take("retry_after");
-    let retry_after = match retry_node {
-        Some(node) => Some(reader.whole(node, 0, 86_400)?),
-        None => None,
-    };
+    let share = map.read_or("share", 1_000_000, |node| read_share(context, node));
+    let retry_after = map.read("retry_after", |node| reader.whole(node, 0, 86_400))?;
     let with = match map.one_of(RESPOND.one_of)? {
         ("status", node) => Refusal::Status {
             status: reader.whole(node, 300, 599)?,
@@ -139,7 +132,7 @@ fn read_refusal(context: &ReadContext<'_>, node: &Node) -> Option<RefusePlan> {
                 reader.report(error.label("write `close: true`, or a `status`"));
                 return None;
             }
-            if let Some(retry) = retry_node {
+            if let Some(retry) = map.take("retry_after") {
                 let message = "a closed connection cannot send `retry_after`";
                 reader.report(reader.error(code::BAD_VALUE, retry.span, message));
             }

@@ -77,16 +77,11 @@ pub(super) fn read(
     let map = context
         .reader
         .map(map.required("restart")?, &RESTART.keys())?;
-    let signal = match map.take("signal") {
-        Some(node) => context.reader.word(node, "signal that ends it", &SIGNALS),
-        None => Some(TargetSignal::Term),
-    };
-    let after_node = map.take("after");
-    let after = match after_node {
-        Some(node) => context.reader.parsed(node)?,
-        None => Nanos::ZERO,
-    };
-    if let Some(node) = after_node
+    let signal = map.read_or("signal", TargetSignal::Term, |node| {
+        context.reader.word(node, "signal that ends it", &SIGNALS)
+    });
+    let after = map.read_or("after", Nanos::ZERO, |node| context.reader.parsed(node))?;
+    if let Some(node) = map.take("after")
         && after > Nanos::ZERO
     {
         comes(after, node.span);

@@ -198,14 +198,10 @@ fn read_timestamp(reader: &Reader, node: &Node) -> Option<DogstatsdTimestamp> {
     let map = reader.map(node, &Keys::new("timestamp", &["range", "probability"]))?;
     let usual = DogstatsdPlan::default().timestamp;
     Some(DogstatsdTimestamp {
-        range: match map.take("range") {
-            Some(node) => range(reader, node, 0, u32::MAX)?,
-            None => usual.range,
-        },
-        probability: match map.take("probability") {
-            Some(node) => share(reader, node)?,
-            None => usual.probability,
-        },
+        range: map.read_or("range", usual.range, |node| {
+            range(reader, node, 0, u32::MAX)
+        })?,
+        probability: map.read_or("probability", usual.probability, |node| share(reader, node))?,
     })
 }
 

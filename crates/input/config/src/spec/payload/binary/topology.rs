@@ -138,9 +138,7 @@ fn read_service(reader: &Reader, node: &Node, places: &Places<'_>) -> Option<Tra
     let kind = read_kind(reader, &map);
     let attributes = read_attributes(reader, map.take("resource_attributes"));
     let scope_name = map.take("scope_name").and_then(|node| reader.text(node));
-    let scope_version = map
-        .take("scope_version")
-        .map_or(Some("1.0.0"), |node| reader.text(node));
+    let scope_version = map.read_or("scope_version", "1.0.0", |node| reader.text(node));
     let operations = map
         .required("operations")
         .and_then(|node| reader.list(node));
@@ -171,10 +169,9 @@ enum OperationsKind {
 
 fn read_kind(reader: &Reader, map: &MapReader<'_, '_>) -> Option<OperationsKind> {
     let words = [("http", 0), ("grpc", 1), ("database", 2)];
-    let kind = match map.take("service_type") {
-        Some(node) => Some(reader.word(node, "service type", &words)?),
-        None => None,
-    };
+    let kind = map.read("service_type", |node| {
+        reader.word(node, "service type", &words)
+    })?;
     match kind {
         None => Some(OperationsKind::Plain),
         Some(0) => Some(OperationsKind::Http),
@@ -191,10 +188,7 @@ fn read_kind(reader: &Reader, map: &MapReader<'_, '_>) -> Option<OperationsKind>
             let system = inner
                 .required("system")
                 .and_then(|node| filled(reader, node));
-            let name = match inner.take("name") {
-                Some(node) => Some(filled(reader, node)?),
-                None => None,
-            };
+            let name = inner.read("name", |node| filled(reader, node))?;
             Some(OperationsKind::Database {
                 system: system?,
                 name,
@@ -221,21 +215,13 @@ fn read_operation(
     let id = map.required("id").and_then(|node| filled(reader, node));
     let work = read_work(reader, &map, kind);
     let attributes = read_attributes(reader, map.take("attributes"));
-    let root = match map.take("root") {
-        Some(node) => Some(reader.boolean(node)?),
-        None => None,
-    };
-    let calls = match map.take("suboperations") {
-        Some(node) => {
-            let read = reader
-                .list(node)?
-                .iter()
-                .map(|item| read_call(reader, item, places));
-            let read: Vec<Option<TraceCall>> = read.collect();
-            read.into_iter().collect()
-        }
-        None => Some(Vec::new()),
-    };
+    let root = map.read("root", |node| reader.boolean(node))?;
+    let calls = map.read_or("suboperations", Vec::new(), |node| {
+        let items = reader.list(node)?.iter();
+        let read = items.map(|item| read_call(reader, item, places));
+        let read: Vec<Option<TraceCall>> = read.collect();
+        read.into_iter().collect()
+    });
     Some(TraceOperation {
         id: id?,
         work: work?,
@@ -265,10 +251,7 @@ fn read_work(reader: &Reader, map: &MapReader<'_, '_>, kind: &OperationsKind) ->
         OperationsKind::Database { system, name } => TraceWork::Database {
             system: system.clone(),
             name: name.clone(),
-            table: match map.take("table") {
-                Some(node) => Some(filled(reader, node)?),
-                None => None,
-            },
+            table: map.read("table", |node| filled(reader, node))?,
             query: needed("query")?,
         },
     })
