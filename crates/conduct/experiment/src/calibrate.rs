@@ -62,6 +62,9 @@ pub enum CalibrationError {
     /// The target could not be started.
     #[error("{}: {}", .0.experiment, .0.reason)]
     Start(Problem),
+    /// The disk became full.
+    #[error("{}: {}", .0.experiment, .0.reason)]
+    Incomplete(Problem),
 }
 
 /// Calibrates the baseline of `experiment` until `until`; `None` if no comparison ended, and the reason why a
@@ -148,8 +151,10 @@ fn compare(
     if let Some(problem) = problem.filter(|problem| problem.kind.is_about_starting()) {
         return Err(CalibrationError::Start(problem.clone()));
     }
-    let is_full = problem.is_some_and(|problem| problem.kind == ProblemKind::Storage);
-    if outcome.interrupted.is_some() || is_full {
+    if let Some(problem) = problem.filter(|problem| problem.kind == ProblemKind::Storage) {
+        return Err(CalibrationError::Incomplete(problem.clone()));
+    }
+    if outcome.interrupted.is_some() {
         // Half a comparison would count as inconclusive.
         return Ok(None);
     }

@@ -166,10 +166,11 @@ impl Shard for Restarts {
 /// Returns the reason why the steps of `plan` cannot be done, if they cannot.
 pub(crate) fn refusal(plan: &RunPlan) -> Option<String> {
     let is_ours = matches!(plan.target.kind, TargetKind::Child(_));
-    let needs_target = |action: &StepAction| matches!(action, StepAction::Target(_));
+    let needs_target =
+        |action: &StepAction| matches!(action, StepAction::Target(_) | StepAction::Signal(_));
     let any = plan.timeline.iter().any(|step| needs_target(&step.action));
     if any && !is_ours {
-        let reason = "a step pauses, ends or starts the target, but Stillwell did not start it: \
+        let reason = "a step pauses, ends, starts or signals the target, but Stillwell did not start it: \
                       name a command, or remove the step from `timeline`";
         return Some(reason.to_owned());
     }

@@ -211,11 +211,6 @@ impl RunWarning {
                 let limit_counted = limit * (limits::STEAL_SHARE_COUNTED / limits::STEAL_SHARE);
                 by_wall_clock || (*share > limit_counted && !is_untouched)
             }
-            // What found no connection is a failed request, which these goals count.
-            Self::RateNotReached {
-                because: ShortfallCause::ConnectionsFailed,
-                ..
-            } => !counts_failures(metric),
             Self::BodiesUnread { .. } => metric.is_of_arrivals(),
             Self::ClocksUncertain { .. } => matches!(metric, GoalMetric::EventLatency(_)),
             Self::OnMachine { warning, .. } => warning.spoils(metric),
@@ -224,15 +219,6 @@ impl RunWarning {
             }
             _ => true,
         }
-    }
-}
-
-/// True if failed requests are what the goal counts.
-fn counts_failures(metric: &GoalMetric) -> bool {
-    match metric {
-        GoalMetric::ErrorShare | GoalMetric::Status(_) => true,
-        GoalMetric::Route(goal) => counts_failures(goal.metric()),
-        _ => false,
     }
 }
 

@@ -59,14 +59,20 @@ pub(crate) async fn run_dialogue(dialogue: &impl Dialogue) {
     };
     loop {
         let dial = || CallConnection::open(dialogue.address());
-        let Some(mut link) = worker.connect(&mut backoff, dial).await else {
+        let link = match (worker.connect(&mut backoff, dial).await, &feed.left) {
+            (Some(link), _) => Some(link),
+            // What was begun is sent again.
+            (None, Some(_)) => Some(worker.connect_again(&mut backoff, dial).await),
+            (None, None) => None,
+        };
+        let Some(mut link) = link else {
             return;
         };
         match run_session(dialogue, &mut caller, &mut link, &mut feed, &mut backoff).await {
             ConnectionEnd::Ended => return,
             ConnectionEnd::Agreed => {}
             ConnectionEnd::Lost => {
-                if worker.pause(&mut backoff).await.is_none() {
+                if worker.pause(&mut backoff).await.is_none() && feed.left.is_none() {
                     return;
                 }
             }

@@ -416,6 +416,25 @@ impl Worker {
         }
     }
 
+    /// Dials until there is a connection, also once the worker is to end: for what was begun. Its grace cuts this off.
+    pub async fn connect_again<C>(
+        &self,
+        backoff: &mut Backoff,
+        dial: impl AsyncFn() -> Result<C, DialError>,
+    ) -> C {
+        loop {
+            self.wait(Wait::Other, sleep(backoff.pause().as_duration()))
+                .await;
+            match self.wait(Wait::Other, dial()).await {
+                Ok(connection) => {
+                    self.shard.connections.add(1);
+                    return connection;
+                }
+                Err(error) => self.shard.count(error.outcome()),
+            }
+        }
+    }
+
     /// Waits before the next attempt; `None` once the worker is to end.
     pub async fn pause(&self, backoff: &mut Backoff) -> Option<()> {
         let pause = sleep(backoff.pause().as_duration());

@@ -154,7 +154,8 @@ impl Outbox {
             }
             Reply::Fault(fault) => {
                 shard.count_fault(*fault);
-                self.end = misbehave(answers, *fault, date, out);
+                let end = misbehave(answers, *fault, date, out);
+                self.end = end.or_else(|| manner.last.then_some(End::Close));
                 return;
             }
         };

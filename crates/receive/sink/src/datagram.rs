@@ -94,7 +94,9 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
     loop {
         let version = worker.apply_steering();
         if worker.is_paused() && !worker.is_cut_off(cuts) {
-            if worker.until_resumed(version).await.is_none() {
+            let is_resumed = worker.until_resumed(version).await.is_some();
+            count_drops(drops.as_ref(), &worker.base.shard);
+            if !is_resumed {
                 return Ok(true);
             }
             continue;
@@ -113,7 +115,10 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
         // All arms are cancel-safe: a datagram that was taken was counted.
         let received = select! {
             biased;
-            () = worker.cut(cuts) => return Ok(false),
+            () = worker.cut(cuts) => {
+                count_drops(drops.as_ref(), &worker.base.shard);
+                return Ok(false);
+            }
             () = worker.changed_from(version) => continue,
             received = stopping.next(poll) => received,
             _ = ticks.tick() => {

@@ -226,6 +226,9 @@ impl TargetPlan {
             for value in child.environment.variables.values_mut() {
                 *value = places.fill(value);
             }
+            if let Some(directory) = &mut child.directory {
+                *directory = places.fill(&directory.to_string_lossy()).into();
+            }
             for mount in &mut child.mounts {
                 mount.source = places.fill(&mount.source.to_string_lossy()).into();
             }

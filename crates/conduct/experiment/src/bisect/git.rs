@@ -66,8 +66,8 @@ pub fn commits_between(
         .and_then(|(_, rest)| rest.split_whitespace().next());
     if let Some(parent) = parent.filter(|parent| *parent != first) {
         let reason = format!(
-            "it is not on the line of first parents of `{bad}`, which is searched: give {parent}, from where that \
-             line goes on"
+            "it is not on the line of first parents of `{bad}`, which is searched: give {parent}, after which that \
+             line continues"
         );
         return Err(git.refuse(good_typed, reason));
     }

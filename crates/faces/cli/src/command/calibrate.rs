@@ -227,6 +227,7 @@ fn refused(error: CalibrationError) -> CommandError {
     match error {
         CalibrationError::Suite(error) => suite_error(error),
         CalibrationError::Start(_) => CommandError::new(Exit::CouldNotRun, error),
+        CalibrationError::Incomplete(_) => CommandError::new(Exit::Invalid, error),
     }
 }
 

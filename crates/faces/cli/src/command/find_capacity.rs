@@ -173,15 +173,14 @@ fn save(report: &CapacityReport, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns true for a file of comma-separated values.
 /// Returns the name of the results of a URL: its host and path, in letters, digits and dashes. So searches of
 /// several services that begin at the same time have folders of their own.
 fn name_of_url(url: &str) -> String {
     let address = url.split_once("://").map_or(url, |(_, address)| address);
-    let address = address
-        .rsplit_once('@')
-        .map_or(address, |(_, address)| address);
     let address = address.split(['?', '#']).next().unwrap_or_default();
+    let (host, path) = address.split_once('/').unwrap_or((address, ""));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let address = format!("{host}/{path}");
     let parts = address.split(|character: char| !character.is_ascii_alphanumeric());
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
     let name: String = parts.join("-").chars().take(NAME_MAX).collect();
@@ -192,6 +191,7 @@ fn name_of_url(url: &str) -> String {
     }
 }
 
+/// Returns true for a file of comma-separated values.
 fn is_csv(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "csv")
 }

@@ -222,6 +222,11 @@ fn remove(results: &[PathBuf], is_confirmed: bool) -> Result<Exit, CommandError>
 fn located(result: &Path) -> anyhow::Result<(RemovableResult, Vec<ResultFile>)> {
     if let Some(store) = store::of(result)? {
         let files = store::files(&store)?;
+        ensure!(
+            store::is_result(&files),
+            "{} is not a result of Stillwell",
+            result.display()
+        );
         return Ok((RemovableResult::Stored(Box::new(store)), files));
     }
     entry(result)?;

@@ -80,7 +80,7 @@ fn find(folder: &Path, tails: &mut HashMap<(u64, u64), Tail>) -> io::Result<()> 
     };
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_none_or(|extension| extension != "log") {
+        if path.extension().is_none_or(|extension| extension != "log") || !path.is_file() {
             continue;
         }
         // It may have been renamed between the two looks.

@@ -6,23 +6,26 @@
   if (job) {
     const isAtEnd = (part) => part.scrollTop + part.clientHeight >= part.scrollHeight - 2;
     const toEnd = (part) => {
-      if ("tail" in part.dataset) part.scrollTop = part.scrollHeight;
+      part.scrollTop = part.scrollHeight;
     };
     // The same part of the new text has the focus and the place that it had. Text that grows stays at its end, unless
     // it was scrolled. The server is the only source of this text, and it escapes what commands print.
     const show = (event) => {
-      const parts = "a, button, pre, summary";
-      const focused = [...job.querySelectorAll(parts)].indexOf(document.activeElement);
-      const name = document.activeElement.tagName;
-      const places = [...job.querySelectorAll("pre")].map((part) => (isAtEnd(part) ? null : part.scrollTop));
+      const focused = job.contains(document.activeElement) ? document.activeElement : null;
+      const places = new Map();
+      for (const part of job.querySelectorAll("pre[id]")) {
+        const canScroll = part.scrollHeight > part.clientHeight;
+        places.set(part.id, isAtEnd(part) && (canScroll || "tail" in part.dataset) ? null : part.scrollTop);
+      }
       job.innerHTML = event.data;
-      [...job.querySelectorAll("pre")].forEach((part, index) => {
-        if (places[index] == null) toEnd(part);
-        else part.scrollTop = places[index];
-      });
-      if (focused < 0) return;
-      const same = [...job.querySelectorAll(parts)][focused];
-      (same?.tagName === name ? same : job.querySelector("a"))?.focus({ preventScroll: true });
+      for (const part of job.querySelectorAll("pre[id]")) {
+        const place = places.get(part.id);
+        if (place === null || (place === undefined && "tail" in part.dataset)) toEnd(part);
+        else part.scrollTop = place ?? 0;
+      }
+      if (!focused) return;
+      const same = focused.id ? document.getElementById(focused.id) : job.querySelector(focused.localName);
+      (same || job.querySelector("a"))?.focus({ preventScroll: true });
     };
     const source = new EventSource(job.dataset.events);
     source.addEventListener("job", show);
@@ -31,7 +34,7 @@
       show(event);
     });
     window.addEventListener("pagehide", () => source.close());
-    job.querySelectorAll("pre").forEach(toEnd);
+    job.querySelectorAll("[data-tail]").forEach(toEnd);
   }
 
   for (const input of document.querySelectorAll("[data-filter]")) {

@@ -63,11 +63,11 @@ fn state(view: &JobView, now: Moment) -> Markup {
         (charts(&view.course))
         @if !view.answer.is_empty() {
             h2 { "Answer" }
-            pre tabindex="0" { (view.answer.text()) }
+            pre id="answer" tabindex="0" { (view.answer.text()) }
         }
         @if !view.progress.is_empty() {
             h2 { "Messages" }
-            pre tabindex="0" data-tail { (view.progress.text()) }
+            pre id="messages" tabindex="0" data-tail { (view.progress.text()) }
         }
     }
 }

@@ -137,8 +137,11 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
 
 /// A program that runs already is in the host's network.
 fn isolation(options: &BenchOptions) -> IsolationPlan {
-    let is_absent = matches!(options.target, Some(BenchTarget::Absent));
-    let is_shared = is_absent || options.shared_network.unwrap_or(false);
+    let runs_already = match &options.target {
+        Some(BenchTarget::Described { plan, .. }) => matches!(plan.kind, TargetKind::Url(_)),
+        target => matches!(target, Some(BenchTarget::Absent)),
+    };
+    let is_shared = runs_already || options.shared_network.unwrap_or(false);
     IsolationPlan {
         network: if is_shared {
             Wanted::No

@@ -32,6 +32,20 @@ pub enum FileTarget {
     Never(&'static str),
 }
 
+/// Reports steps that do not come in the measured phase as the command line has it.
+pub(super) fn check_timeline(name: &str, run_plan: &RunPlan, diagnostics: &mut Diagnostics) {
+    let phases = &run_plan.phases;
+    let mut steps = run_plan.timeline.iter();
+    if steps.any(|step| !step.comes_in(phases)) {
+        let message = format!(
+            "{name}: a step of its timeline comes after the measured phase of {}",
+            phases.measure
+        );
+        let error = Diagnostic::error(code::OUT_OF_RANGE, message);
+        diagnostics.push(error.help("measure for longer, e.g. `--measure 20s`"));
+    }
+}
+
 /// Applies the command line to a run that was read from a file.
 pub fn to_run(
     run_plan: &mut RunPlan,
@@ -45,6 +59,9 @@ pub fn to_run(
         overrides.measure,
         diagnostics,
     );
+    if overrides.measure.is_some() {
+        check_timeline("the run", run_plan, diagnostics);
+    }
     if let Some(seed) = overrides.seed {
         reseed(run_plan, seed);
     }
@@ -66,7 +83,10 @@ pub fn to_run(
     }
     let is_of_host = match overrides.target {
         TargetOverride::Pid(_) | TargetOverride::Container(_) | TargetOverride::None => true,
-        TargetOverride::FromFile => matches!(target, FileTarget::Never(_)),
+        // Without sinks of the run, only others can receive the load.
+        TargetOverride::FromFile => {
+            matches!(target, FileTarget::Never(_)) || run_plan.sinks.is_empty()
+        }
         TargetOverride::Path(_) => false,
     };
     if is_of_host
@@ -368,9 +388,19 @@ fn set_variant(
             output,
         })
     });
+    let is_url = matches!(plan.run_plan.target.kind, TargetKind::Url(_));
     let Some(variant) = plan.variants.get_mut(index) else {
         return;
     };
+    let is_of_program = !matches!(argument, VariantArgument::Files(_) | VariantArgument::Same);
+    if is_url && is_of_program {
+        let message = format!(
+            "`{}`: the target is a URL, and no program that a variant could change",
+            variant.name
+        );
+        diagnostics.push(Diagnostic::error(code::ONE_OF_KEYS, message));
+        return;
+    }
     match argument {
         VariantArgument::Arguments(arguments) => variant.arguments.clone_from(arguments),
         VariantArgument::Environment(variables) => variant.environment.clone_from(variables),

@@ -161,20 +161,7 @@ fn apply_overrides(
             diagnostics.push(Diagnostic::error(code::OUT_OF_RANGE, message));
         }
     }
-    let phases = &plan.run_plan.phases;
-    if plan
-        .run_plan
-        .timeline
-        .iter()
-        .any(|step| !step.comes_in(phases))
-    {
-        let message = format!(
-            "{}: a step of its timeline comes after the measured phase of {}",
-            plan.name, phases.measure
-        );
-        let error = Diagnostic::error(code::OUT_OF_RANGE, message);
-        diagnostics.push(error.help("measure for longer, e.g. `--measure 20s`"));
-    }
+    apply::check_timeline(&plan.name, &plan.run_plan, diagnostics);
 }
 
 /// Keeps the targets that were named, in that order; all if none was.

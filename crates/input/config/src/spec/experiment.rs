@@ -460,9 +460,8 @@ fn read_goals(
     let workload = map.take("workload");
     let generators = workload.map_or(&[][..], |node| items(node, "generators"));
     let sinks = workload.map_or(&[][..], |node| items(node, "sinks"));
-    let pages = map
-        .take("observe")
-        .map_or(&[][..], |node| items(node, "prometheus"));
+    let observe = map.take("observe");
+    let pages = |key: &'static str| observe.is_some_and(|node| !items(node, key).is_empty());
     let is_silent = |item: &Node| {
         let silent = ["tcp", "udp", "unix_stream", "unix_datagram"];
         silent.iter().any(|kind| item.entry(kind).is_some())
@@ -473,7 +472,7 @@ fn read_goals(
         answers: !generators.iter().all(is_silent),
         stamps: generators.iter().any(|item| item.entry("stamps").is_some()),
         numbers: generators.iter().any(stamp::has_numbers),
-        scrapes: !pages.is_empty(),
+        scrapes: pages("prometheus") || pages("expvar"),
         is_process: context.target_url.is_none_or(is_on_loopback),
         are_all_known: specs.len() == generators.len() && !context.reader.has_errors(),
         routes: specs.iter().flat_map(routes_of).collect(),

@@ -407,7 +407,7 @@ fn missing(metric: &GoalMetric, workload: &Workload) -> Option<&'static str> {
             Some(NO_GENERATOR)
         }
         GoalMetric::Series(series) if series::is_scraped(&series.metric) && !workload.scrapes => {
-            Some("nothing is scraped: `observe` has no `prometheus`")
+            Some("nothing is scraped: `observe` has neither `prometheus` nor `expvar`")
         }
         _ => None,
     }

@@ -129,6 +129,20 @@ fn read_variant(context: &ReadContext<'_>, key: &Key, node: &Node) -> Option<Var
     }
     variant.mounts = read_mounts(context, &map);
     variant.binary = read_binary(context, &map);
+    let of_program = [
+        "arguments",
+        "environment",
+        "command",
+        "mounts",
+        "binary",
+        "git",
+    ];
+    let span = of_program.iter().find_map(|key| map.key_span(key));
+    if let Some(span) = span.filter(|_| context.target_url.is_some()) {
+        let message = "the target is a URL, and no program that a variant could change";
+        let error = reader.error(code::ONE_OF_KEYS, span, message);
+        reader.report(error.label("write `url`, or `command` instead of `url` in `target`"));
+    }
     Some(variant)
 }
 

@@ -265,7 +265,7 @@ pub struct IntervalRow {
     pub interval: Option<Interval>,
     /// The tolerance on both sides of zero, as a share.
     pub tolerance: f64,
-    /// Whether shares are of the baseline, or points.
+    /// Shares of the baseline, or points.
     pub scale: Scale,
     /// True for the row of a goal that decides.
     pub is_primary: bool,
@@ -337,7 +337,7 @@ pub struct PairSeries {
     pub stages: Vec<PairStage>,
     /// The tolerance on both sides of zero, as a share.
     pub tolerance: f64,
-    /// Whether changes are shares of the baseline, or points.
+    /// Shares of the baseline, or points.
     pub scale: Scale,
 }
 

@@ -32,6 +32,8 @@ struct FilesShared {
     bytes_max: u64,
     naming: Naming,
     control: FileControl,
+    /// Number of requested rotations that are done.
+    rotations_done: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -43,8 +45,8 @@ enum Naming {
     },
     Rotated {
         rotations: u8,
-        /// Logs that no connection writes to.
-        free: Mutex<Vec<PathBuf>>,
+        /// Logs that no connection writes to, and whether this run has begun them.
+        free: Mutex<Vec<(PathBuf, bool)>>,
     },
     Log {
         path: PathBuf,
@@ -73,7 +75,8 @@ impl Files {
                 // The last is taken first.
                 let names = (0..files).rev();
                 let names = names
-                    .map(|index| log_path(root, *depth_max, &seed.derive("log", index.into())));
+                    .map(|index| log_path(root, *depth_max, &seed.derive("log", index.into())))
+                    .map(|path| (path, false));
                 Naming::Rotated {
                     rotations: *rotations,
                     free: Mutex::new(names.collect()),
@@ -100,6 +103,7 @@ impl Files {
                 bytes_max,
                 naming,
                 control: FileControl::default(),
+                rotations_done: AtomicU64::new(0),
             }),
         }
     }
@@ -139,33 +143,33 @@ fn log_path(root: &Path, depth_max: u8, seed: &Seed) -> PathBuf {
 pub(crate) struct Open {
     shared: Arc<FilesShared>,
     path: PathBuf,
+    /// True for a log that was written to before: it goes on after a failure.
+    is_begun: bool,
     /// `None` where a new one is to be begun.
     file: Option<File>,
     written: u64,
     /// From when on a log that is full may make room.
     ready_at: Moment,
-    /// Number of requested rotations that are done.
-    rotation_count: u64,
 }
 
 impl Open {
     fn begin(shared: &Arc<FilesShared>) -> io::Result<Self> {
-        let path = match &shared.naming {
-            Naming::Numbered { template, next, .. } => numbered(template, next),
+        let (path, is_begun) = match &shared.naming {
+            Naming::Numbered { template, next, .. } => (numbered(template, next), false),
             Naming::Rotated { free, .. } => {
                 // A thread that panicked with it in hand left it whole.
                 let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
                 free.pop().ok_or(io::ErrorKind::NotFound)?
             }
-            Naming::Appended { path } | Naming::Log { path, .. } => path.clone(),
+            Naming::Appended { path } | Naming::Log { path, .. } => (path.clone(), true),
         };
         let mut open = Self {
             shared: Arc::clone(shared),
             path,
+            is_begun,
             file: None,
             written: 0,
             ready_at: Moment::new(0),
-            rotation_count: shared.control.count(),
         };
         open.create()?;
         Ok(open)
@@ -176,14 +180,19 @@ impl Open {
             fs::create_dir_all(folder)?;
         }
         let mut options = OpenOptions::new();
-        match &self.shared.naming {
+        if self.is_begun {
             // Bytes of another program, or of an earlier run, stay; and after a truncation the
             // end is the beginning.
-            Naming::Appended { .. } | Naming::Log { .. } => options.append(true),
-            Naming::Numbered { .. } | Naming::Rotated { .. } => options.write(true).truncate(true),
-        };
+            options.append(true);
+        } else {
+            options.write(true).truncate(true);
+        }
         let file = options.create(true).open(&self.path)?;
-        self.written = 0;
+        self.written = match &self.shared.naming {
+            Naming::Rotated { .. } if self.is_begun => file.metadata()?.len(),
+            _ => 0,
+        };
+        self.is_begun = !matches!(self.shared.naming, Naming::Numbered { .. });
         Ok(self.file.insert(file))
     }
 
@@ -196,11 +205,12 @@ impl Open {
             }
             self.roll()?;
         }
+        let is_shared = matches!(self.shared.naming, Naming::Appended { .. });
         let file = match &mut self.file {
             Some(file) => file,
             None => self.create()?,
         };
-        file.write_all(block)?;
+        write_whole(file, block, is_shared)?;
         self.written += block.len() as u64;
         if let Naming::Log { pause, .. } = &self.shared.naming
             && self.written > self.shared.bytes_max
@@ -213,7 +223,7 @@ impl Open {
     /// Rotates if a step of the timeline requested it since the last block.
     fn rotate_if_requested(&mut self) -> io::Result<()> {
         let count = self.shared.control.count();
-        if std::mem::replace(&mut self.rotation_count, count) == count {
+        if self.shared.rotations_done.swap(count, Ordering::Relaxed) == count {
             return Ok(());
         }
         let latest = self.shared.control.latest();
@@ -291,9 +301,33 @@ impl Drop for Open {
     fn drop(&mut self) {
         if let Naming::Rotated { free, .. } = &self.shared.naming {
             let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.push(std::mem::take(&mut self.path));
+            free.push((std::mem::take(&mut self.path), self.is_begun));
         }
     }
+}
+
+/// Writes a block. Of one that does not fit, the part that was written is taken back, so a repetition is whole;
+/// but not in a file that others may write to as well.
+fn write_whole(file: &mut File, block: &[u8], is_shared: bool) -> io::Result<()> {
+    let mut rest = block;
+    while !rest.is_empty() {
+        let error = match file.write(rest) {
+            Ok(0) => io::ErrorKind::WriteZero.into(),
+            Ok(count) => {
+                rest = &rest[count..];
+                continue;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => error,
+        };
+        let part = (block.len() - rest.len()) as u64;
+        if part > 0 && !is_shared {
+            let length = file.metadata()?.len();
+            file.set_len(length.saturating_sub(part))?;
+        }
+        return Err(error);
+    }
+    Ok(())
 }
 
 fn numbered(template: &str, next: &AtomicU64) -> PathBuf {

@@ -201,7 +201,8 @@ fn parse_head(bytes: &[u8]) -> Result<(H1RequestHead<'_>, Body), ParseError> {
     framing.check(request.version)?;
     head.content_length = framing.content_length;
     head.chunked = framing.chunked;
-    head.keep_alive = framing.keeps_alive(request.version);
+    // A client of HTTP/1.0 waits for the end of the connection unless the response says otherwise.
+    head.keep_alive = request.version == Some(1) && framing.keeps_alive(request.version);
     let body = if framing.chunked {
         Body::Chunked(Chunks::new())
     } else {

@@ -159,7 +159,7 @@ impl H2RequestBlock {
 }
 
 impl H2ResponseBlock {
-    /// `headers` as with [`H2RequestBlock::new`].
+    /// `headers` as with [`H2RequestBlock::new`]; those of a connection of HTTP/1.1 are left out.
     ///
     /// # Errors
     /// [`HeadError`] for a status outside 200 to 599, and for headers that would
@@ -172,7 +172,7 @@ impl H2ResponseBlock {
         let pseudo = pseudo
             .each_ref()
             .map(|(name, value)| (*name, value.as_str()));
-        let block = Block::new(&pseudo, headers)?;
+        let block = Block::new(&pseudo, &of_streams(headers))?;
         Ok(Self { block })
     }
 
@@ -265,6 +265,14 @@ fn udp_path((host, port): (&str, u16)) -> Result<String, HeadError> {
     }
     let host = host.replace(':', "%3A");
     Ok(format!("{UDP_PATH}/{host}/{port}/"))
+}
+
+/// Returns the headers of a response without those that are of a connection of HTTP/1.1.
+pub(crate) fn of_streams<'h>(headers: &[(&'h str, &'h str)]) -> Vec<(&'h str, &'h str)> {
+    let is_kept = |(name, value): &&(&str, &str)| {
+        !is_of_connection(&name.to_ascii_lowercase(), value.trim_ascii())
+    };
+    headers.iter().filter(is_kept).copied().collect()
 }
 
 pub(crate) fn is_of_connection(name: &str, value: &str) -> bool {

@@ -7,7 +7,7 @@ use super::qpack::{self, encode_field};
 use crate::HeadError;
 use crate::decimal::write_decimal;
 use crate::h1::{check_authority, check_headers, check_request_line};
-use crate::h2::block::is_of_connection;
+use crate::h2::block::{is_of_connection, of_streams};
 
 /// The head of requests that differ in their bodies alone. It means the same on
 /// every connection.
@@ -96,7 +96,7 @@ impl H3RequestBlock {
 }
 
 impl H3ResponseBlock {
-    /// `headers` as with [`H3RequestBlock::new`].
+    /// `headers` as with [`H3RequestBlock::new`]; those of a connection of HTTP/1.1 are left out.
     ///
     /// # Errors
     /// [`HeadError`] for a status outside 200 to 599, and for headers that would
@@ -106,7 +106,7 @@ impl H3ResponseBlock {
             return Err(HeadError::Status { status });
         }
         let status = status.to_string();
-        let section = section(&[(":status", &status)], headers)?;
+        let section = section(&[(":status", &status)], &of_streams(headers))?;
         Ok(Self { section })
     }
 

@@ -61,6 +61,8 @@ pub(super) struct Broken {
     pub(super) error: StepError,
     /// Nothing came back.
     pub(super) is_unanswered: bool,
+    /// The server said that it did not begin with it.
+    pub(super) is_refused: bool,
 }
 
 impl User {
@@ -85,7 +87,7 @@ impl User {
         };
         self.connection = None;
         let is_lost = broken.error.reason == StepFailure::ConnectionLost;
-        let may_repeat = IDEMPOTENT.contains(&step.plan.method.as_str());
+        let may_repeat = broken.is_refused || IDEMPOTENT.contains(&step.plan.method.as_str());
         if !(is_reused && is_lost && broken.is_unanswered && may_repeat) {
             return Err(broken.error);
         }
@@ -98,18 +100,17 @@ impl User {
         })
     }
 
-    /// Drops a connection that the server closed while it was idle. Over HTTP/2 it may have sent something, which is
-    /// read with the next response.
+    /// Drops a connection that the server closed while it was idle.
     async fn drop_ended(&mut self, context: &UserContext) {
-        let Some(connection) = &mut self.connection else {
-            return;
+        let has_ended = match (context.plan.protocol, &mut self.connection) {
+            (_, None) => return,
+            (LoadProtocol::Http2, _) => self.has_ended_http2().await,
+            (LoadProtocol::Http1 | LoadProtocol::Http3, Some(connection)) => {
+                let input = &mut self.input;
+                poll_fn(|task| Poll::Ready(poll_read(connection, input, task).is_ready())).await
+            }
         };
-        if context.plan.protocol != LoadProtocol::Http1 {
-            return;
-        }
-        let input = &mut self.input;
-        let has_ended = poll_fn(|task| Poll::Ready(poll_read(connection, input, task).is_ready()));
-        if has_ended.await {
+        if has_ended {
             self.connection = None;
         }
     }
@@ -164,12 +165,14 @@ impl User {
         sent.map_err(|error| Broken {
             error,
             is_unanswered: true,
+            is_refused: false,
         })?;
         let mut is_unanswered = true;
         let received = self.receive(step, &mut is_unanswered).await;
         received.map_err(|error| Broken {
             error,
             is_unanswered,
+            is_refused: false,
         })
     }
 

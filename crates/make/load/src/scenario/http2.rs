@@ -1,5 +1,6 @@
 //! One request and its response over HTTP/2, alone on the connection of a user.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -92,10 +93,15 @@ impl Http2Answer<'_> {
             H2StreamFailure::Reset(_) => Broken {
                 error: StepError::new(StepFailure::ConnectionLost, cause.to_string()),
                 is_unanswered: false,
+                is_refused: false,
             },
-            H2StreamFailure::Refused | H2StreamFailure::ConnectionLost => self.broken(
-                StepError::new(StepFailure::ConnectionLost, cause.to_string()),
-            ),
+            H2StreamFailure::Refused | H2StreamFailure::ConnectionLost => Broken {
+                is_refused: matches!(cause, H2StreamFailure::Refused),
+                ..self.broken(StepError::new(
+                    StepFailure::ConnectionLost,
+                    cause.to_string(),
+                ))
+            },
         }
     }
 
@@ -104,6 +110,7 @@ impl Http2Answer<'_> {
         Broken {
             error,
             is_unanswered: self.first_byte.is_none(),
+            is_refused: false,
         }
     }
 }
@@ -149,6 +156,32 @@ impl User {
         output.clear();
         fill(&plan.body, values, output);
         Ok(())
+    }
+
+    /// Reads what the server sent while nothing was requested. Returns true if it has ended the connection, or takes no
+    /// more requests.
+    pub(super) async fn has_ended_http2(&mut self) -> bool {
+        let (Some(connection), Some(client)) = (&mut self.connection, &mut self.http2.client)
+        else {
+            return false;
+        };
+        let input = &mut self.input;
+        loop {
+            let read = poll_fn(|task| Poll::Ready(poll_read(connection, input, task))).await;
+            let count = match read {
+                Poll::Pending => return client.going_away().is_some(),
+                Poll::Ready(Ok(0) | Err(_)) => return true,
+                Poll::Ready(Ok(count)) => count,
+            };
+            let mut taken = 0;
+            loop {
+                match client.advance(&input[taken..count]) {
+                    Ok((_, None)) => break,
+                    Ok((more, Some(_))) => taken += more,
+                    Err(_) => return true,
+                }
+            }
+        }
     }
 
     /// Sends the request and reads its response.

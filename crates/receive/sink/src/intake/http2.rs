@@ -287,7 +287,13 @@ fn take_event(
     now: Moment,
 ) -> Option<Stream> {
     let mut wait = |stream, what| {
-        let due = site.due(now);
+        // The end of a call follows its last message, and is no request of its own.
+        let mut queued = waiting.iter();
+        let last = match what {
+            What::End(_) => queued.rfind(|waiting| waiting.stream == stream),
+            _ => None,
+        };
+        let due = last.map_or_else(|| site.due(now), |last| Due::at(last.due.moment));
         put_in_order(waiting, Waiting { due, stream, what });
     };
     match event {

@@ -111,7 +111,7 @@ impl Site {
 }
 
 impl Due {
-    /// Of an answer to no request.
+    /// Of an answer to no request, or to one that is active already.
     pub(super) const fn at(moment: Moment) -> Self {
         Self {
             moment,

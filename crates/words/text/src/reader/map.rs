@@ -120,7 +120,7 @@ impl<'n> MapReader<'_, 'n> {
         (!matches!(entry.value.value, Value::Null)).then_some(&entry.value)
     }
 
-    /// What `read` makes of the value of `key`, or `default` without one. Nothing if it is wrong.
+    /// Returns the value of `key` as `read` reads it, or `default` without one; `None` if it is wrong.
     pub fn read_or<T>(
         &self,
         key: &'static str,
@@ -130,7 +130,7 @@ impl<'n> MapReader<'_, 'n> {
         self.take(key).map_or(Some(default), read)
     }
 
-    /// What `read` makes of the value of `key`, if there is one. Nothing at all if it is wrong.
+    /// Returns the value of `key` as `read` reads it, if there is one; `None` if it is wrong.
     pub fn read<T>(
         &self,
         key: &'static str,

@@ -23,6 +23,20 @@ pub(super) fn of(place: &Path) -> anyhow::Result<Option<ObjectStore>> {
     Ok(ObjectStore::from_env(place)?)
 }
 
+/// Files that describe a result, at its top.
+const HEADS: [&str; 5] = [
+    "manifest.json",
+    "suite.json",
+    "targets.json",
+    "capacity.json",
+    "bisect.json",
+];
+
+/// Returns true if these are the files of one result, and not of several or of others.
+pub(super) fn is_result(files: &[ResultFile]) -> bool {
+    files.iter().any(|(name, _)| HEADS.contains(&name.as_str()))
+}
+
 /// Returns the files of a result in a store; at least one.
 pub(super) fn files(store: &ObjectStore) -> anyhow::Result<Vec<ResultFile>> {
     let objects = store.list()?;
@@ -130,4 +144,22 @@ pub(super) fn pull(place: &Path, folder: Option<&Path>) -> anyhow::Result<()> {
         files.len()
     ));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_above_results_is_no_result() {
+        let files = |names: &[&str]| -> Vec<ResultFile> {
+            names.iter().map(|name| ((*name).to_owned(), 1)).collect()
+        };
+        assert!(is_result(&files(&["report.md", "suite.json"])));
+        assert!(!is_result(&files(&[
+            "a/suite.json",
+            "b/suite.json",
+            "photo.jpg"
+        ])));
+    }
 }

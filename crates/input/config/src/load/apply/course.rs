@@ -5,7 +5,7 @@ use stillwell_plan::{ExperimentPlan, StoppingPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code};
 use stillwell_units::Nanos;
 
-use super::{shown, times};
+use super::{check_timeline, shown, times};
 use crate::overrides::{DesignOverride, StoppingOverride, SuiteOverrides};
 use crate::spec::{LOOKS_PAIRS_MAX, PAIRS_MAX, design_problem};
 
@@ -53,6 +53,9 @@ pub(super) fn to_experiment(
     }
     // What the file alone says was judged when it was read.
     let is_new = before != (plan.design, None) || overrides.quick;
+    if overrides.quick || overrides.measure.is_some() {
+        check_timeline(shown(plan), &plan.run_plan, diagnostics);
+    }
     if let (true, Some(problem)) = (is_new, design_problem(plan.design, &plan.run_plan.phases)) {
         let message = format!("{}: {problem}", shown(plan));
         let error = Diagnostic::error(code::COURSE, message);
