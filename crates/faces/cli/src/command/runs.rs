@@ -208,9 +208,7 @@ fn remove(results: &[PathBuf], is_confirmed: bool) -> Result<Exit, CommandError>
             RemovableResult::Local(path) => {
                 fs::remove_dir_all(&path).with_context(|| format!("remove {}", path.display()))
             }
-            RemovableResult::Stored(store) => files
-                .iter()
-                .try_for_each(|(name, _)| store.delete(name).map_err(anyhow::Error::from)),
+            RemovableResult::Stored(store) => store::remove(&store, files),
         };
         removed.map_err(failed)?;
     }

@@ -137,7 +137,10 @@ fn read_variant(context: &ReadContext<'_>, key: &Key, node: &Node) -> Option<Var
         "binary",
         "git",
     ];
-    let span = of_program.iter().find_map(|key| map.key_span(key));
+    let stated = of_program.into_iter();
+    let span = stated
+        .filter(|key| map.take(key).is_some())
+        .find_map(|key| map.key_span(key));
     if let Some(span) = span.filter(|_| context.target_url.is_some()) {
         let message = "the target is a URL, and no program that a variant could change";
         let error = reader.error(code::ONE_OF_KEYS, span, message);

@@ -216,7 +216,8 @@ fn not_sent(report: &LoadReport) -> Option<(Text, Text)> {
     let (due, missing) = (report.due(), report.not_sent());
     let share = float_from_u64(missing) / float_from_u64(due.max(1));
     // By its curve, a random schedule sends a few more or fewer than its mean.
-    let is_random = !matches!(&*report.options.arrival, "" | "constant");
+    let mut random = ["jitter", "poisson", "zipf"].iter();
+    let is_random = random.any(|word| report.options.arrival.contains(word));
     if missing == 0 || report.due.is_none() && is_random && share < RANDOM_SHARE {
         return None;
     }

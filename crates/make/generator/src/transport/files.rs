@@ -223,7 +223,7 @@ impl Open {
     /// Rotates if a step of the timeline requested it since the last block.
     fn rotate_if_requested(&mut self) -> io::Result<()> {
         let count = self.shared.control.count();
-        if self.shared.rotations_done.swap(count, Ordering::Relaxed) == count {
+        if self.shared.rotations_done.load(Ordering::Relaxed) == count {
             return Ok(());
         }
         let latest = self.shared.control.latest();
@@ -233,6 +233,7 @@ impl Open {
             self.file = None;
             self.written = 0;
         }
+        self.shared.rotations_done.store(count, Ordering::Relaxed);
         Ok(())
     }
 
@@ -284,9 +285,17 @@ impl Open {
             }
             (WhenFull::CopyTruncate, Some(file)) => {
                 let older = older(&self.path, rotations);
-                shift(&older)?;
                 if let Some(newest) = older.first() {
-                    fs::copy(&self.path, newest)?;
+                    // A copy that fails leaves all older parts as they are, and readers of `*.log*` do not see it.
+                    let name = newest.file_name().unwrap_or_default().to_string_lossy();
+                    let copy = newest.with_file_name(format!(".{name}.part"));
+                    let copied = fs::copy(&self.path, &copy);
+                    if copied.is_err() {
+                        pass_if_absent(fs::remove_file(&copy))?;
+                    }
+                    copied?;
+                    shift(&older)?;
+                    fs::rename(&copy, newest)?;
                 }
                 file.set_len(0)?;
             }

@@ -37,6 +37,14 @@ pub(super) fn is_result(files: &[ResultFile]) -> bool {
     files.iter().any(|(name, _)| HEADS.contains(&name.as_str()))
 }
 
+/// Removes the files of a result, those last that describe it: what an interruption leaves can be removed later.
+pub(super) fn remove(store: &ObjectStore, mut files: Vec<ResultFile>) -> anyhow::Result<()> {
+    files.sort_by_key(|(name, _)| HEADS.contains(&name.as_str()));
+    files
+        .iter()
+        .try_for_each(|(name, _)| store.delete(name).map_err(anyhow::Error::from))
+}
+
 /// Returns the files of a result in a store; at least one.
 pub(super) fn files(store: &ObjectStore) -> anyhow::Result<Vec<ResultFile>> {
     let objects = store.list()?;
@@ -80,7 +88,9 @@ pub(super) fn push(store: &ObjectStore, result: &Path, files: &[ResultFile]) -> 
     let absolute = std::path::absolute(result)?;
     let name = absolute.file_name().and_then(|name| name.to_str());
     let name = name.with_context(|| format!("{} has no name", result.display()))?;
-    for (file, _) in files {
+    let mut files = files.to_vec();
+    files.sort_by_key(|(name, _)| !HEADS.contains(&name.as_str()));
+    for (file, _) in &files {
         let (path, key) = match file.as_str() {
             "" => (result.to_path_buf(), name.to_owned()),
             file => (result.join(file), format!("{name}/{file}")),
