@@ -174,6 +174,34 @@ fn certain(good: usize, bad: usize) -> Outcome {
     })
 }
 
+/// Each commit is compared with the one before it, so GOOD must be on the line that is searched.
+#[test]
+fn a_good_commit_beside_the_line_of_first_parents_is_refused() {
+    let test = "a_good_commit_beside_the_line_of_first_parents_is_refused";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = repository(folder.path(), one_culprit);
+    git(&repository, &["checkout", "--quiet", "-b", "fix", "c14"]);
+    fs::write(repository.join("fix"), "").unwrap();
+    git(&repository, &["add", "."]);
+    git(&repository, &["commit", "--quiet", "-m", "fix"]);
+    git(&repository, &["checkout", "--quiet", "-b", "line", "c16"]);
+    git(
+        &repository,
+        &["merge", "--quiet", "--no-ff", "-m", "merge", "fix"],
+    );
+    let between = |good: &str| {
+        let interrupt = Interrupt::new();
+        stillwell_experiment::bisect::commits_between(&repository, good, "line", &interrupt)
+    };
+    let error = between("fix").unwrap_err().to_string();
+    let parent = git(&repository, &["rev-parse", "c14"]);
+    assert!(error.contains(&parent), "{error}");
+    assert_eq!(between("c14").unwrap().unwrap().len(), 4);
+}
+
 #[test]
 fn the_bad_one_of_16_commits_is_found() {
     let test = "the_bad_one_of_16_commits_is_found";

@@ -167,6 +167,21 @@ fn results_are_never_overwritten_or_invented() {
         &mut Mock::new(costlier_comparison),
     );
     assert!(matches!(nothing, Err(SuiteError::NothingToResume { .. })));
+    let results = folder.path().join("results");
+    for other in ["targets.json", "capacity.json", "bisect.json"] {
+        fs::create_dir_all(&results).unwrap();
+        fs::write(results.join(other), "{}").unwrap();
+        let there = run(
+            &plan,
+            &options(folder.path(), false),
+            &mut Mock::new(costlier_comparison),
+        );
+        assert!(
+            matches!(there, Err(SuiteError::AlreadyThere { .. })),
+            "{other}"
+        );
+        fs::remove_file(results.join(other)).unwrap();
+    }
     begin(&plan, folder.path());
     let there = run(
         &plan,

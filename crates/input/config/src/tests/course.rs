@@ -234,3 +234,40 @@ fn more_than_two_variants_are_compared_with_the_first() {
         "{warnings}"
     );
 }
+
+/// A shorter run must not leave out a step of its timeline silently.
+#[test]
+fn steps_that_do_not_come_any_more_are_errors() {
+    let text = format!("{LEAST}phases: {{measure: 10s}}\ntimeline: [{{at: 5s, note: here}}]\n");
+    assert!(experiment_with(&text, &SuiteOverrides::default()).is_ok());
+    for overrides in [
+        SuiteOverrides {
+            quick: true,
+            ..SuiteOverrides::default()
+        },
+        SuiteOverrides {
+            measure: Some(Nanos::from_secs(2)),
+            ..SuiteOverrides::default()
+        },
+    ] {
+        let error = experiment_with(&text, &overrides).unwrap_err().to_string();
+        assert!(error.contains("a step of its timeline"), "{error}");
+    }
+}
+
+/// Of a service that runs already, a variant can only have another address.
+#[test]
+fn variants_of_a_url_have_no_program() {
+    let with = |variant: &str| {
+        let text = format!(
+            "target: {{url: 'http://127.0.0.1:1/'}}\nworkload: {{generators: [{{requests: {{}}, rate: 10/s}}]}}\n\
+             variants: {{baseline: {{}}, comparison: {{{variant}}}}}\ngoals: [latency_p50]\n"
+        );
+        experiment(&text)
+            .map(drop)
+            .map_err(|diagnostics| diagnostics.to_string())
+    };
+    assert_eq!(with("url: 'http://127.0.0.1:2/'"), Ok(()));
+    let error = with("environment: {A: b}").unwrap_err();
+    assert!(error.contains("the target is a URL"), "{error}");
+}

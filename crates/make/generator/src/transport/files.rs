@@ -459,6 +459,29 @@ mod tests {
         assert_eq!(names(folder.path()), ["in"]);
     }
 
+    /// A failure begins a connection again, and the log of a folder continues.
+    #[test]
+    fn a_log_of_a_folder_is_emptied_once_in_a_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = FileLayout::Rotated {
+            root: folder.path().to_owned(),
+            depth_max: 0,
+            rotations: 1,
+        };
+        let files = Files::new(&layout, 1000, 1, &Seed::from_number(1));
+        let mut path = PathBuf::new();
+        for block in [b"a\n", b"b\n"] {
+            let mut open = Open::begin(&files.shared).unwrap();
+            open.write(block).unwrap();
+            path.clone_from(&open.path);
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"a\nb\n");
+        // Another run begins it anew.
+        let files = Files::new(&layout, 1000, 1, &Seed::from_number(1));
+        Open::begin(&files.shared).unwrap().write(b"c\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"c\n");
+    }
+
     #[test]
     fn a_log_that_is_full_keeps_its_name() {
         for (full, older) in [

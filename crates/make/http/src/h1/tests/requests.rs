@@ -30,7 +30,7 @@ fn requests_read_as_sent() {
         (
             "POST /1 HTTP/1.1\r\nContent-Length: 1\r\n\r\na\
              POST /2 HTTP/1.1\r\nContent-Length: 1\r\n\r\nb\
-             GET /3 HTTP/1.0\r\n\r\n",
+             GET /3 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
             vec![
                 head("POST /1 1B"),
                 body("a"),

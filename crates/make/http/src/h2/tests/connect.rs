@@ -200,7 +200,9 @@ fn datagrams_go_both_ways() {
     }
     assert_eq!(payloads, [b"ab".to_vec(), vec![], b"c".to_vec()]);
     assert_eq!(reader.finish(), Ok(()));
-    let ok = H2ResponseBlock::new(200, &[("capsule-protocol", "?1")]).unwrap();
+    // A header of a connection of HTTP/1.1 is left out.
+    let headers = [("Connection", "close"), ("capsule-protocol", "?1")];
+    let ok = H2ResponseBlock::new(200, &headers).unwrap();
     let stream = server.connection_stream(1);
     server.respond(stream, &ok, BodyLength::Unknown).unwrap();
     let sent = server.send_body(stream, b"\0\x04\0xyz", true);
