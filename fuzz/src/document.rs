@@ -99,6 +99,7 @@ fn intervals(text: &str) -> Chart {
                 high: estimate + 0.1,
             }),
             tolerance: 0.05,
+            scale: stillwell_plan::goal::Scale::Ratio,
             is_primary: true,
         }],
         is_from_zero: false,

@@ -168,9 +168,9 @@ fn results_are_never_overwritten_or_invented() {
     );
     assert!(matches!(nothing, Err(SuiteError::NothingToResume { .. })));
     let results = folder.path().join("results");
-    for other in ["targets.json", "capacity.json", "bisect.json"] {
+    for file in ["targets.json", "capacity.json", "bisect.json"] {
         fs::create_dir_all(&results).unwrap();
-        fs::write(results.join(other), "{}").unwrap();
+        fs::write(results.join(file), "{}").unwrap();
         let there = run(
             &plan,
             &options(folder.path(), false),
@@ -178,9 +178,9 @@ fn results_are_never_overwritten_or_invented() {
         );
         assert!(
             matches!(there, Err(SuiteError::AlreadyThere { .. })),
-            "{other}"
+            "{file}"
         );
-        fs::remove_file(results.join(other)).unwrap();
+        fs::remove_file(results.join(file)).unwrap();
     }
     begin(&plan, folder.path());
     let there = run(

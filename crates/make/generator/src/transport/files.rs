@@ -476,7 +476,7 @@ mod tests {
             path.clone_from(&open.path);
         }
         assert_eq!(fs::read(&path).unwrap(), b"a\nb\n");
-        // Another run begins it anew.
+        // Another run begins with an empty one.
         let files = Files::new(&layout, 1000, 1, &Seed::from_number(1));
         Open::begin(&files.shared).unwrap().write(b"c\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"c\n");
