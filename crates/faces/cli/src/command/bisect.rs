@@ -110,7 +110,7 @@ fn refused(error: BisectError, results: &Path) -> CommandError {
             "--resume continues it, --results DIR chooses another folder".to_owned()
         }
         BisectError::Suite(SuiteError::Revision { .. }) => {
-            "GOOD and BAD are commits, tags or branches of --repo, BAD a descendant of GOOD"
+            "GOOD and BAD are commits, tags or branches of --repo, GOOD on the line of first parents of BAD"
                 .to_owned()
         }
         BisectError::Suite(SuiteError::PlanChanged { pointer, .. }) if pointer == "/commits" => {
