@@ -132,7 +132,10 @@ fn what_cannot_be_searched_is_reported_before_anything_runs() {
     ] {
         let ended = bisect(&suite, ends, &[]);
         assert_code(&ended, code);
-        assert_holds(&ended.stderr, &[output, "descendant of GOOD"]);
+        assert_holds(
+            &ended.stderr,
+            &[output, "on the line of first parents of BAD"],
+        );
     }
     let ended = bisect(&suite, [&commits[0], "HEAD"], &["--resume"]);
     assert_code(&ended, 2);
