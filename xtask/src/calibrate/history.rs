@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use stillwell_stats::change::{ChangeOptions, Correlation, detect};
+use stillwell_stats::change::{ChangeOptions, detect};
 use stillwell_stats::simulate::SimulatedHistory;
 
 use super::percent;
@@ -20,65 +20,49 @@ const STEPS: [f64; 4] = [0.0, 2.0, 3.0, 5.0];
 /// Share of false changes, as `history` has it by default.
 const ALARM_RATE: f64 = 0.01;
 
-/// Tests that are compared: with a pinned baseline, the earlier one without, and candidates for it.
-const TESTS: [(&str, Correlation); 4] = [
-    ("at most 0.6", Correlation::AtMost(0.6)),
-    ("estimated", Correlation::Estimated),
-    ("at most 0.8", Correlation::AtMost(0.8)),
-    ("at most 0.9", Correlation::AtMost(0.9)),
-];
-
 /// Histories without a step are tested faster, and their rates are smaller, so they are more: a fifth
 /// of the experiments. Those with a step are a hundredth.
 pub(super) fn tables(experiments: u32, text: &mut String) -> anyhow::Result<()> {
     writeln!(text, "\n### Histories\n")?;
     writeln!(
         text,
-        "| assumed correlation | results | correlation of neighbours | changes without a step | \
+        "| results | correlation of neighbours | changes without a step | \
          a step of 2 deviations is found | of 3 | of 5 |\n\
-         | --- | --- | --- | --- | --- | --- | --- |"
+         | --- | --- | --- | --- | --- | --- |"
     )?;
-    for (name, test) in TESTS {
-        for (row, results) in (0..).zip(RESULTS) {
-            for (column, correlation) in (0..).zip(CORRELATIONS) {
-                let mut shares = Vec::new();
-                for (place, step) in (0..).zip(STEPS) {
-                    let history = SimulatedHistory {
-                        results,
-                        correlation,
-                        step,
-                    };
-                    let seed = 4100 + 100 * row + 10 * column + place;
-                    let histories = if step > 0.0 {
-                        experiments / 100
-                    } else {
-                        experiments / 5
-                    };
-                    shares.push(percent(with_changes(&history, test, seed, histories)?));
-                }
-                let shares = shares.join(" | ");
-                writeln!(text, "| {name} | {results} | {correlation} | {shares} |")?;
+    for (row, results) in (0..).zip(RESULTS) {
+        for (column, correlation) in (0..).zip(CORRELATIONS) {
+            let mut shares = Vec::new();
+            for (place, step) in (0..).zip(STEPS) {
+                let history = SimulatedHistory {
+                    results,
+                    correlation,
+                    step,
+                };
+                let seed = 4100 + 100 * row + 10 * column + place;
+                let histories = if step > 0.0 {
+                    experiments / 100
+                } else {
+                    experiments / 5
+                };
+                shares.push(percent(with_changes(&history, seed, histories)?));
             }
+            let shares = shares.join(" | ");
+            writeln!(text, "| {results} | {correlation} | {shares} |")?;
         }
     }
     Ok(())
 }
 
 /// Share of the histories in which a change is found.
-fn with_changes(
-    history: &SimulatedHistory,
-    correlation: Correlation,
-    seed: u64,
-    histories: u32,
-) -> anyhow::Result<f64> {
+fn with_changes(history: &SimulatedHistory, seed: u64, histories: u32) -> anyhow::Result<f64> {
     let mut changed = 0_u32;
     for number in 0..histories {
         let values = history.values((seed << 32) + u64::from(number));
         let options = ChangeOptions {
             alarm_rate: ALARM_RATE,
-            side_min: 2,
-            correlation,
             seed: u64::from(number),
+            ..ChangeOptions::default()
         };
         let detection = detect(&values, &options).context("test a history")?;
         changed += u32::from(!detection.points.is_empty());

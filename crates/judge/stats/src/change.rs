@@ -8,7 +8,6 @@
 //! or drifting ones. Either way a change point is a lead, for a paired
 //! comparison of the two revisions to confirm.
 
-mod correlation;
 mod energy;
 mod null;
 mod otava;
@@ -17,7 +16,7 @@ mod split;
 mod step;
 
 pub use otava::{OtavaOptions, otava};
-pub use permutation::{ChangeOptions, Correlation, Detection, detect};
+pub use permutation::{ChangeOptions, Detection, detect};
 
 use crate::number::float;
 use crate::sample::{Sample, SampleError};

@@ -3,9 +3,8 @@
 
 use std::ops::Range;
 
-use super::correlation::correlation;
 use super::null::Null;
-use super::split::{Split, clearest_split};
+use super::split::Split;
 use super::step::clearest_step;
 use super::{ChangeError, ChangePoint, describe};
 use crate::draw::Draws;
@@ -22,19 +21,6 @@ const DRAWS: Range<usize> = 999..9999;
 /// Number of times finer than the level the p value is, within [`DRAWS`].
 const RESOLUTION: f64 = 20.0;
 
-/// Assumption about the correlation of neighbouring values beside the steps.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Correlation {
-    /// None.
-    Absent,
-    /// Estimated from the history, where it is significant. With few values, more histories
-    /// than stated show a change.
-    Estimated,
-    /// Any from 0 to this, below 1. No more histories than stated show a change; the power is
-    /// that of the least favourable correlation.
-    AtMost(f64),
-}
-
 /// Options of [`detect`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangeOptions {
@@ -43,19 +29,21 @@ pub struct ChangeOptions {
     pub alarm_rate: f64,
     /// The fewest values on either side of a change point.
     pub side_min: usize,
-    /// Correlation of neighbouring values beside the steps.
-    pub correlation: Correlation,
+    /// The largest correlation of neighbouring values beside the steps, from 0 to below 1. With
+    /// any from 0 to this, no more histories than stated show a change; the power is that of the
+    /// least favourable one.
+    pub correlation_max: f64,
     /// Decides the draws: the same seed, the same result.
     pub seed: u64,
 }
 
 impl Default for ChangeOptions {
-    /// One false alarm in a hundred histories, two values on each side.
+    /// One false alarm in a hundred histories, two values on each side, a correlation of at most 0.6.
     fn default() -> Self {
         Self {
             alarm_rate: 0.01,
             side_min: 2,
-            correlation: Correlation::Estimated,
+            correlation_max: 0.6,
             seed: 0,
         }
     }
@@ -77,22 +65,15 @@ pub struct Detection {
 
 /// The change points of a history. Each value counts the same.
 ///
-/// The statistic is the largest difference, in standard errors, between both
-/// sides of any split of the history or of its overlapping halves, quarters and
-/// so on. Its p value comes from histories in which the deviations are in
-/// random order; where neighbours resemble each other significantly (one-sided,
-/// at 5 %) it is the innovations of a first-order autoregression that are
-/// shuffled, so drift is not taken for a step. A split that is found
-/// divides the history, and both parts are tested in turn, each at the share of
-/// the alarm rate that it has of the values: so all that is found in histories,
-/// or parts of them, in which nothing changed adds up to the alarm rate at most.
+/// The statistic is the largest likelihood ratio of a step at any split of the history or of
+/// its overlapping halves, quarters and so on. Its p value is the larger of two: of histories in
+/// which the deviations are in random order, and of histories in which the innovations of a
+/// first-order autoregression with the largest correlation are. So drift is not taken for a step.
+/// A split that is found divides the history, and both parts are tested in turn, each at the share
+/// of the alarm rate that it has of the values: so all that is found in histories, or parts of
+/// them, in which nothing changed adds up to the alarm rate at most.
 ///
-/// Simulated at a stated 5 % (800 histories each): of histories of 20, 50 and
-/// 200 independent values 4.1, 4.4 and 5.4 % alarm, with a lag-one correlation of
-/// 0.5 it is 12, 8 and 7 %, of 0.8 11, 12 and 15 %. At a stated 1 %, a step of
-/// two standard deviations that comes 20 values before the end of 80 is found in
-/// 93 of 100 histories, in all of them where the values are known to be
-/// independent.
+/// `cargo xtask calibrate --full histories` simulates rates and power.
 ///
 /// # Errors
 /// [`ChangeError`] for no values, values that are not finite, and an alarm rate that is
@@ -130,16 +111,6 @@ pub fn detect(values: &[f64], options: &ChangeOptions) -> Result<Detection, Chan
     })
 }
 
-impl Correlation {
-    fn to_try(self, values: &[f64]) -> Vec<f64> {
-        match self {
-            Self::Absent => vec![0.0],
-            Self::Estimated => vec![correlation(values)],
-            Self::AtMost(most) => vec![most, 0.0],
-        }
-    }
-}
-
 /// The best split of a segment, and how surprising it is.
 struct Tested {
     index: usize,
@@ -163,16 +134,13 @@ impl History<'_> {
         }
         let values = &self.values[segment.clone()];
         let options = self.options;
-        let clearest = |values: &[f64]| match options.correlation {
-            Correlation::AtMost(most) => clearest_step(values, side_min, most),
-            Correlation::Absent | Correlation::Estimated => clearest_split(values, side_min),
-        };
+        let clearest = |values: &[f64]| clearest_step(values, side_min, options.correlation_max);
         let split = clearest(values)?;
         let segments = float(self.values.len()) / float(values.len());
         let level = options.alarm_rate / segments;
         let (mut p_value, mut correlation) = (0.0, 0.0);
         // The least favourable correlation decides; the largest comes first, as it mostly is that.
-        for assumed in options.correlation.to_try(values) {
+        for assumed in [options.correlation_max, 0.0] {
             let null = Null::of(values, assumed);
             let result = null.p_value(split, level, draws, clearest);
             if result > p_value {

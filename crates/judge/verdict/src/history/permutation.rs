@@ -1,6 +1,6 @@
 //! Stillwell's own test of a trend.
 
-use stillwell_stats::change::{self, ChangeOptions, Correlation};
+use stillwell_stats::change::{self, ChangeOptions};
 use stillwell_units::float_from_u64;
 
 use super::Trend;
@@ -38,7 +38,7 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
         }
         let options = ChangeOptions {
             alarm_rate: alarm_rate / parts,
-            correlation: Correlation::AtMost(CORRELATION_MAX),
+            correlation_max: CORRELATION_MAX,
             ..ChangeOptions::default()
         };
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
