@@ -141,7 +141,15 @@ impl Fields {
     }
 
     pub(super) fn number(&mut self, name: &str) -> Result<Option<f64>, MessageError> {
-        self.map(name, "a finite number", |value| number(&value))
+        self.map(name, "a finite number", |value| {
+            number(&value).filter(|number| number.is_finite())
+        })
+    }
+
+    /// A number that is 0 where the message has none, as the mean of no samples is `NaN`.
+    pub(super) fn number_or_zero(&mut self, name: &str) -> Result<Option<f64>, MessageError> {
+        let number = self.map(name, "a number", |value| number(&value))?;
+        Ok(number.map(|number| if number.is_finite() { number } else { 0.0 }))
     }
 
     pub(super) fn duration(&mut self, name: &str) -> Result<Option<Nanos>, MessageError> {
@@ -246,7 +254,6 @@ fn number(value: &Value) -> Option<f64> {
         Value::Number(number) => number.as_f64(),
         _ => None,
     }
-    .filter(|number: &f64| number.is_finite())
 }
 
 /// `requestBodySize` as `request_body_size`.

@@ -78,7 +78,7 @@ fn quantity(fields: &mut Fields, time: &str, raw: &str) -> Result<Option<Quantit
     if let Some(time) = fields.duration(time)? {
         return Ok(Some(Quantity::Time(time)));
     }
-    Ok(fields.number(raw)?.map(Quantity::Raw))
+    Ok(fields.number_or_zero(raw)?.map(Quantity::Raw))
 }
 
 fn counter(fields: &mut Fields) -> Result<Counter, MessageError> {

@@ -157,6 +157,34 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
+fn a_plain_number_that_is_not_finite_is_read_as_zero() {
+    for (mean, pstdev) in [
+        (r#""NaN""#, r#""NaN""#),
+        (r#""Infinity""#, r#""-Infinity""#),
+    ] {
+        let text = format!(
+            r#"{{"results":[{{"name":"global","statistics":[
+                {{"id":"s","raw_mean":{mean},"raw_pstdev":{pstdev}}}]}}]}}"#
+        );
+        let output = read_json(&text).unwrap();
+        let statistic = &output.results[0].statistics[0];
+        assert_eq!(statistic.count, 0);
+        assert_eq!(statistic.mean, Some(Quantity::Raw(0.0)));
+        assert_eq!(statistic.pstdev, Some(Quantity::Raw(0.0)));
+    }
+    let yaml = "results:\n- name: global\n  statistics:\n  - id: s\n    raw_mean: NaN\n";
+    let output = read_yaml(yaml).unwrap();
+    let mean = output.results[0].statistics[0].mean;
+    assert_eq!(mean, Some(Quantity::Raw(0.0)));
+    let text = r#"{"results":[{"statistics":[{"raw_mean":"many"}]}]}"#;
+    let error = read_json(text).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "`results[0].statistics[0].raw_mean` must be a number"
+    );
+}
+
+#[test]
 fn fractions_of_times_have_groups_of_three_digits() {
     let cases = [
         (0, "0s"),

@@ -294,6 +294,7 @@ mod tests {
         assert_eq!(read.output.verbosity, LogLevel::Warn);
         let json = LoadFormat::Nighthawk(NighthawkFormat::Json);
         assert_eq!(read.output.output_format, json);
+        template.stats_sinks = vec![serde_json::json!({"name": "envoy.stat_sinks.statsd"})];
         template.stats_flush_interval = Some(2);
         template.sequencer_idle_strategy = Some(IdleStrategy::Sleep);
         let tunnel =

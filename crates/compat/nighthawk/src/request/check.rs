@@ -20,6 +20,7 @@ impl NighthawkRequest {
             &load(&self.load, &self.target),
             &requests(&self.content, &self.load, &self.target),
             &output(&self.output),
+            &service(&self.output, &self.content),
         ]
         .concat();
         if let Some(Rule(_, message)) = rules.iter().find(|rule| rule.0) {
@@ -156,6 +157,23 @@ fn output(output: &NighthawkOutput) -> [Rule; 2] {
             (seconds || time) && output.stats_sinks.is_empty(),
             "if --stats-flush-interval or --stats-flush-interval-duration is set, then \
              --stats-sinks must also be set",
+        ),
+    ]
+}
+
+/// Options that the message to a service has no field for.
+fn service(output: &NighthawkOutput, content: &NighthawkContent) -> [Rule; 2] {
+    let is_remote = output.nighthawk_service.is_some();
+    [
+        Rule(
+            is_remote && content.request_body_file.is_some(),
+            "--request-body-file cannot be used with --nighthawk-service: the service does not \
+             receive the file",
+        ),
+        Rule(
+            is_remote && output.stats_sink_address.is_some(),
+            "--stats-sink-address cannot be used with --nighthawk-service: the service does not \
+             receive the address",
         ),
     ]
 }

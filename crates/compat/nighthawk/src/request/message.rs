@@ -27,6 +27,10 @@ const MESSAGES: [&str; 6] = [
     "rate_limiter_plugin_config",
 ];
 
+/// Field of Nighthawk's clients of 2020, which always send it. It has no effect, because both
+/// versions are read.
+const DEPRECATED_API: &str = "allow_envoy_deprecated_v2_api";
+
 impl TryFrom<&CommandLineOptions> for NighthawkRequest {
     type Error = RequestError;
 
@@ -52,7 +56,7 @@ impl TryFrom<&CommandLineOptions> for NighthawkRequest {
 }
 
 fn is_known(name: &str) -> bool {
-    MESSAGES.contains(&name) || ["tunnel_options", GRPC_MODE].contains(&name)
+    MESSAGES.contains(&name) || ["tunnel_options", GRPC_MODE, DEPRECATED_API].contains(&name)
 }
 
 fn headers(options: &CommandLineOptions) -> Result<Vec<Header>, RequestError> {
@@ -127,7 +131,9 @@ fn load(options: &CommandLineOptions) -> Result<NighthawkLoad, RequestError> {
             "--max-concurrent-streams",
             values::CONCURRENT_STREAMS,
             options.max_concurrent_streams,
-        )?,
+        )?
+        // Clients always send a number.
+        .filter(|streams| *streams != values::UNLIMITED_STREAMS),
         sequencer_idle_strategy: idle(options.sequencer_idle_strategy),
         experimental_h1_connection_reuse_strategy: reuse(
             options.experimental_h1_connection_reuse_strategy,
@@ -179,7 +185,10 @@ const fn reuse(strategy: Option<ConnectionReuse>) -> Reuse {
 
 fn output(options: &CommandLineOptions) -> Result<NighthawkOutput, RequestError> {
     let messages = |values: &[Value]| values.iter().map(Value::to_string).collect();
+    // Clients always send an interval, also without sinks, where it has no effect.
+    let has_sinks = !options.stats_sinks.is_empty();
     let interval = options.stats_flush_interval;
+    let interval = count("--stats-flush-interval", values::FLUSH_INTERVAL, interval)?;
     let header = &options.latency_response_header_name;
     Ok(NighthawkOutput {
         verbosity: match options.verbosity {
@@ -198,8 +207,8 @@ fn output(options: &CommandLineOptions) -> Result<NighthawkOutput, RequestError>
         trace: options.trace.clone().filter(|uri| !uri.is_empty()),
         stats_sinks: messages(&options.stats_sinks),
         stats_sink_address: None,
-        stats_flush_interval: count("--stats-flush-interval", values::FLUSH_INTERVAL, interval)?,
-        stats_flush_interval_duration: options.stats_flush_interval_duration,
+        stats_flush_interval: interval.filter(|_| has_sinks),
+        stats_flush_interval_duration: options.stats_flush_interval_duration.filter(|_| has_sinks),
         latency_response_header_name: header.clone().unwrap_or_default(),
         user_defined_plugin_config: messages(&options.user_defined_plugin_configs),
         nighthawk_service: None,
@@ -315,8 +324,12 @@ const fn nighthawk_format(format: Option<OutputFormat>) -> NighthawkFormat {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use stillwell_units::Nanos;
+
     use super::*;
     use crate::RequestOptions;
+    use crate::wire::{ExecutionRequest, Schema, decode_request};
 
     fn refusal(options: &CommandLineOptions) -> String {
         NighthawkRequest::try_from(options).unwrap_err().to_string()
@@ -337,6 +350,89 @@ mod tests {
             ..CommandLineOptions::default()
         };
         assert!(refusal(&options).contains("`a:b` is not a header name"));
+    }
+
+    /// Returns `options` as they arrive over gRPC.
+    fn received(options: &Value) -> CommandLineOptions {
+        let request = json!({ "start_request": { "options": options } });
+        let name = "nighthawk.client.ExecutionRequest";
+        let bytes = Schema::shared().encode(name, &request).unwrap();
+        match decode_request(&bytes).unwrap() {
+            ExecutionRequest::Start(options) => *options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Everything that Nighthawk's client sends if nothing but the URI was typed.
+    fn defaults_of_nighthawk() -> Value {
+        json!({
+            "connections": 100,
+            "duration": "5s",
+            "requests_per_second": 5,
+            "timeout": "30s",
+            "uri": "http://a/",
+            "concurrency": "1",
+            "verbosity": { "value": "INFO" },
+            "output_format": { "value": "HUMAN" },
+            "prefetch_connections": false,
+            "burst_size": 0,
+            "address_family": { "value": "AUTO" },
+            "request_options": { "request_method": "GET", "request_body_size": 0 },
+            "max_pending_requests": 0,
+            "max_active_requests": 100,
+            "max_requests_per_connection": 4_294_937_295_u32,
+            "sequencer_idle_strategy": { "value": "SPIN" },
+            "trace": "",
+            "experimental_h1_connection_reuse_strategy": { "value": "MRU" },
+            "failure_predicates": {
+                "benchmark.http_4xx": "0",
+                "benchmark.http_5xx": "0",
+                "benchmark.pool_connection_failure": "0",
+                "requestsource.upstream_rq_5xx": "0",
+            },
+            "open_loop": false,
+            "nighthawk_service": "",
+            "experimental_h2_use_multiple_connections": false,
+            "simple_warmup": false,
+            "stats_flush_interval": 5,
+            "latency_response_header_name": "",
+        })
+    }
+
+    #[test]
+    fn the_defaults_that_nighthawks_clients_always_send_are_accepted() {
+        let mut of_2020 = defaults_of_nighthawk();
+        of_2020["h2"] = json!(false);
+        of_2020["allow_envoy_deprecated_v2_api"] = json!(false);
+        let mut of_today = defaults_of_nighthawk();
+        of_today["protocol"] = json!({ "value": "HTTP1" });
+        of_today["max_concurrent_streams"] = json!(2_147_483_647);
+        of_today["no_default_failure_predicates"] = json!(false);
+        of_today["failure_predicates"]["benchmark.stream_resets"] = json!("0");
+        for sent in [of_2020, of_today] {
+            let request = NighthawkRequest::try_from(&received(&sent)).unwrap();
+            assert!(request.check().is_ok(), "{:?}", request.check());
+            assert_eq!(request.load.duration, Some(Nanos::from_secs(5)));
+            assert_eq!(request.load.max_concurrent_streams, None);
+            assert_eq!(request.output.stats_flush_interval, None);
+        }
+    }
+
+    #[test]
+    fn an_interval_of_stats_sinks_is_read_with_its_sinks() {
+        let mut options = CommandLineOptions {
+            uri: Some("http://a/".to_owned()),
+            stats_flush_interval: Some(7),
+            ..CommandLineOptions::default()
+        };
+        let interval = |options: &CommandLineOptions| {
+            let request = NighthawkRequest::try_from(options).unwrap();
+            assert!(request.check().is_ok(), "{:?}", request.check());
+            request.output.stats_flush_interval
+        };
+        assert_eq!(interval(&options), None);
+        options.stats_sinks = vec![json!({ "name": "envoy.stat_sinks.statsd" })];
+        assert_eq!(interval(&options), Some(7));
     }
 
     #[test]

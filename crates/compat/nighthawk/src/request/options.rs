@@ -7,6 +7,7 @@ use stillwell_run::AddressFamily as UsedFamily;
 
 use super::error::RequestError;
 use super::plan::{DURATION, FAILURES, thresholds};
+use super::values::UNLIMITED_STREAMS;
 use super::{LogLevel, NighthawkLoad, NighthawkOutput, NighthawkRequest, SequencerIdle};
 use crate::envoy::EnvoyMessage;
 use crate::format::{GRPC_MODE, LoadFormat, NighthawkFormat};
@@ -186,7 +187,7 @@ fn load_options(load: &NighthawkLoad) -> CommandLineOptions {
         experimental_h2_use_multiple_connections: Some(
             load.experimental_h2_use_multiple_connections,
         ),
-        max_concurrent_streams: Some(load.max_concurrent_streams.unwrap_or(2_147_483_647)),
+        max_concurrent_streams: Some(load.max_concurrent_streams.unwrap_or(UNLIMITED_STREAMS)),
         simple_warmup: Some(load.simple_warmup),
         ..CommandLineOptions::default()
     }

@@ -13,6 +13,9 @@ use crate::format::LoadFormat;
 /// Largest number of all options: a larger one was negative, read without its sign.
 pub const COUNT_MAX: u32 = u32::MAX - 30_000;
 
+/// Value of `--max-concurrent-streams` that messages have if none was typed: no limit.
+pub(super) const UNLIMITED_STREAMS: u32 = 2_147_483_647;
+
 /// Numbers that an option takes, both ends included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CountRange {
@@ -33,7 +36,7 @@ pub const ACTIVE_REQUESTS: CountRange = CountRange::new(1, u32::MAX);
 /// `--max-requests-per-connection`.
 pub const REQUESTS_PER_CONNECTION: CountRange = CountRange::new(1, u32::MAX);
 /// `--max-concurrent-streams`.
-pub const CONCURRENT_STREAMS: CountRange = CountRange::new(1, 2_147_483_647);
+pub const CONCURRENT_STREAMS: CountRange = CountRange::new(1, UNLIMITED_STREAMS);
 /// `--request-body-size`, in bytes.
 pub const BODY_SIZE: CountRange = CountRange::new(0, 4_194_304);
 /// `--stats-flush-interval`, in seconds.

@@ -40,7 +40,8 @@ pub struct AccessPlan {
 pub struct LoadLimits {
     /// Highest number of requests per second.
     pub rate_max: Option<f64>,
-    /// Longest duration.
+    /// Longest time that a load keeps the service: the wait for its start and its duration. The wait
+    /// for its last responses is not longer either.
     pub duration_max: Option<Nanos>,
     /// Most connections.
     pub connections_max: Option<u32>,
@@ -146,8 +147,8 @@ impl AccessPlan {
         }
     }
 
-    /// Returns the plan of the load that `caller` requests, on a host that runs `cpus` threads
-    /// at once. Certificates and keys in files are part of the plan.
+    /// Returns the plan of the load that `caller` requests and that starts after `wait`, on a host
+    /// that runs `cpus` threads at once. Certificates and keys in files are part of the plan.
     ///
     /// # Errors
     /// [`AccessError`] if it has no meaning or is not allowed.
@@ -155,6 +156,7 @@ impl AccessPlan {
         &self,
         caller: Caller,
         request: &NighthawkRequest,
+        wait: Nanos,
         cpus: usize,
         run: RunId,
         seed: Seed,
@@ -179,8 +181,11 @@ impl AccessPlan {
                 return Err(AccessError::Target { address });
             }
         }
-        self.limits.check(&plan)?;
+        self.limits.check(&plan, wait)?;
         let mut parts: LoadPlanParts = (*plan).clone();
+        if let Some(most) = self.limits.duration_max {
+            parts.grace = parts.grace.min(most);
+        }
         resolve_tls(&files, &mut parts.client.tls)?;
         if let Some(tunnel) = &mut parts.client.tunnel {
             resolve_tls(&files, &mut tunnel.tls)?;
@@ -190,7 +195,7 @@ impl AccessPlan {
 }
 
 impl LoadLimits {
-    fn check(&self, plan: &LoadPlan) -> Result<(), AccessError> {
+    fn check(&self, plan: &LoadPlan, wait: Nanos) -> Result<(), AccessError> {
         let exceeds = |what: String| Err(AccessError::Limit(what));
         if let Some(most) = self.rate_max {
             let rate = match &plan.pace {
@@ -201,10 +206,13 @@ impl LoadLimits {
                 return exceeds(format!("{most} requests per second (--max-rate)"));
             }
         }
-        if let Some(most) = self.duration_max
-            && plan.until.duration.is_none_or(|duration| duration > most)
-        {
-            return exceeds(format!("a duration of {most} (--max-duration)"));
+        if let Some(most) = self.duration_max {
+            let duration = plan.until.duration;
+            if duration.is_none_or(|duration| wait + duration > most) {
+                return exceeds(format!(
+                    "{most} for the wait until the scheduled start and the duration (--max-duration)"
+                ));
+            }
         }
         if let Some(most) = self.connections_max
             && plan.client.connecting.connections > most
@@ -277,10 +285,21 @@ mod tests {
     }
 
     fn refusal(access: &AccessPlan, caller: Caller, options: CommandLineOptions) -> String {
+        refusal_of_later(access, caller, options, Nanos::ZERO)
+    }
+
+    /// The refusal of a load that starts after `wait`.
+    fn refusal_of_later(
+        access: &AccessPlan,
+        caller: Caller,
+        options: CommandLineOptions,
+        wait: Nanos,
+    ) -> String {
         let request = NighthawkRequest::try_from(&options).unwrap();
         let planned = access.plan(
             caller,
             &request,
+            wait,
             2,
             RunId::from_bytes([0; 16]),
             Seed::from_number(1),
@@ -387,6 +406,39 @@ mod tests {
             let why = refusal(&access, LOCAL, options);
             assert!(why.contains(flag), "{flag}: {why}");
         }
+    }
+
+    #[test]
+    fn the_longest_duration_includes_the_wait_for_the_start_and_bounds_that_for_responses() {
+        let limits = LoadLimits {
+            duration_max: Some(Nanos::from_secs(60)),
+            ..LoadLimits::default()
+        };
+        let access = AccessPlan {
+            limits,
+            ..AccessPlan::default()
+        };
+        let load = |duration| CommandLineOptions {
+            duration: Some(Nanos::from_secs(duration)),
+            timeout: Some(Nanos::from_secs(1_000_000)),
+            ..to("http://127.0.0.1/")
+        };
+        for (wait, duration, is_allowed) in [
+            (0, 60, true),
+            (0, 61, false),
+            (10, 50, true),
+            (11, 50, false),
+            (1_000_000, 1, false),
+        ] {
+            let wait = Nanos::from_secs(wait);
+            let why = refusal_of_later(&access, LOCAL, load(duration), wait);
+            assert_eq!(why.is_empty(), is_allowed, "{wait} {duration}: {why}");
+            assert!(is_allowed || why.contains("--max-duration"), "{why}");
+        }
+        let request = NighthawkRequest::try_from(&load(60)).unwrap();
+        let (run, seed) = (RunId::from_bytes([0; 16]), Seed::from_number(1));
+        let plan = access.plan(LOCAL, &request, Nanos::ZERO, 2, run, seed);
+        assert_eq!(plan.unwrap().grace, Nanos::from_secs(60));
     }
 
     #[test]

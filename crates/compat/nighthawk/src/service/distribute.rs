@@ -8,13 +8,16 @@ use crate::wire::{
 };
 use serde_json::{Value, json};
 use stillwell_scope::{Tasks, Token, explain};
+use stillwell_units::Nanos;
 use tokio::select;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::service::access::{AccessToken, Caller};
 use crate::service::codec::encode;
-use crate::service::grpc::{Call, CallFailed, Channel, ChannelError, StatusCode};
+use crate::service::grpc::{Call, CallFailed, Channel, ChannelError, ClientCall, StatusCode};
+use crate::service::remote::{connect_limit, end_limit};
 use crate::service::role::Role;
 use crate::service::samples::strip_samples;
 use crate::service::state::ServiceState;
@@ -185,6 +188,9 @@ impl Distribution {
                 return Err(CallFailed::new(StatusCode::PermissionDenied, why));
             }
         }
+        let ExecutionRequest::Start(options) = start else {
+            return Err(invalid("execution_request: it starts no load"));
+        };
         let bytes = encode_request(start).map_err(|error| invalid(&error.to_string()))?;
         let (sender, incoming) = channel(addresses.len());
         let (cancelled, mut tasks) = (Token::new(), Tasks::new(SERVICES_MAX));
@@ -197,6 +203,7 @@ impl Distribution {
             let service_call = ServiceCall {
                 number,
                 start: bytes.clone(),
+                timeout: connect_limit(options),
                 cancelled: cancelled.clone(),
                 updates: updates.subscribe(),
                 messages: sender.clone(),
@@ -204,17 +211,13 @@ impl Distribution {
             };
             tasks.spawn(service_call.run(Channel::new(&address, tls)));
         }
-        let id = match start {
-            ExecutionRequest::Start(options) => options.execution_id.clone(),
-            _ => None,
-        };
         Ok(Self {
             answers: services.iter().map(|_| None).collect(),
             services,
             incoming,
             updates,
             cancelled,
-            id: id.unwrap_or_default(),
+            id: options.execution_id.clone().unwrap_or_default(),
             tasks,
         })
     }
@@ -270,6 +273,8 @@ fn failure(code: u32, service: &Value, message: &str, id: &str) -> ExecutionResp
 struct ServiceCall {
     number: usize,
     start: Vec<u8>,
+    /// Timeout of the load.
+    timeout: Nanos,
     cancelled: Token,
     updates: watch::Receiver<u64>,
     messages: Sender<(usize, ServiceMessage)>,
@@ -291,37 +296,68 @@ impl ServiceCall {
         drop(self.messages.send((self.number, message)).await);
     }
 
-    async fn exchange(&mut self, channel: &Channel) -> Result<ExecutionResponse, ChannelError> {
+    async fn open(&self, channel: &Channel) -> Result<ClientCall, ChannelError> {
         let mut headers = vec![("stillwell-samples", "1")];
         let authorization = self.authorization.as_deref();
         headers.extend(authorization.map(|value| ("authorization", value)));
-        let mut call = channel.call(EXECUTION_STREAM, &headers).await?;
+        // Both arms are cancel-safe: the service has no load yet.
+        select! {
+            call = channel.call_within(self.timeout, EXECUTION_STREAM, &headers) => call,
+            () = self.cancelled.cancelled() => {
+                let why = "the load was cancelled before there was a connection to the service";
+                Err(CallFailed::new(StatusCode::Cancelled, why).into())
+            }
+        }
+    }
+
+    async fn exchange(&mut self, channel: &Channel) -> Result<ExecutionResponse, ChannelError> {
+        let mut call = self.open(channel).await?;
         call.send(&self.start);
-        let (mut is_cancelled, mut is_watched) = (false, true);
+        if let Some(response) = self.response(&mut call, true).await? {
+            return Ok(response);
+        }
+        send(&mut call, &ExecutionRequest::Cancel);
+        let within = end_limit(self.timeout);
+        let response = timeout(within.as_duration(), self.response(&mut call, false)).await;
+        let late = || {
+            let why = format!("no response within {within} after the load was cancelled");
+            CallFailed::new(StatusCode::Unavailable, why)
+        };
+        Ok(response.map_err(|_| late())??.ok_or_else(late)?)
+    }
+
+    /// Returns the response to the load, and reports progress until then; `None` if the load is
+    /// cancelled first and `until_cancelled`.
+    async fn response(
+        &mut self,
+        call: &mut ClientCall,
+        until_cancelled: bool,
+    ) -> Result<Option<ExecutionResponse>, ChannelError> {
+        let mut is_watched = true;
         loop {
             // All arms are cancel-safe.
-            let request = select! {
+            select! {
                 bytes = call.next() => {
                     let response = answered(bytes?)?;
                     if !is_progress(&response) {
-                        return Ok(response);
+                        return Ok(Some(response));
                     }
                     self.report(ServiceMessage::Progress(Box::new(response))).await;
-                    continue;
                 }
-                () = self.cancelled.cancelled(), if !is_cancelled => {
-                    is_cancelled = true;
-                    ExecutionRequest::Cancel
-                }
+                () = self.cancelled.cancelled(), if until_cancelled => return Ok(None),
                 changed = self.updates.changed(), if is_watched => {
                     is_watched = changed.is_ok();
-                    ExecutionRequest::Update
+                    send(call, &ExecutionRequest::Update);
                 }
-            };
-            if let Ok(bytes) = encode_request(&request) {
-                call.send(&bytes);
             }
         }
+    }
+}
+
+fn send(call: &mut ClientCall, request: &ExecutionRequest) {
+    // These requests have no content that could be wrong.
+    if let Ok(bytes) = encode_request(request) {
+        call.send(&bytes);
     }
 }
 
@@ -360,5 +396,47 @@ const fn code_of(error: &ChannelError) -> u32 {
     match error {
         ChannelError::CallFailed(ended) => ended.code.number(),
         _ => StatusCode::Unavailable.number(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Returns the error of a call to a service that accepts connections and sends nothing.
+    async fn error_of_silent_service(cancelled: Token) -> ChannelError {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("grpcs://{}", listener.local_addr().unwrap());
+        let (messages, _incoming) = channel(1);
+        let (_updates, updates) = watch::channel(0);
+        let mut call = ServiceCall {
+            number: 0,
+            start: Vec::new(),
+            timeout: Nanos::from_secs(7),
+            cancelled,
+            updates,
+            messages,
+            authorization: None,
+        };
+        let channel = Channel::of_uri(&uri).unwrap();
+        call.exchange(&channel).await.unwrap_err()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_service_has_the_timeout_of_the_load_for_its_handshake() {
+        let error = error_of_silent_service(Token::new()).await;
+        let is_late =
+            matches!(&error, ChannelError::Late { limit, .. } if *limit == Nanos::from_secs(7));
+        assert!(is_late, "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancellation_ends_the_wait_for_a_connection_to_a_service() {
+        let cancelled = Token::new();
+        cancelled.cancel();
+        let error = error_of_silent_service(cancelled).await;
+        assert_eq!(code_of(&error), StatusCode::Cancelled.number(), "{error}");
     }
 }

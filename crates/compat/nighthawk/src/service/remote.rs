@@ -6,11 +6,13 @@ use stillwell_plan::tls::{Alpn, ClientTlsPlan, TlsSuites, Verification};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 use tokio::select;
+use tokio::time::timeout;
 
 use crate::CommandLineOptions;
+use crate::request::NighthawkLoad;
 use crate::request::values::bracketed;
 use crate::service::access::AccessToken;
-use crate::service::grpc::{Channel, ChannelError};
+use crate::service::grpc::{Channel, ChannelError, ClientCall};
 use crate::wire::{
     ExecutionMessageError, ExecutionRequest, ExecutionResponse, WireError, decode_response,
     encode_request,
@@ -18,6 +20,10 @@ use crate::wire::{
 
 /// The port of a service that names none.
 const PORT: u16 = 8443;
+
+/// A load that is cancelled ends after its timeout at the latest; its result may take this much
+/// longer.
+const END_MARGIN: Nanos = Nanos::from_secs(10);
 
 const EXECUTION: &str = "/nighthawk.client.NighthawkService/ExecutionStream";
 
@@ -57,6 +63,8 @@ impl Channel {
 #[derive(Debug)]
 pub struct RemoteLoad {
     request: Vec<u8>,
+    /// Timeout of the load, which applies to the connection to the service, too.
+    timeout: Nanos,
     authorization: Option<String>,
 }
 
@@ -75,6 +83,15 @@ pub enum RemoteLoadError {
     /// The service ended the call first.
     #[error("it ended the call without a response")]
     NoAnswer,
+    /// The caller cancelled the load before the service had it, or waits no longer.
+    #[error("interrupted before the service responded")]
+    Interrupted,
+    /// The load was cancelled, and the service did not respond.
+    #[error("the service did not respond within {within} after the load was cancelled")]
+    Silent {
+        /// The longest wait.
+        within: Nanos,
+    },
     /// The answer cannot be read.
     #[error(transparent)]
     Answer(#[from] ExecutionMessageError),
@@ -89,9 +106,11 @@ impl RemoteLoad {
     /// # Errors
     /// [`WireError`] where they hold a message that is not known.
     pub fn new(options: CommandLineOptions) -> Result<Self, WireError> {
+        let timeout = connect_limit(&options);
         let request = encode_request(&ExecutionRequest::Start(Box::new(options)))?;
         Ok(Self {
             request,
+            timeout,
             authorization: None,
         })
     }
@@ -103,8 +122,9 @@ impl RemoteLoad {
         self
     }
 
-    /// Executes the load at the service behind `channel`. If `cancelled` is, the service ends the
-    /// load and returns its result so far.
+    /// Executes the load at the service behind `channel`, which must accept the connection within
+    /// the timeout of the load. If `cancelled` is, the service ends the load and returns its
+    /// result so far. That wait is bounded, and `aborted` ends it at once.
     ///
     /// # Errors
     /// [`RemoteLoadError`] without a response.
@@ -112,12 +132,15 @@ impl RemoteLoad {
         self,
         channel: Channel,
         cancelled: Token,
+        aborted: Token,
     ) -> Result<ExecutionResponse, RemoteLoadError> {
         let (sender, done) = sync_channel(1);
         let mut scope = Scope::new(&Token::new());
         let started = scope.worker(Place::default(), "client", move |_| async move {
             // There is room for one.
-            sender.send(self.call(&channel, &cancelled).await).ok();
+            sender
+                .send(self.call(&channel, &cancelled, &aborted).await)
+                .ok();
             Ok(())
         });
         started.map_err(RemoteLoadError::Start)?;
@@ -130,25 +153,123 @@ impl RemoteLoad {
         &self,
         channel: &Channel,
         cancelled: &Token,
+        aborted: &Token,
     ) -> Result<ExecutionResponse, RemoteLoadError> {
         let authorization = self.authorization.as_deref();
         let headers = authorization.map(|value| ("authorization", value));
         let headers = headers.into_iter().collect::<Vec<_>>();
-        let mut call = channel.call(EXECUTION, &headers).await?;
-        call.send(&self.request);
-        let mut is_cancelled = false;
-        loop {
-            // Both arms are cancel-safe.
-            select! {
-                bytes = call.next() => {
-                    let bytes = bytes?.ok_or(RemoteLoadError::NoAnswer)?;
-                    return Ok(decode_response(&bytes)?);
-                }
-                () = cancelled.cancelled(), if !is_cancelled => {
-                    is_cancelled = true;
-                    call.send(&encode_request(&ExecutionRequest::Cancel)?);
-                }
-            }
+        // Both arms are cancel-safe: the service has no load yet.
+        let mut call = select! {
+            call = channel.call_within(self.timeout, EXECUTION, &headers) => call?,
+            () = cancelled.cancelled() => return Err(RemoteLoadError::Interrupted),
+        };
+        // Both arms are cancel-safe: a service ends the load of a client that has gone.
+        select! {
+            response = self.exchange(&mut call, cancelled) => response,
+            () = aborted.cancelled() => Err(RemoteLoadError::Interrupted),
         }
+    }
+
+    async fn exchange(
+        &self,
+        call: &mut ClientCall,
+        cancelled: &Token,
+    ) -> Result<ExecutionResponse, RemoteLoadError> {
+        call.send(&self.request);
+        // Both arms are cancel-safe.
+        select! {
+            bytes = call.next() => return response_of(bytes?),
+            () = cancelled.cancelled() => {}
+        }
+        call.send(&encode_request(&ExecutionRequest::Cancel)?);
+        let within = end_limit(self.timeout);
+        match timeout(within.as_duration(), call.next()).await {
+            Ok(bytes) => response_of(bytes?),
+            Err(_) => Err(RemoteLoadError::Silent { within }),
+        }
+    }
+}
+
+fn response_of(bytes: Option<Vec<u8>>) -> Result<ExecutionResponse, RemoteLoadError> {
+    let bytes = bytes.ok_or(RemoteLoadError::NoAnswer)?;
+    Ok(decode_response(&bytes)?)
+}
+
+/// Returns the longest wait for a connection to a service that is to make the load of `options`.
+pub(super) fn connect_limit(options: &CommandLineOptions) -> Nanos {
+    options.timeout.unwrap_or(NighthawkLoad::DEFAULT.timeout)
+}
+
+/// Returns the longest wait for the response to a load with this timeout that was cancelled.
+pub(super) fn end_limit(timeout: Nanos) -> Nanos {
+    timeout + END_MARGIN
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn load() -> RemoteLoad {
+        let options = CommandLineOptions {
+            timeout: Some(Nanos::from_secs(7)),
+            ..CommandLineOptions::default()
+        };
+        RemoteLoad::new(options).unwrap()
+    }
+
+    /// A service that accepts connections and sends nothing, and its channel.
+    async fn silent(scheme: &str) -> (TcpListener, Channel) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let channel = Channel::of_uri(&format!("{scheme}://{address}")).unwrap();
+        (listener, channel)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_has_the_timeout_of_the_load_for_its_handshake() {
+        let (_listener, channel) = silent("grpcs").await;
+        let called = load().call(&channel, &Token::new(), &Token::new()).await;
+        let error = called.unwrap_err();
+        assert!(
+            matches!(&error, RemoteLoadError::Channel(ChannelError::Late { limit, .. })
+                if *limit == Nanos::from_secs(7)),
+            "{error}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancellation_ends_the_wait_for_a_connection() {
+        let (_listener, channel) = silent("grpcs").await;
+        let cancelled = Token::new();
+        cancelled.cancel();
+        let called = load().call(&channel, &cancelled, &Token::new()).await;
+        let error = called.unwrap_err();
+        assert!(matches!(error, RemoteLoadError::Interrupted), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancelled_load_waits_for_its_response_no_longer_than_its_timeout_and_a_margin() {
+        let (_listener, channel) = silent("grpc").await;
+        let mut call = channel.call(EXECUTION, &[]).await.unwrap();
+        let cancelled = Token::new();
+        cancelled.cancel();
+        let error = load().exchange(&mut call, &cancelled).await.unwrap_err();
+        let expected = Nanos::from_secs(17);
+        assert!(
+            matches!(error, RemoteLoadError::Silent { within } if within == expected),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_abort_ends_the_wait_for_a_response_at_once() {
+        let (_listener, channel) = silent("grpc").await;
+        let aborted = Token::new();
+        aborted.cancel();
+        let called = load().call(&channel, &Token::new(), &aborted).await;
+        let error = called.unwrap_err();
+        assert!(matches!(error, RemoteLoadError::Interrupted), "{error}");
     }
 }

@@ -183,6 +183,20 @@ fn pieces_of_a_message_are_one_and_of_a_choice_the_last_counts() {
 }
 
 #[test]
+fn the_mean_of_no_samples_is_received_as_zero() {
+    // raw_mean: NaN, in a statistic of a result of an output.
+    let mut bytes = vec![0x41];
+    bytes.extend(f64::NAN.to_le_bytes());
+    for tag in [0x12, 0x1a, 0x0a] {
+        bytes.insert(0, u8::try_from(bytes.len()).unwrap());
+        bytes.insert(0, tag);
+    }
+    let output = decode_response(&bytes).unwrap().output.unwrap();
+    let statistic = &output.results[0].statistics[0];
+    assert_eq!(statistic.mean, Some(Quantity::Raw(0.0)));
+}
+
+#[test]
 fn messages_of_any_type_are_opened_where_it_is_known() {
     let schema = Schema::shared();
     let name = "envoy.config.core.v3.TypedExtensionConfig";

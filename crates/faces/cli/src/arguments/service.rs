@@ -89,7 +89,8 @@ pub(crate) struct AccessArguments {
     /// Refuse loads of more than RATE requests per second
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) max_rate: Option<f64>,
-    /// Refuse loads that last longer than TIME, or have no duration
+    /// Refuse loads that last longer than TIME, the wait for the scheduled start included, or have no
+    /// duration
     #[arg(long, value_name = "TIME")]
     pub(crate) max_duration: Option<Nanos>,
     /// Refuse loads with more than N connections

@@ -51,8 +51,8 @@ impl Call {
         message
     }
 
-    /// Returns the only message of a call. Further ones are discarded: they would block all other
-    /// calls of the connection.
+    /// Returns the only message of a call. Further ones are discarded: they would wait until the
+    /// call ends.
     pub(crate) async fn only(&mut self) -> Result<Vec<u8>, CallFailed> {
         let message = self.next().await;
         self.incoming.close();

@@ -4,11 +4,13 @@ use std::io::{self, Read as _};
 
 use flate2::read::GzDecoder;
 use stillwell_plan::tls::{Alpn, ClientTlsPlan};
+use stillwell_units::Nanos;
 use stillwell_wire::DialError;
 use stillwell_wire::client::{
     ConnectError, Endpoint, GrpcCall, GrpcEnd, GrpcError, GrpcMessage, GrpcRequest,
 };
 use stillwell_wire::tls::{ClientTls, HandshakeError, TlsError};
+use tokio::time::timeout;
 
 use super::status::{CallFailed, StatusCode, unescaped_message};
 
@@ -28,6 +30,14 @@ pub enum ChannelError {
     /// No connection.
     #[error(transparent)]
     Dial(#[from] DialError),
+    /// No connection in time.
+    #[error("connect to {address}: no connection within {limit}, TLS handshake included")]
+    Late {
+        /// Address of the server.
+        address: String,
+        /// The timeout.
+        limit: Nanos,
+    },
     /// TLS cannot be configured.
     #[error("configure TLS")]
     Tls(#[from] TlsError),
@@ -104,6 +114,23 @@ impl Channel {
         Ok(ClientCall {
             address: self.address.clone(),
             call: call.map_err(|error| ChannelError::new(&self.address, error))?,
+        })
+    }
+
+    /// As [`Self::call`], if there is a connection within `limit`, TLS handshake included.
+    ///
+    /// # Errors
+    /// [`ChannelError`] without a connection by then.
+    pub(crate) async fn call_within(
+        &self,
+        limit: Nanos,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<ClientCall, ChannelError> {
+        let call = timeout(limit.as_duration(), self.call(path, headers)).await;
+        call.unwrap_or_else(|_| {
+            let address = self.address.clone();
+            Err(ChannelError::Late { address, limit })
         })
     }
 }

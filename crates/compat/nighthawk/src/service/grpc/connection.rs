@@ -112,9 +112,11 @@ mod tests {
 
     use stillwell_http::Scheme;
     use stillwell_http::grpc::write_message;
-    use stillwell_http::h2::{BodyLength, Client, H2RequestBlock, Limits};
+    use stillwell_http::h2::{
+        BodyLength, Client, H2ErrorCode, H2RequestBlock, Limits, Stream as CallStream,
+    };
     use stillwell_plan::tls::{ServerIdentity, ServerTlsPlan, TlsSuites};
-    use stillwell_wire::server::Protocol as _;
+    use stillwell_wire::server::{Output as _, Protocol as _};
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
@@ -141,30 +143,89 @@ mod tests {
         })))
     }
 
-    #[tokio::test]
-    async fn a_watch_that_is_sent_more_than_it_takes_holds_nothing_up() {
-        let mut calls = Calls::new(methods(), CALLER, Rc::default());
-        let mut client = Client::new(Limits::default());
+    /// Begins a call of the method at `path`.
+    fn begin(client: &mut Client, path: &str) -> CallStream {
         let headers = [("content-type", "application/grpc"), ("te", "trailers")];
-        let path = "/grpc.health.v1.Health/Watch";
         let request = H2RequestBlock::new("POST", Scheme::Http, "localhost", path, &headers);
         let stream = client.request(&request.unwrap(), BodyLength::Unknown);
-        let mut body = Vec::new();
-        for _ in 0..100 {
-            write_message(b"", false, &mut body).unwrap();
+        stream.unwrap()
+    }
+
+    /// Passes the output of each side to the other, until both are silent.
+    fn exchange(client: &mut Client, calls: &mut Calls) {
+        loop {
+            let output = client.output().to_vec();
+            client.sent(output.len());
+            calls.read(&output);
+            let answered = calls.unsent().to_vec();
+            calls.advance(answered.len());
+            let mut input = answered.as_slice();
+            while let (bytes, Some(_)) = client.advance(input).unwrap() {
+                input = &input[bytes..];
+            }
+            if output.is_empty() && answered.is_empty() {
+                return;
+            }
         }
-        client.send_body(stream.unwrap(), &body, false).unwrap();
-        calls.read(client.output());
-        assert!(calls.is_full());
-        let mut watch = std::mem::take(&mut calls.begun);
+    }
+
+    /// Sends as much of `body` as the server permits, and removes that.
+    fn send(client: &mut Client, calls: &mut Calls, stream: CallStream, body: &mut Vec<u8>) {
+        loop {
+            exchange(client, calls);
+            if body.is_empty() {
+                return;
+            }
+            let sent = client.send_body(stream, body, false).unwrap();
+            body.drain(..sent);
+            if sent == 0 {
+                return;
+            }
+        }
+    }
+
+    /// A watch whose client has more messages than the server takes before the watch reads any:
+    /// the client, the calls, the stream of the watch and the messages that are not sent.
+    fn crowded_watch() -> (Client, Calls, CallStream, Vec<u8>) {
+        let mut client = Client::new(Limits::default());
+        let mut calls = Calls::new(methods(), CALLER, Rc::default());
+        let stream = begin(&mut client, "/grpc.health.v1.Health/Watch");
+        let mut body = Vec::new();
+        write_message(b"", false, &mut body).unwrap();
+        for _ in 0..64 {
+            write_message(&[0; 64 << 10], false, &mut body).unwrap();
+        }
+        send(&mut client, &mut calls, stream, &mut body);
+        (client, calls, stream, body)
+    }
+
+    #[tokio::test]
+    async fn a_call_with_messages_that_its_handler_does_not_take_holds_up_no_other_call() {
+        let (mut client, mut calls, stream, mut body) = crowded_watch();
+        assert!(!body.is_empty(), "its client is not held back");
+        assert!(!calls.is_full());
+        begin(&mut client, "/grpc.health.v1.Health/Check");
+        exchange(&mut client, &mut calls);
+        assert_eq!(calls.begun.len(), 2);
+        let mut watch = calls.begun.remove(0);
         // The watch takes the first message, responds and continues.
         poll_fn(|context| {
-            assert!(watch[0].as_mut().poll(context).is_pending());
+            assert!(watch.as_mut().poll(context).is_pending());
             std::task::Poll::Ready(())
         })
         .await;
         calls.deliver_all();
-        assert!(!calls.is_full());
+        send(&mut client, &mut calls, stream, &mut body);
+        assert!(body.is_empty(), "its client is still held back");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_its_client_gives_up_ends_although_its_messages_wait() {
+        let (mut client, mut calls, stream, _) = crowded_watch();
+        client.reset(stream, H2ErrorCode::CANCEL);
+        exchange(&mut client, &mut calls);
+        let watch = calls.begun.remove(0);
+        timeout(HANDSHAKE_MAX, watch).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

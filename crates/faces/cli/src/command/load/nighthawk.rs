@@ -97,7 +97,7 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
     let options = request.options().map_err(bad)?;
     let log = Log::new(request.output.verbosity);
     if let Some(uri) = &request.output.nighthawk_service {
-        return remote_service::execute(uri, options, format_of(request), log);
+        return remote_service::execute(uri, &options, format_of(request), log);
     }
     let plan = plan(request).map_err(|error| CommandError::new(Exit::Usage, error))?;
     warn(request, &plan, log);

@@ -72,6 +72,9 @@ struct OpenCall {
     reader: GrpcMessageReader,
     /// Messages that wait to be delivered.
     pending: VecDeque<Vec<u8>>,
+    /// True if its client may send no more for now: that bounds the messages that wait, and no
+    /// other call of the connection waits for them.
+    is_held: bool,
     /// To the handler; `None` once the client has ended and all messages are delivered.
     incoming: Option<Sender<Vec<u8>>>,
     has_ended: bool,
@@ -164,9 +167,16 @@ impl Calls {
                     Ok(permit) => permit.send(call.pending.pop_front().unwrap_or_default()),
                     // The handler accepts no more of them.
                     Err(_) if incoming.is_closed() => call.pending.clear(),
-                    Err(_) => return,
+                    Err(_) => {
+                        call.is_held = true;
+                        self.server.hold(stream);
+                        return;
+                    }
                 }
             }
+        }
+        if std::mem::take(&mut call.is_held) {
+            self.server.release(stream);
         }
         if call.has_ended {
             call.incoming = None;
@@ -249,6 +259,7 @@ impl Calls {
         let mut open = OpenCall {
             reader: GrpcMessageReader::new(MESSAGE_BYTES_MAX),
             pending: VecDeque::new(),
+            is_held: false,
             incoming: Some(sender),
             has_ended: false,
             gone: gone.clone(),
@@ -339,12 +350,6 @@ impl Protocol for Calls {
 
     fn due(&self) -> Option<Moment> {
         None
-    }
-
-    /// Returns true if a call has messages that its handler has no room for.
-    fn is_full(&self) -> bool {
-        let mut calls = self.calls.iter();
-        calls.any(|(_, call)| call.incoming.is_some() && !call.pending.is_empty())
     }
 
     fn end(&self) -> Option<()> {

@@ -82,11 +82,12 @@ fn prepare(
     options.scheduled_start = requested.scheduled_start;
     options.execution_id.clone_from(&requested.execution_id);
     let run = random_run().map_err(|error| format!("{error:#}"))?;
-    let plan = access.plan(caller, &request, cpus(), run, Seed::from_number(1));
+    let start = requested.scheduled_start;
+    let wait = start.map_or(Nanos::ZERO, |start| start.saturating_sub(clock::wall()));
+    let plan = access.plan(caller, &request, wait, cpus(), run, Seed::from_number(1));
     let plan = plan.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
     let source = request.source_client().map_err(explained)?;
-    let start = requested.scheduled_start;
-    if start.is_some_and(|start| start <= clock::wall()) {
+    if start.is_some() && wait == Nanos::ZERO {
         return Err("Scheduled execution date already transpired".to_owned());
     }
     Ok(Prepared {

@@ -201,6 +201,19 @@ fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
 }
 
 #[test]
+fn options_that_a_service_does_not_receive_are_refused_with_one() {
+    for words in ["--request-body-file f", "--stats-sink-address h:1"] {
+        let typed = request(&format!("{words} http://a/")).unwrap();
+        assert!(typed.check().is_ok(), "{words}: {:?}", typed.check());
+        let remote = request(&format!("--nighthawk-service b:1 {words} http://a/")).unwrap();
+        let error = remote.check().unwrap_err().to_string();
+        assert!(error.contains("--nighthawk-service"), "{words}: {error}");
+        let flag = words.split(' ').next().unwrap();
+        assert!(error.starts_with(flag), "{words}: {error}");
+    }
+}
+
+#[test]
 fn values_are_refused_with_their_flag() {
     for (words, expected) in [
         ("--foo a", "PARSE ERROR: Argument: --foo"),
@@ -302,8 +315,9 @@ fn every_option_survives_the_way_over_the_wire() {
     ] {
         let typed = request(&format!("--output-format json {words}")).unwrap();
         let options = typed.options().unwrap();
-        let sent = NighthawkRequest::try_from(&wired(&options));
-        assert_eq!(sent.unwrap().options().unwrap(), options, "{words}");
+        let sent = NighthawkRequest::try_from(&wired(&options)).unwrap();
+        assert!(sent.check().is_ok(), "{words}: {:?}", sent.check());
+        assert_eq!(sent.options().unwrap(), options, "{words}");
     }
 }
 
