@@ -23,7 +23,7 @@ mod size;
 mod telemetry;
 mod throttle;
 
-pub(crate) use payload::today_name;
+pub(crate) use payload::{OldRange, today_name};
 pub use size::{Size, parse_size};
 pub use telemetry::{LadingTelemetry, TelemetryFormat, TelemetryFormatKind, TelemetryPlace};
 pub(crate) use telemetry::{TELEMETRY_UNUSED, read_telemetry};

@@ -1,10 +1,11 @@
 //! A run with lading's arguments: a file, a folder of files or a text.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_config::files::{Disk, EntryKind, Files, absolute, read_source};
-use stillwell_config::rules::listening_place;
+use stillwell_config::rules::{UsedNames, listening_place};
 use stillwell_config::shared::{FileTarget, apply_to_run, no_target};
 use stillwell_config::{Loaded, RunOverrides};
 use stillwell_plan::observer::KernelSeries;
@@ -180,6 +181,15 @@ fn join(
     let mut parts = parts.into_iter();
     let first = parts.next()?;
     let (mut run_plan, mut telemetry) = (first.run_plan, first.telemetry);
+    let (mut generator_names, mut sink_names) = (UsedNames::new(), UsedNames::new());
+    for generator in &run_plan.generators {
+        generator_names.insert(&generator.id);
+    }
+    for sink in &run_plan.sinks {
+        sink_names.insert(&sink.id);
+    }
+    let places = run_plan.sinks.iter();
+    let mut places: BTreeSet<_> = places.map(|sink| listening_place(&sink.protocol)).collect();
     for part in parts {
         let observer = &mut run_plan.observer;
         // At most one of several files differs from the default.
@@ -191,34 +201,21 @@ fn join(
         let inspector = part.run_plan.observer.inspector;
         observer.inspector = observer.inspector.take().or(inspector);
         let from = part.source.path().display().to_string();
+        let given = given_ids(part.root.as_ref(), "generator");
         for mut generator in part.run_plan.generators {
-            let taken = |id: &str| run_plan.generators.iter().any(|part| part.id == id);
-            check_name(
-                &mut generator.id,
-                part.root.as_ref(),
-                "generator",
-                &from,
-                taken,
-                diagnostics,
-            );
+            let names = &mut generator_names;
+            if let Some(error) = check_name(&mut generator.id, "generator", &given, names, &from) {
+                diagnostics.push(error);
+            }
             run_plan.generators.push(generator);
         }
+        let given = given_ids(part.root.as_ref(), "blackhole");
         for mut sink in part.run_plan.sinks {
-            let taken = |id: &str| run_plan.sinks.iter().any(|part| part.id == id);
-            check_name(
-                &mut sink.id,
-                part.root.as_ref(),
-                "blackhole",
-                &from,
-                taken,
-                diagnostics,
-            );
-            let place = listening_place(&sink.protocol);
-            let mut places = run_plan
-                .sinks
-                .iter()
-                .map(|sink| listening_place(&sink.protocol));
-            if places.any(|used| used == place) {
+            let names = &mut sink_names;
+            if let Some(error) = check_name(&mut sink.id, "blackhole", &given, names, &from) {
+                diagnostics.push(error);
+            }
+            if !places.insert(listening_place(&sink.protocol)) {
                 let message = format!(
                     "{from}: sink `{}` listens on an address that another sink already uses",
                     sink.id
@@ -251,38 +248,35 @@ fn check_once(parts: &[Part], diagnostics: &mut Diagnostics) {
     }
 }
 
-/// A name from a file must be unique; a generated name is changed.
+/// A name from a file must be unique, or an error is returned; a generated name is changed.
 fn check_name(
     id: &mut String,
-    root: Option<&Node>,
     key: &str,
+    given: &BTreeSet<&str>,
+    names: &mut UsedNames,
     from: &str,
-    taken: impl Fn(&str) -> bool,
-    diagnostics: &mut Diagnostics,
-) {
-    if !taken(id) {
-        return;
+) -> Option<Diagnostic> {
+    if names.insert(id) {
+        return None;
     }
-    if is_given(root, key, id) {
+    if given.contains(id.as_str()) {
         let message = format!("{from}: the id `{id}` is already used by a {key} of another file");
-        diagnostics.push(Diagnostic::error(code::SAME_NAME, message));
-        return;
+        return Some(Diagnostic::error(code::SAME_NAME, message));
     }
-    let base = id.clone();
-    let free = (2_u32..)
-        .map(|count| format!("{base}-{count}"))
-        .find(|name| !taken(name));
-    *id = free.unwrap_or(base);
+    *id = names.free(id);
+    None
 }
 
-/// `id` is written in the file.
-fn is_given(root: Option<&Node>, key: &str, id: &str) -> bool {
+/// Returns the ids that the list below `key` contains.
+fn given_ids<'n>(root: Option<&'n Node>, key: &str) -> BTreeSet<&'n str> {
     let list = root.and_then(|root| root.entry(key));
     let Some(Value::List(items)) = list.map(|node| &node.value) else {
-        return false;
+        return BTreeSet::new();
     };
-    items.iter().any(|item| {
-        let written = item.entry("id").map(|entry| &entry.value);
-        matches!(written, Some(Value::Scalar { text, .. }) if text == id)
+    let ids = items.iter().filter_map(|item| item.entry("id"));
+    ids.filter_map(|id| match &id.value {
+        Value::Scalar { text, .. } => Some(text.as_str()),
+        _ => None,
     })
+    .collect()
 }

@@ -6,9 +6,15 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde_json::Value;
 use stillwell_metric::Outcome;
-use stillwell_nighthawk::{Output, Quantity, Statistic, WorkerResult, parse_timestamp};
-use stillwell_others::results::{behind_logs, is_load_csv, load_csv};
-use stillwell_report::load::{BRIEF_LOAD_SCHEMA, BriefLoad, BriefTimes, read_load_json};
+use stillwell_nighthawk::{
+    CommandLineOptions, Output, Protocol, Quantity, Statistic, WorkerResult, parse_timestamp,
+};
+use stillwell_others::results::{
+    behind_logs, fortio_percentiles, is_fortio_success, is_load_csv, load_csv,
+};
+use stillwell_report::load::{
+    BRIEF_LOAD_SCHEMA, BriefLoad, BriefTimes, LoadProtocol, read_load_json,
+};
 use stillwell_report::{SCENARIO_SCHEMA, ScenarioReport};
 use stillwell_units::{Nanos, float_from_u64};
 
@@ -143,13 +149,21 @@ fn of_nighthawk(output: &Output) -> anyhow::Result<BriefLoad> {
             .find(|counter| counter.name == name)
             .map(|counter| counter.value)
     };
+    let workers = nighthawk_workers(output, result);
     let mut load = BriefLoad {
         targets: options.uri.iter().cloned().collect(),
+        protocol: nighthawk_protocol(options).to_string(),
         open_loop: options.open_loop == Some(true),
-        connections: options.connections.unwrap_or_default(),
+        workers,
+        connections: options
+            .connections
+            .unwrap_or_default()
+            .saturating_mul(workers),
         started_wall_millis: result.execution_start.or(output.timestamp).map(millis),
         duration: seconds,
-        requested_per_second: options.requests_per_second.map(f64::from),
+        requested_per_second: options
+            .requests_per_second
+            .map(|rate| f64::from(rate) * f64::from(workers)),
         bytes_received: counter("upstream_cx_rx_bytes_total").unwrap_or_default(),
         bytes_sent: counter("upstream_cx_tx_bytes_total").unwrap_or_default(),
         service_time: nighthawk_times(result, "benchmark_http_client.request_to_response"),
@@ -165,6 +179,27 @@ fn of_nighthawk(output: &Output) -> anyhow::Result<BriefLoad> {
     }
     count_requests(&mut load);
     Ok(load)
+}
+
+/// Returns the number of workers. Options are for each of them. A single worker has no result beside `all`.
+fn nighthawk_workers(output: &Output, all: &WorkerResult) -> u32 {
+    let each = output.results.iter();
+    let count = each.filter(|result| result.name != all.name).count();
+    if count > 0 {
+        return u32::try_from(count).unwrap_or(u32::MAX);
+    }
+    let concurrency = output.options.concurrency.as_deref();
+    let workers = concurrency.and_then(|text| text.parse::<u32>().ok());
+    workers.unwrap_or(1).max(1)
+}
+
+fn nighthawk_protocol(options: &CommandLineOptions) -> LoadProtocol {
+    match options.protocol {
+        Some(Protocol::Http2) => LoadProtocol::Http2,
+        Some(Protocol::Http3) => LoadProtocol::Http3,
+        None if options.h2 == Some(true) => LoadProtocol::Http2,
+        Some(Protocol::Http1) | None => LoadProtocol::Http1,
+    }
 }
 
 fn nighthawk_times(result: &WorkerResult, id: &str) -> Option<BriefTimes> {
@@ -248,6 +283,7 @@ fn of_fortio(value: &Value) -> anyhow::Result<BriefLoad> {
             Some(400..=499) => Outcome::Status4xx,
             Some(500..=599) => Outcome::Status5xx,
             Some(_) => Outcome::StatusOther,
+            None if is_fortio_success(code) => Outcome::Ok,
             // fortio counts requests without a response as -1.
             None => Outcome::PeerClosed,
         };
@@ -268,38 +304,35 @@ fn fortio_times(
     let percentiles = histogram["Percentiles"].as_array()?;
     let (min, max) = (number(&histogram["Min"])?, number(&histogram["Max"])?);
     let mut points = vec![(0.0, min)];
-    points.extend(
-        percentiles
-            .iter()
-            .filter_map(|entry| Some((number(&entry["Percentile"])?, number(&entry["Value"])?))),
-    );
-    points.push((100.0, max));
-    let at = |percent: f64| interpolated(&points, percent);
+    let listed = fortio_percentiles(percentiles).into_iter();
+    points.extend(listed.filter_map(|(share, seconds)| Some((share, seconds?))));
+    points.push((1.0, max));
+    let at = |share: f64| interpolated(&points, share);
     Some(BriefTimes {
         count: whole(&histogram["Count"]).filter(|count| *count > 0)?,
         min,
         mean: number(&histogram["Avg"])?,
-        p50: at(50.0)?,
-        p75: at(75.0)?,
-        p90: at(90.0)?,
-        p95: at(95.0)?,
-        p99: at(99.0)?,
-        p999: at(99.9)?,
+        p50: at(0.5)?,
+        p75: at(0.75)?,
+        p90: at(0.9)?,
+        p95: at(0.95)?,
+        p99: at(0.99)?,
+        p999: at(0.999)?,
         max,
     })
 }
 
-/// Returns the value at a percentile. Which percentiles a file has is its user's choice; between two of
+/// Returns the value at a share. Which percentiles a file has is its user's choice; between two of
 /// them lies a straight line, as between the bounds of fortio's buckets.
-fn interpolated(points: &[(f64, f64)], percent: f64) -> Option<f64> {
-    let above = points.iter().position(|(at, _)| *at >= percent)?;
+fn interpolated(points: &[(f64, f64)], share: f64) -> Option<f64> {
+    let above = points.iter().position(|(at, _)| *at >= share)?;
     let (right, value) = points[above];
     let Some((left, before)) = above.checked_sub(1).map(|below| points[below]) else {
         return Some(value);
     };
-    let share = (percent - left) / (right - left);
-    Some(if share.is_finite() {
-        before + (value - before) * share
+    let fraction = (share - left) / (right - left);
+    Some(if fraction.is_finite() {
+        before + (value - before) * fraction
     } else {
         value
     })

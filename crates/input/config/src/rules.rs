@@ -1,5 +1,7 @@
 //! Rules that hold for runs of every format.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -18,12 +20,53 @@ pub struct Placed<T> {
     pub span: Span,
 }
 
+/// Names that are in use among things of one kind.
+#[derive(Debug, Default)]
+pub struct UsedNames {
+    names: BTreeSet<String>,
+    /// The next number to try, by the name before it.
+    next: BTreeMap<String, u64>,
+}
+
+impl UsedNames {
+    /// No name is in use.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            names: BTreeSet::new(),
+            next: BTreeMap::new(),
+        }
+    }
+
+    /// Marks `name` as used; false if it was used before.
+    pub fn insert(&mut self, name: &str) -> bool {
+        self.names.insert(name.to_owned())
+    }
+
+    /// Returns the first free name of `kind`, `kind-2` and so on, and marks it as used.
+    pub fn free(&mut self, kind: &str) -> String {
+        // Names are never given back, so no number is tried twice.
+        let next = self.next.entry(kind.to_owned()).or_insert(1);
+        loop {
+            let name = match *next {
+                1 => kind.to_owned(),
+                count => format!("{kind}-{count}"),
+            };
+            *next = next.saturating_add(1);
+            if self.names.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
 /// Gives out names that are unique among things of one kind.
 #[derive(Debug)]
 pub struct Ids<'r> {
     reader: &'r Reader,
     what: &'static str,
-    taken: Vec<(String, Option<Span>)>,
+    names: UsedNames,
+    given: BTreeMap<String, Span>,
 }
 
 impl<'r> Ids<'r> {
@@ -33,15 +76,17 @@ impl<'r> Ids<'r> {
         Self {
             reader,
             what,
-            taken: Vec::new(),
+            names: UsedNames::new(),
+            given: BTreeMap::new(),
         }
     }
 
     /// Reserves the ids that were `given`; a second one of a name is reported.
     pub fn reserve<'i>(&mut self, given: impl Iterator<Item = (&'i str, Span)>) {
         for (id, span) in given {
-            let first = self.taken.iter().find(|(taken, _)| taken == id);
-            if let Some((_, Some(first))) = first {
+            if self.names.insert(id) {
+                self.given.insert(id.to_owned(), span);
+            } else if let Some(first) = self.given.get(id) {
                 let message = format!("two {}s are called `{id}`", self.what);
                 self.reader.report(
                     self.reader
@@ -50,38 +95,32 @@ impl<'r> Ids<'r> {
                         .context(self.reader.place(*first), "the first"),
                 );
             }
-            self.taken.push((id.to_owned(), Some(span)));
         }
     }
 
     /// A name for a thing without one: `kind`, or `kind-2` and so on.
     pub fn free(&mut self, kind: &str) -> String {
-        let mut id = kind.to_owned();
-        let mut count = 1;
-        while self.taken.iter().any(|(taken, _)| *taken == id) {
-            count += 1;
-            id = format!("{kind}-{count}");
-        }
-        self.taken.push((id.clone(), None));
-        id
+        self.names.free(kind)
     }
 }
 
 /// Reports sinks that listen at the same place.
 pub fn check_sink_addresses(reader: &Reader, sinks: &[Placed<SinkPlan>]) {
-    for (index, sink) in sinks.iter().enumerate() {
-        let place = listening_place(&sink.value.protocol);
-        let first = sinks[..index]
-            .iter()
-            .find(|earlier| listening_place(&earlier.value.protocol) == place);
-        if let Some(first) = first {
-            let message = format!("two sinks listen on {}", place.1);
-            reader.report(
-                reader
-                    .error(code::SAME_ADDRESS, sink.span, message)
-                    .label("the second")
-                    .context(reader.place(first.span), "the first"),
-            );
+    let mut places = BTreeMap::new();
+    for sink in sinks {
+        match places.entry(listening_place(&sink.value.protocol)) {
+            Entry::Vacant(place) => {
+                place.insert(sink.span);
+            }
+            Entry::Occupied(first) => {
+                let message = format!("two sinks listen on {}", first.key().1);
+                reader.report(
+                    reader
+                        .error(code::SAME_ADDRESS, sink.span, message)
+                        .label("the second")
+                        .context(reader.place(*first.get()), "the first"),
+                );
+            }
         }
     }
 }
@@ -202,5 +241,48 @@ pub fn ready_probe_of<'s>(
 fn file_probe(path: &Path) -> ReadyProbe {
     ReadyProbe::File {
         path: path.to_string_lossy().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_text::Source;
+
+    use super::*;
+
+    #[test]
+    fn a_free_name_is_the_first_that_is_not_used() {
+        let mut names = UsedNames::new();
+        assert!(names.insert("tcp-2") && names.insert("udp"));
+        assert!(!names.insert("udp"));
+        let free = ["tcp", "tcp", "udp", "tcp", "tcp-2"].map(|kind| names.free(kind));
+        assert_eq!(free, ["tcp", "tcp-3", "udp-2", "tcp-4", "tcp-2-2"]);
+    }
+
+    /// A time in the square of their number would be minutes.
+    #[test]
+    fn many_things_without_a_name_are_named_in_order() {
+        let mut names = UsedNames::new();
+        for count in 1..=100_000 {
+            let name = names.free("tcp");
+            assert!(count == 1 || name == format!("tcp-{count}"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_second_id_is_reported_with_the_place_of_the_first() {
+        let reader = Reader::new(Source::new("a.yaml", "one one\n"));
+        let span = |start: usize| Span {
+            start,
+            end: start + 3,
+        };
+        let mut ids = Ids::new(&reader, "sink");
+        ids.reserve([("one", span(0)), ("one", span(4))].into_iter());
+        assert_eq!(ids.free("one"), "one-2");
+        let diagnostics = reader.finish();
+        let error = diagnostics.iter().next().unwrap();
+        assert_eq!(error.code, code::SAME_NAME);
+        assert_eq!(error.place.as_ref().unwrap().span, span(4));
+        assert_eq!(error.context[0].0.span, span(0));
     }
 }

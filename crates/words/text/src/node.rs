@@ -13,6 +13,9 @@ use crate::source::{Place, Source, Span};
 /// few lines of aliases of aliases would otherwise fill the memory.
 const NODES_MAX: usize = 200_000;
 
+/// Memory that the values of one file may take, counted in the same way.
+const MIB_MAX: usize = 64;
+
 /// One value and its place.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -140,13 +143,53 @@ fn parse_with(
     Ok((root, tree.diagnostics))
 }
 
+/// Size of a value with all values inside.
+#[derive(Clone, Copy)]
+struct Size {
+    nodes: usize,
+    /// Bytes of texts.
+    text: usize,
+}
+
+impl Size {
+    const ZERO: Self = Self { nodes: 0, text: 0 };
+
+    /// Returns the size of one node with `text` bytes.
+    const fn node(text: usize) -> Self {
+        Self { nodes: 1, text }
+    }
+
+    const fn plus(self, more: Self) -> Self {
+        Self {
+            nodes: self.nodes.saturating_add(more.nodes),
+            text: self.text.saturating_add(more.text),
+        }
+    }
+
+    const fn minus(self, less: Self) -> Self {
+        Self {
+            nodes: self.nodes.saturating_sub(less.nodes),
+            text: self.text.saturating_sub(less.text),
+        }
+    }
+
+    /// Returns the bytes that it takes in memory.
+    const fn bytes(self) -> usize {
+        let nodes = self.nodes.saturating_mul(size_of::<Node>());
+        nodes.saturating_add(self.text)
+    }
+}
+
 /// A tree while it grows.
 struct Tree<'s> {
     source: &'s Arc<Source>,
     open: Vec<Open>,
-    anchors: HashMap<usize, (Node, usize)>,
+    anchors: HashMap<usize, (Node, Size)>,
     dialect: Dialect,
-    nodes: usize,
+    /// Size of all values so far.
+    size: Size,
+    /// Bytes of the copies in `anchors`.
+    copies: usize,
     root: Option<Node>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -157,7 +200,7 @@ struct Open {
     /// Its local tag, if tags are kept.
     tag: Option<String>,
     span: Span,
-    nodes_before: usize,
+    size_before: Size,
     content: Content,
 }
 
@@ -178,7 +221,8 @@ impl<'s> Tree<'s> {
             open: Vec::new(),
             anchors: HashMap::new(),
             dialect,
-            nodes: 0,
+            size: Size::ZERO,
+            copies: 0,
             root: None,
             diagnostics: Vec::new(),
         }
@@ -198,10 +242,11 @@ impl<'s> Tree<'s> {
                     ));
                 }
                 Event::Scalar(text, style, anchor, tag) => {
-                    let value = scalar(text.into_owned(), style);
                     let tag = self.tag(tag.as_deref());
+                    let size = Size::node(text.len() + tag.as_ref().map_or(0, String::len));
+                    let value = scalar(text.into_owned(), style);
                     let node = self.tagged(tag, span.start, Node { span, value });
-                    self.place(node, anchor, 1, 1)?;
+                    self.place(node, anchor, size, size)?;
                 }
                 Event::SequenceStart(_, anchor, tag) => {
                     let tag = self.tag(tag.as_deref());
@@ -218,12 +263,15 @@ impl<'s> Tree<'s> {
                 }
                 Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
                 Event::Alias(anchor) => {
-                    let Some((node, nodes)) = self.anchors.get(&anchor).cloned() else {
+                    let Some((node, size)) = self.anchors.get(&anchor) else {
                         return Err(Box::new(
                             self.error(span, "an alias of the value that contains it"),
                         ));
                     };
-                    self.place(node, 0, nodes, nodes)?;
+                    // Checked before the copy is made.
+                    self.check_size(span, *size, 0)?;
+                    let (node, size) = (node.clone(), *size);
+                    self.place(node, 0, size, size)?;
                 }
                 _ => {}
             }
@@ -242,7 +290,7 @@ impl<'s> Tree<'s> {
             anchor,
             tag,
             span,
-            nodes_before: self.nodes,
+            size_before: self.size,
             content,
         });
     }
@@ -260,28 +308,41 @@ impl<'s> Tree<'s> {
             Content::List(nodes) => Value::List(nodes),
             Content::Map { entries, .. } => Value::Map(entries),
         };
-        let nodes = self.nodes - open.nodes_before + 1;
-        // The inner nodes were counted when they came.
+        // The inner values were counted when they came.
+        let uncounted = Size::node(open.tag.as_ref().map_or(0, String::len));
+        let size = self.size.minus(open.size_before).plus(uncounted);
         let node = self.tagged(open.tag, whole.start, Node { span, value });
-        self.place(node, open.anchor, nodes, 1)
+        self.place(node, open.anchor, size, uncounted)
     }
 
-    /// Puts `node`, which holds `nodes` nodes of which `uncounted` are new,
-    /// where it belongs.
+    /// Returns an error at `span` if the file has no room for values of this size and copies of so many bytes.
+    fn check_size(&self, span: Span, added: Size, copied: usize) -> Result<(), Box<Diagnostic>> {
+        let size = self.size.plus(added);
+        let bytes = size.bytes().saturating_add(self.copies);
+        let message = if size.nodes > NODES_MAX {
+            format!("more than {NODES_MAX} values, aliases included")
+        } else if bytes.saturating_add(copied) > MIB_MAX << 20 {
+            format!("more than {MIB_MAX} MiB of values, aliases included")
+        } else {
+            return Ok(());
+        };
+        Err(Box::new(self.error(span, message)))
+    }
+
+    /// Puts `node`, whose size is `size` and of which `uncounted` is new, where it belongs.
     fn place(
         &mut self,
         node: Node,
         anchor: usize,
-        nodes: usize,
-        uncounted: usize,
+        size: Size,
+        uncounted: Size,
     ) -> Result<(), Box<Diagnostic>> {
-        self.nodes += uncounted;
-        if self.nodes > NODES_MAX {
-            let message = format!("more than {NODES_MAX} values, aliases included");
-            return Err(Box::new(self.error(node.span, message)));
-        }
+        let copied = if anchor > 0 { size.bytes() } else { 0 };
+        self.check_size(node.span, uncounted, copied)?;
+        self.size = self.size.plus(uncounted);
+        self.copies = self.copies.saturating_add(copied);
         if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), nodes));
+            self.anchors.insert(anchor, (node.clone(), size));
         }
         match self.open.last_mut().map(|open| &mut open.content) {
             None => self.root = Some(node),

@@ -9,7 +9,7 @@ use stillwell_units::human::with_article;
 
 use crate::code;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
-use crate::node::{Node, Value};
+use crate::node::{Entry, Node, Value};
 use crate::source::{Place, Source, Span};
 
 mod map;
@@ -278,6 +278,16 @@ impl Reader {
     /// message is reported.
     #[must_use]
     pub fn headers(&self, node: &Node) -> Vec<(String, String)> {
+        let entries = node.entries().unwrap_or_default().iter();
+        for entry in entries.filter(|entry| is_host_header(entry)) {
+            self.reserved_header(entry);
+        }
+        self.request_headers(node)
+    }
+
+    /// The same of requests that may set their `Host`.
+    #[must_use]
+    pub fn request_headers(&self, node: &Node) -> Vec<(String, String)> {
         for entry in node.entries().unwrap_or_default() {
             let name = &entry.key.text;
             if !is_header_name(name) {
@@ -289,17 +299,27 @@ impl Reader {
             {
                 let message = format!("the value of header `{name}` contains a control character");
                 self.report(self.error(code::BAD_VALUE, entry.value.span, message));
+            } else if let Value::Scalar { text, .. } = &entry.value.value
+                && is_host_header(entry)
+                && !is_authority(text)
+            {
+                let message = format!("`{text}` is not a host with or without a port");
+                self.report(self.error(code::BAD_VALUE, entry.value.span, message));
             }
-            if ["host", "content-length", "transfer-encoding"]
+            if ["content-length", "transfer-encoding"]
                 .iter()
                 .any(|reserved| name.eq_ignore_ascii_case(reserved))
             {
-                let message = format!("`{name}` is written by Stillwell itself");
-                let error = self.error(code::BAD_VALUE, entry.key.span, message);
-                self.report(error.label("leave it out"));
+                self.reserved_header(entry);
             }
         }
         self.text_map(node)
+    }
+
+    fn reserved_header(&self, entry: &Entry) {
+        let message = format!("`{}` is written by Stillwell itself", entry.key.text);
+        let error = self.error(code::BAD_VALUE, entry.key.span, message);
+        self.report(error.label("leave it out"));
     }
 
     /// One of several words. `what` says what they are: "signal", say.
@@ -346,6 +366,16 @@ fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_token)
 }
 
+fn is_host_header(entry: &Entry) -> bool {
+    entry.key.text.eq_ignore_ascii_case("host")
+}
+
+/// Returns true if `text` has only characters of a host with or without a port.
+fn is_authority(text: &str) -> bool {
+    let is_authority_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%:[]".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_authority_byte)
+}
+
 /// The one of `words` that `text` was most likely meant to be.
 pub fn nearest<'w>(text: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let text = text.to_lowercase();
@@ -367,6 +397,23 @@ pub fn nearest<'w>(text: &str, words: impl IntoIterator<Item = &'w str>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_requests_may_set_their_host() {
+        let errors = |text: &str, read: fn(&Reader, &Node) -> Vec<(String, String)>| {
+            let reader = Reader::new(Source::new("a.yaml", text));
+            let root = reader.parse().unwrap();
+            let headers = read(&reader, &root);
+            (headers, reader.finish().errors())
+        };
+        let host = vec![("Host".to_owned(), "a.example:1".to_owned())];
+        let text = "Host: a.example:1";
+        assert_eq!(errors(text, Reader::request_headers), (host.clone(), 0));
+        assert_eq!(errors(text, Reader::headers), (host, 1));
+        for text in ["Host: a/b", "Host: \"\"", "Content-Length: 5"] {
+            assert_eq!(errors(text, Reader::request_headers).1, 1, "{text}");
+        }
+    }
 
     #[test]
     fn the_nearest_word_is_found() {

@@ -16,10 +16,11 @@ pub(super) struct SuiteSettings {
 }
 
 /// Names in reports of the links that a suite sets.
-const LINKS: [(&str, &str); 3] = [
+const LINKS: [(&str, &str); 4] = [
     ("metrics_dashboard", "Metrics dashboard"),
     ("profiles", "Profiles"),
     ("per_experiment_logs", "Logs"),
+    ("debug_dashboard", "Debug dashboard"),
 ];
 
 /// Reads the settings of the suite that the case in `folder` belongs to: the `config.yaml` beside
@@ -90,5 +91,24 @@ impl SuiteSettings {
             target.environment.entry(name).or_insert(value);
         }
         experiment.report_links.extend(self.report_links);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_text::Source;
+
+    use super::*;
+
+    #[test]
+    fn every_link_of_a_suite_is_read() {
+        let text = "report:\n  metrics_dashboard: a\n  profiles: b\n  per_experiment_logs: c\n  debug_dashboard: d\n";
+        let reader = Reader::new(Source::new("config.yaml", text));
+        let root = reader.parse().unwrap();
+        let settings = read_root(&reader, &root).unwrap();
+        let links = settings.report_links.iter();
+        let links: Vec<&str> = links.map(|link| link.link.as_str()).collect();
+        assert_eq!(links, ["a", "b", "c", "d"]);
+        assert!(!reader.has_errors());
     }
 }

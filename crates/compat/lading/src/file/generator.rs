@@ -102,7 +102,7 @@ fn read_socket(reader: &Reader, kind: &str, body: &Node) -> Option<GeneratorPlan
     };
     let (default, limit) = match kind {
         "udp" => (ByteSize::new(65_507), Some(ByteSize::new(65_507))),
-        "unix_datagram" => (ByteSize::new(8192), Some(ByteSize::new(8192))),
+        "unix_datagram" => (ByteSize::new(8192), Some(ByteSize::kib(128))),
         _ => (ByteSize::mib(1), None),
     };
     let maximum = payload::read_maximum(reader, &map, default, limit);

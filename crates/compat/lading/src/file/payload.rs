@@ -16,6 +16,7 @@ mod text;
 mod tests;
 
 pub(super) use binary::read_trace_agent;
+pub(crate) use dogstatsd::OldRange;
 pub(super) use text::read_encoding;
 
 /// Formats without options.

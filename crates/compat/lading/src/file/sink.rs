@@ -44,7 +44,11 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>
         for (index, sink) in several.into_iter().enumerate() {
             let id = match id {
                 Some((id, _)) if index == 0 => id.to_owned(),
-                Some((id, _)) => ids.free(id),
+                Some((id, span)) => {
+                    let further = ids.free(id);
+                    remark_further_id(reader, id, span, &further);
+                    further
+                }
                 None => ids.free(sink.value.name()),
             };
             let value = SinkPlan {
@@ -62,6 +66,17 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>
         }
     }
     sinks
+}
+
+/// Warns that the second address of a blackhole has an id of its own, which names its series.
+fn remark_further_id(reader: &Reader, id: &str, span: Span, further: &str) {
+    let message = format!("series of `http_addr` have the id `{further}`, not `{id}`");
+    let warning = reader.warning(code::MEANING, span, message);
+    reader.report(
+        warning
+            .label("the id of `grpc_addr`")
+            .help("in lading, series of both addresses have this id: add the two together"),
+    );
 }
 
 /// Returns the sinks of a blackhole, usually one.

@@ -418,6 +418,23 @@ fn block_sizes_and_cache_methods_are_remarked_on() {
     assert_eq!(codes, [code::MEANING, code::NO_EFFECT]);
 }
 
+#[test]
+fn unix_datagrams_may_be_larger_than_their_default() {
+    let of = |key: &str| generator("unix_datagram", &format!("path: /tmp/s{key}"));
+    for (key, bytes) in [
+        ("", 8192),
+        ("\n      maximum_block_size: 16 KiB", 16_384),
+        ("\n      maximum_block_size: 128 KiB", 131_072),
+    ] {
+        let (run, result) = run_plan(&of(key));
+        assert!(!result.has_errors(), "{result}");
+        assert_eq!(run.generators[0].payload.blocks.maximum().bytes(), bytes);
+    }
+    // The kernel refuses a datagram that is larger than its buffer.
+    let result = mistakes(&of("\n      maximum_block_size: 129 KiB"));
+    assert!(result.contains("does not fit in one datagram"), "{result}");
+}
+
 // compat: lading, files | block_cache_method | works
 #[test]
 fn blocks_repeat_with_every_cache_method() {

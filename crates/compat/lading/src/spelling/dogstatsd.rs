@@ -4,6 +4,7 @@ use stillwell_text::{Entry, Node, Span, Value};
 
 use super::Linter;
 use super::edit::{Edit, remove_entry, value_end};
+use crate::file::OldRange;
 
 /// Ranges with separate keys for their ends.
 const RANGES: [&str; 4] = [
@@ -12,9 +13,8 @@ const RANGES: [&str; 4] = [
     "tags_per_msg",
     "multivalue_count",
 ];
-/// The two lengths that are now one, with their defaults.
-const TAG_LENGTHS: [(&str, [u64; 2]); 2] =
-    [("tag_key_length", [1, 49]), ("tag_value_length", [1, 50])];
+/// The two lengths that are now one.
+const TAG_LENGTHS: [&str; 2] = ["tag_key_length", "tag_value_length"];
 
 pub(super) fn lint(linter: &mut Linter<'_>, options: &Node) {
     let entries = options.entries().unwrap_or_default();
@@ -79,14 +79,20 @@ fn ends(
     today: &str,
 ) -> Option<Vec<Edit>> {
     let first = low.or(high)?;
-    let text = match (low.map(number), high.map(number)) {
-        (Some(from), Some(to)) => inclusive(today, from?.min(to?), to?),
-        (Some(only), None) | (None, Some(only)) => format!("{today}: {{constant: {}}}", only?),
-        (None, None) => return None,
-    };
+    let [from, to] = given_or_usual(&OldRange::of(today), low, high)?;
+    let text = inclusive(today, from, to);
     let second = high.filter(|_| low.is_some());
     let removed = all(linter, second.into_iter())?;
     Some(with(replace(linter, first, text)?, removed))
+}
+
+/// Returns the ends of a range, where its default is in place of one that is not given; `None` if one is invalid.
+fn given_or_usual(range: &OldRange, low: Option<&Entry>, high: Option<&Entry>) -> Option<[u64; 2]> {
+    let ends = [
+        low.map_or_else(|| Some(range.usual.low.into()), number)?,
+        high.map_or_else(|| Some(range.usual.high.into()), number)?,
+    ];
+    range.accepts(ends).then_some(ends)
 }
 
 fn inclusive(key: &str, low: u64, high: u64) -> String {
@@ -115,23 +121,19 @@ fn scalar(node: &Node) -> Option<u64> {
 fn tag_length(linter: &mut Linter<'_>, entries: &[Entry]) {
     let mut old: Vec<&Entry> = Vec::new();
     let mut sums = Some([1, 1]);
-    for (key, default) in TAG_LENGTHS {
+    for key in TAG_LENGTHS {
         let spellings = ["", "_range", "_minimum", "_maximum"];
         let [plain, whole, low, high] =
             spellings.map(|behind| find(entries, &format!("{key}{behind}")));
         old.extend([plain, whole, low, high].into_iter().flatten());
-        let ends = match (plain.or(whole), low, high) {
-            (_, Some(low), Some(high)) => number(low).zip(number(high)).map(|(l, h)| [l.min(h), h]),
-            (Some(entry), ..) => both_ends(&entry.value),
-            (None, Some(only), None) | (None, None, Some(only)) => {
-                number(only).map(|only| [only, only])
-            }
-            (None, None, None) => Some(default),
+        let range = OldRange::of(key);
+        let ends = match plain.or(whole) {
+            Some(entry) => both_ends(&entry.value).filter(|ends| range.accepts(*ends)),
+            None => given_or_usual(&range, low, high),
         };
-        let narrow = |end: u64| end.clamp(1, u64::from(u16::MAX));
         sums = sums
             .zip(ends)
-            .map(|(sums, ends)| [sums[0] + narrow(ends[0]), sums[1] + narrow(ends[1])]);
+            .map(|(sums, ends)| [sums[0] + ends[0], sums[1] + ends[1]]);
     }
     let Some(first) = old.iter().min_by_key(|entry| entry.key.span.start).copied() else {
         return;

@@ -103,14 +103,21 @@ fn earlier_options_of_dogstatsd_are_written_as_today() {
             "contexts_minimum: 5 # few\nname_length: {constant: 5}\ncontexts_maximum: 10",
             "contexts: {inclusive: {min: 5, max: 10}} # few\nname_length: {constant: 5}",
         ),
-        ("contexts_maximum: 10", "contexts: {constant: 10}"),
+        (
+            "contexts_maximum: 6000",
+            "contexts: {inclusive: {min: 5000, max: 6000}}",
+        ),
+        (
+            "tag_value_length_minimum: 4",
+            "tag_length: {inclusive: {min: 6, max: 201}}",
+        ),
         (
             "name_length_range:\n  inclusive:\n    min: 1\n    max: 2",
             "name_length:\n  inclusive:\n    min: 1\n    max: 2",
         ),
         (
             "tag_key_length_minimum: 2\ntag_key_length_maximum: 4\ncontexts: {constant: 5}",
-            "tag_length: {inclusive: {min: 4, max: 55}}\ncontexts: {constant: 5}",
+            "tag_length: {inclusive: {min: 4, max: 105}}\ncontexts: {constant: 5}",
         ),
         (
             "tag_key_length: {inclusive: {min: 1, max: 3}}\ntag_value_length: {constant: 7}",
@@ -126,6 +133,21 @@ fn earlier_options_of_dogstatsd_are_written_as_today() {
         ),
     ] {
         assert_eq!(fixed(&with_options(old)), with_options(today), "{old}");
+    }
+}
+
+/// The reader reports such ranges, so they have no current spelling.
+#[test]
+fn invalid_ranges_of_dogstatsd_stay() {
+    for options in [
+        "contexts_minimum: 9\ncontexts_maximum: 5",
+        "contexts_maximum: 10",
+        "tags_per_msg_maximum: 300",
+        "tag_key_length_minimum: 101",
+    ] {
+        let text = with_options(options);
+        assert_eq!(fixed(&text), text);
+        assert_eq!(lint(&source(&text)).len(), 1, "{options}");
     }
 }
 

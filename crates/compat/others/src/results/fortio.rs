@@ -29,7 +29,7 @@ pub(super) fn figures(result: &Value) -> Result<Vec<Figure>, &'static str> {
     let times = FigureUnit::of(Unit::Nanoseconds);
     let lower = Some(Direction::LowerIsBetter);
     let percentiles = histogram.get("Percentiles").and_then(Value::as_array);
-    let percentiles = percentiles.map_or_else(Vec::new, |entries| percentiles_of(entries));
+    let percentiles = percentiles.map_or_else(Vec::new, |entries| fortio_percentiles(entries));
     for (share, seconds) in percentiles {
         if (0.0..=1.0).contains(&share) {
             let value = seconds.map(|seconds| seconds * 1e9);
@@ -63,9 +63,10 @@ pub(super) fn figures(result: &Value) -> Result<Vec<Figure>, &'static str> {
     Ok(figures)
 }
 
-/// Returns the shares and seconds of percentiles. Nighthawk of early 2020 wrote shares such as 0.5 in
-/// place of 50.
-fn percentiles_of(entries: &[Value]) -> Vec<(f64, Option<f64>)> {
+/// Returns the shares (0 to 1) and seconds of fortio's `Percentiles`. Nighthawk of early 2020 wrote shares
+/// such as 0.5 in place of 50.
+#[must_use]
+pub fn fortio_percentiles(entries: &[Value]) -> Vec<(f64, Option<f64>)> {
     let percentiles = entries.iter().filter_map(|entry| {
         let percentile = entry.get("Percentile").and_then(number)?;
         Some((percentile, entry.get("Value").and_then(number)))
@@ -79,6 +80,13 @@ fn percentiles_of(entries: &[Value]) -> Vec<(f64, Option<f64>)> {
     percentiles
 }
 
+/// Returns true if a key of fortio's `RetCodes` counts successes: a status of 2xx, or a name, which
+/// gRPC, TCP and UDP have.
+#[must_use]
+pub fn is_fortio_success(code: &str) -> bool {
+    code.starts_with('2') || code == "SERVING" || code == "OK"
+}
+
 /// Returns the share of responses with an error code; Nighthawk reports only successful ones.
 fn errors(result: &Value) -> Option<f64> {
     let codes = result.get("RetCodes")?.as_object()?;
@@ -86,8 +94,7 @@ fn errors(result: &Value) -> Option<f64> {
     for (code, count) in codes {
         let count = number(count)?;
         all += count;
-        // Codes of gRPC responses are names.
-        if code.starts_with('2') || code == "SERVING" || code == "OK" {
+        if is_fortio_success(code) {
             good += count;
         }
     }

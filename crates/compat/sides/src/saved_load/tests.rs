@@ -120,6 +120,61 @@ fn results_of_fortio_have_its_codes_and_times_between_its_percentiles() {
     assert!(latency.p99 < latency.p999 && latency.p999 < latency.max);
 }
 
+const FORTIO_2020: &str = r#"{"ActualDuration": 2000000000, "NumThreads": 4, "RetCodes": {"200": 600},
+"DurationHistogram": {"Count": 600, "Min": 0.001, "Max": 0.5, "Avg": 0.002,
+"Percentiles": [{"Percentile": 0.5, "Value": 0.002}, {"Percentile": 0.9, "Value": 0.004},
+  {"Percentile": 0.99, "Value": 0.008}, {"Percentile": 0.999, "Value": 0.009}]}}"#;
+
+#[test]
+fn percentiles_of_fortio_may_be_shares() {
+    let latency = of_text(FORTIO_2020).unwrap().latency.unwrap();
+    for (actual, expected) in [
+        (latency.p50, 0.002),
+        (latency.p90, 0.004),
+        (latency.p99, 0.008),
+        (latency.p999, 0.009),
+    ] {
+        assert!((actual - expected).abs() < 1e-9, "{actual}, {expected}");
+    }
+}
+
+#[test]
+fn names_of_success_in_fortio_are_successes() {
+    for code in ["SERVING", "OK"] {
+        let text = FORTIO_2020.replace("\"200\": 600", &format!("\"{code}\": 590, \"-1\": 10"));
+        let load = of_text(&text).unwrap();
+        assert_eq!(load.outcomes[Outcome::Ok.name()], 590, "{code}");
+        assert_eq!(load.outcomes[Outcome::PeerClosed.name()], 10, "{code}");
+    }
+}
+
+#[test]
+fn quantities_for_each_worker_of_nighthawk_are_summed() {
+    let several = NIGHTHAWK.replace(
+        "\"results\": [",
+        r#""results": [{"name": "worker_0"}, {"name": "worker_1"}, "#,
+    );
+    let named = NIGHTHAWK.replace("\"uri\"", "\"concurrency\": \"2\", \"uri\"");
+    for (text, workers) in [(NIGHTHAWK, 1), (several.as_str(), 2), (named.as_str(), 2)] {
+        let load = of_text(text).unwrap();
+        assert_eq!((load.workers, load.connections), (workers, 5 * workers));
+        let rate = load.requested_per_second.unwrap();
+        assert!((rate - 300.0 * f64::from(workers)).abs() < 1e-9, "{rate}");
+    }
+}
+
+#[test]
+fn results_of_nighthawk_name_their_protocol() {
+    for (option, protocol) in [
+        ("", "HTTP/1.1"),
+        (r#""h2": true, "#, "HTTP/2"),
+        (r#""protocol": {"value": "HTTP3"}, "#, "HTTP/3"),
+    ] {
+        let text = NIGHTHAWK.replace("\"uri\"", &format!("{option}\"uri\""));
+        assert_eq!(of_text(&text).unwrap().protocol, protocol);
+    }
+}
+
 #[test]
 fn what_is_no_saved_load_is_refused_with_what_to_do() {
     for (text, expected) in [

@@ -26,20 +26,21 @@ fn http(url: &str, headers: &[(&str, &str)]) -> TransportPlan {
 #[test]
 fn blocks_that_the_transport_cannot_carry_are_refused() {
     let mut plan = plan(unix_datagram());
-    plan.payload.blocks = BlockShape::UpTo {
-        maximum: ByteSize::kib(64),
+    plan.payload.blocks = BlockShape::Events {
+        count: u32::MAX,
+        maximum: ByteSize::kib(256),
     };
     let error = prepare(&plan, None).unwrap_err();
     let text = error.to_string();
     assert!(
         text.starts_with("generator `one` has a block of ")
             && text.ends_with(
-                " bytes, and unix_datagram carries at most 8192: lower the largest block"
+                " bytes, and unix_datagram carries at most 131072: lower the largest block"
             ),
         "{text}"
     );
     plan.payload.blocks = BlockShape::UpTo {
-        maximum: ByteSize::kib(8),
+        maximum: ByteSize::kib(128),
     };
     prepare(&plan, None).unwrap();
 }

@@ -114,9 +114,9 @@ impl TransportProperties<'static> {
         )
     };
     const UNIX_STREAM: Self = Self::stream("unix_stream");
-    // A default socket buffer has room for this.
+    // The kernel's default buffers (208 KiB) and those of sinks have room for the largest block.
     const UNIX_DATAGRAM: Self =
-        Self::datagrams("unix_datagram", ByteSize::new(8192), ByteSize::new(8192));
+        Self::datagrams("unix_datagram", ByteSize::kib(128), ByteSize::new(8192));
     const HTTP: Self = Self::requests("http");
     const REQUESTS: Self = Self {
         sends_payload: false,

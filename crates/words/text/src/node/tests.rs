@@ -83,6 +83,24 @@ fn aliases_of_aliases_do_not_fill_the_memory() {
 }
 
 #[test]
+fn aliases_of_long_texts_do_not_fill_the_memory() {
+    let long = "x".repeat(400_000);
+    for text in [
+        format!("a: &a {long}\nb: [{}]\n", vec!["*a"; 10_000].join(",")),
+        // A tag is a text, too.
+        format!("a: &a !{long} x\nb: [{}]\n", vec!["*a"; 10_000].join(",")),
+        // Each anchor keeps the values inside.
+        (0..200).fold(long, |inner, level| format!("[&a{level} {inner}]")),
+    ] {
+        let error = parse_tagged(&Source::new("a.yaml", text)).unwrap_err();
+        assert_eq!(
+            error.message,
+            "more than 64 MiB of values, aliases included"
+        );
+    }
+}
+
+#[test]
 fn an_indent_with_a_tab_is_named_where_it_is() {
     let text = "target:\n\tcommand: [a]\nphases:\n  measure: 3s\n";
     let error = parse(&Source::new("a.yaml", text)).unwrap_err();

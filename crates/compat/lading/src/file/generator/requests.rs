@@ -24,7 +24,7 @@ fn read_http(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let url = target(reader, &map);
     let headers = map
         .take("headers")
-        .map(|node| reader.headers(node))
+        .map(|node| reader.request_headers(node))
         .unwrap_or_default();
     let maximum = payload::read_maximum(reader, &map, ByteSize::mib(1), None);
     let payload = map

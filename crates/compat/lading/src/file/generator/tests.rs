@@ -56,6 +56,22 @@ fn splunk_hec_sends_its_format() {
 }
 
 #[test]
+fn requests_of_http_may_set_their_host() {
+    let body = format!(
+        "seed: {SEED}, target_uri: 'http://127.0.0.1:1/', headers: {{Host: a.example, X: y}}, \
+         method: {{post: {{variant: ascii, {CACHE}}}}}"
+    );
+    let plan = generator("http", &body);
+    let TransportPlan::Http { headers, .. } = plan.transport else {
+        panic!("{:?}", plan.transport);
+    };
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(headers, [header("Host", "a.example"), header("X", "y")]);
+    let wrong = body.replace("a.example", "a/b");
+    assert!(mistakes("http", &wrong).contains("not a host"), "{wrong}");
+}
+
+#[test]
 fn grpc_and_trace_agent_are_read() {
     let grpc = generator(
         "grpc",

@@ -52,36 +52,66 @@ pub(super) fn keys() -> Vec<&'static str> {
     ranges.chain(renamed).collect()
 }
 
+/// Default lengths of a tag's key, and of its value, in versions of lading that had both.
+const TAG_PART_LENGTH: Between<u16> = Between::new(1, 100);
+
+/// Maximum length of each of the two: a tag has 4096 characters at most.
+const TAG_PART_MAX: u32 = 2047;
+
+/// Limits and defaults of a range that earlier versions of lading spelt in another way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OldRange {
+    least: u32,
+    most: u32,
+    /// Defaults of its ends; each is in place of an end that a file does not have.
+    pub(crate) usual: Between<u32>,
+}
+
+impl OldRange {
+    /// Returns those of the range that is called `today` now, or of a part of `tag_length`.
+    pub(crate) fn of(today: &str) -> Self {
+        let plan = DogstatsdPlan::default();
+        let (least, most, usual) = match today {
+            "contexts" => (1, DOGSTATSD_CONTEXTS_MAX, plan.contexts),
+            "name_length" => (1, 4096, widened(plan.name_length)),
+            "tags_per_msg" => (0, u8::MAX.into(), widened(plan.tags_per_message)),
+            "multivalue_count" => (1, u16::MAX.into(), widened(plan.multivalue_count)),
+            _ => (1, TAG_PART_MAX, widened(TAG_PART_LENGTH)),
+        };
+        Self { least, most, usual }
+    }
+
+    /// Returns true if these ends are within the limits, and in order.
+    pub(crate) fn accepts(&self, [low, high]: [u64; 2]) -> bool {
+        u64::from(self.least) <= low && low <= high && high <= u64::from(self.most)
+    }
+}
+
+fn widened<T: Copy + Into<u32>>(range: Between<T>) -> Between<u32> {
+    Between::new(range.low.into(), range.high.into())
+}
+
 /// Reads the keys of earlier versions into `plan`; false where something is wrong.
 pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>, plan: &mut DogstatsdPlan) -> bool {
-    let (mut key, mut value) = (None, None);
+    let (mut key, mut value) = (TAG_PART_LENGTH, TAG_PART_LENGTH);
+    let mut has_tag_parts = false;
     let mut is_fine = true;
     for names in OLD_RANGES {
         let Some(range) = old_range(reader, map, names) else {
             continue;
         };
-        let Some(range) = range else {
-            is_fine = false;
-            continue;
+        has_tag_parts |= is_tag_part(names[0]);
+        is_fine &= match names[0] {
+            "contexts" => set(&mut plan.contexts, range),
+            "name_length" => set(&mut plan.name_length, range),
+            "tags_per_msg" => set(&mut plan.tags_per_message, range),
+            "multivalue_count" => set(&mut plan.multivalue_count, range),
+            "tag_key_length" => set(&mut key, range),
+            _ => set(&mut value, range),
         };
-        match names[0] {
-            "contexts" => plan.contexts = range,
-            "name_length" => plan.name_length = narrow(range),
-            "tags_per_msg" => {
-                let narrow_end = |end: u32| u8::try_from(end).unwrap_or(u8::MAX);
-                plan.tags_per_message = Between::new(narrow_end(range.low), narrow_end(range.high));
-            }
-            "multivalue_count" => plan.multivalue_count = narrow(range),
-            "tag_key_length" => key = Some(narrow(range)),
-            _ => value = Some(narrow(range)),
-        }
     }
-    if key.is_some() || value.is_some() {
+    if has_tag_parts {
         // Key, colon and value now have one length.
-        let (key, value) = (
-            key.unwrap_or(Between::new(1, 49)),
-            value.unwrap_or(Between::new(1, 50)),
-        );
         let sum = |key: u16, value: u16| key.saturating_add(value).saturating_add(1);
         plan.tag_length = Between::new(sum(key.low, value.low), sum(key.high, value.high));
     }
@@ -93,37 +123,59 @@ pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>, plan: &mut Dogstats
     is_fine
 }
 
+/// Returns true for the two lengths that are now `tag_length`.
+fn is_tag_part(today: &str) -> bool {
+    today.starts_with("tag_")
+}
+
+/// Sets `place` to `range`; false without one.
+fn set<T: Copy + TryFrom<u32>>(place: &mut Between<T>, range: Option<Between<u32>>) -> bool {
+    let narrowed = range.and_then(|range| {
+        let (low, high) = (T::try_from(range.low), T::try_from(range.high));
+        Some(Between::new(low.ok()?, high.ok()?))
+    });
+    let Some(narrowed) = narrowed else {
+        return false;
+    };
+    *place = narrowed;
+    true
+}
+
 /// Reads the range under one of its old names; the inner `None` if it is invalid.
 fn old_range(
     reader: &Reader,
     map: &MapReader<'_, '_>,
     [today, minimum, maximum, whole]: [&'static str; 4],
 ) -> Option<Option<Between<u32>>> {
-    // Without contexts there would be no data.
-    let least = u32::from(today == "contexts");
-    let within = |node| reader.whole(node, least, DOGSTATSD_CONTEXTS_MAX);
-    let is_separate = today.starts_with("tag_key") || today.starts_with("tag_value");
+    let known = OldRange::of(today);
+    let within = |node| reader.whole(node, known.least, known.most);
+    let is_separate = is_tag_part(today);
     let plain = if is_separate { map.take(today) } else { None };
+    let whole = map.take(whole);
     let (low, high) = (map.take(minimum), map.take(maximum));
-    let node = plain.or_else(|| map.take(whole)).or(low).or(high)?;
+    let complete = plain.or(whole);
+    let node = complete.or(low).or(high)?;
     if !is_separate {
         let message = format!("read as `{today}`, the current name in lading");
         reader.report(reader.note(code::MEANING, node.span, message));
     }
-    if let (Some(low), Some(high)) = (low, high) {
-        let (from, to) = (within(low), within(high));
-        return Some(
-            from.zip(to)
-                .map(|(from, to)| Between::new(from.min(to), to)),
-        );
+    if let Some(node) = complete {
+        return Some(read_range(reader, node, known.least, known.most));
     }
-    if low.is_some() || high.is_some() {
-        return Some(within(node).map(Between::only));
+    let from = low.map_or(Some(known.usual.low), within);
+    let to = high.map_or(Some(known.usual.high), within);
+    let (Some(from), Some(to)) = (from, to) else {
+        return Some(None);
+    };
+    if from > to {
+        let message = format!("`{minimum}` {from} is above `{maximum}` {to}");
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        let usual = known.usual;
+        reader.report(error.help(format!(
+            "without these keys, `{minimum}` is {} and `{maximum}` {}",
+            usual.low, usual.high
+        )));
+        return Some(None);
     }
-    Some(read_range(reader, node, least, DOGSTATSD_CONTEXTS_MAX))
-}
-
-fn narrow(range: Between<u32>) -> Between<u16> {
-    let end = |end: u32| u16::try_from(end).unwrap_or(u16::MAX).max(1);
-    Between::new(end(range.low), end(range.high))
+    Some(Some(Between::new(from, to)))
 }

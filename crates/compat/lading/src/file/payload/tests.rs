@@ -138,7 +138,7 @@ prefix_metric_names: [a]
     assert_eq!(result.contexts, Between::new(100, 200));
     assert_eq!(result.name_length, Between::new(5, 6));
     assert_eq!(result.tag_length, Between::new(5, 7));
-    assert_eq!(result.tags_per_message, Between::only(9));
+    assert_eq!(result.tags_per_message, Between::new(2, 9));
     let (_, remarks) = read("dogstatsd", text, PayloadSpelling::Native);
     assert!(
         remarks
@@ -146,6 +146,37 @@ prefix_metric_names: [a]
             .all(|single| single.code == code::UNKNOWN_KEY)
     );
     assert_eq!(remarks.iter().count(), 8);
+}
+
+#[test]
+fn an_end_that_an_old_range_does_not_have_is_its_default() {
+    let usual = DogstatsdPlan::default();
+    let result = dogstatsd(
+        "contexts_maximum: 6000\nname_length_minimum: 7\nmultivalue_count_maximum: 3\ntag_value_length_minimum: 4",
+    );
+    assert_eq!(result.contexts, Between::new(usual.contexts.low, 6000));
+    assert_eq!(result.name_length, Between::new(7, usual.name_length.high));
+    assert_eq!(result.multivalue_count, Between::new(2, 3));
+    assert_eq!(result.tag_length, Between::new(6, 201));
+}
+
+#[test]
+fn old_ranges_beyond_their_limits_are_refused_at_their_place() {
+    for (text, column) in [
+        ("tags_per_msg_maximum: 300", 22),
+        ("tag_key_length_maximum: 3000", 24),
+        ("name_length_minimum: 0", 21),
+        ("contexts_maximum: 10", 18),
+        ("contexts_minimum: 9\ncontexts_maximum: 5", 18),
+    ] {
+        let (plan, result) = read("dogstatsd", text, PayloadSpelling::Lading);
+        assert_eq!(plan, None, "{text}");
+        let refused = result
+            .iter()
+            .find(|single| single.code == code::OUT_OF_RANGE);
+        let place = refused.and_then(|refused| refused.place.as_ref());
+        assert_eq!(place.map(|place| place.span.start), Some(column), "{text}");
+    }
 }
 
 /// Without any context there is nothing to send, and the payload was never made.

@@ -74,6 +74,22 @@ fn otlp_becomes_a_sink_for_each_address() {
     );
 }
 
+#[test]
+fn a_warning_names_the_id_of_a_second_address() {
+    let text =
+        "blackhole: [{id: intake, otlp: {grpc_addr: '127.0.0.1:1', http_addr: '127.0.0.1:2'}}]";
+    let source = Source::new("lading.yaml", text);
+    let (both, result) = read(&source, true, NamedFiles::default());
+    let sinks = both.expect("a root that is a map").sinks;
+    let ids: Vec<&str> = sinks.iter().map(|sink| sink.id.as_str()).collect();
+    assert_eq!(ids, ["intake", "intake-2"]);
+    assert!(result.to_string().contains("the id `intake-2`"), "{result}");
+    // Series of a blackhole without an id are not selected by it.
+    let addresses = "grpc_addr: '127.0.0.1:1', http_addr: '127.0.0.1:2'";
+    let (_, result) = run_plan("otlp", addresses);
+    assert!(result.is_empty(), "{result}");
+}
+
 // compat: lading, blackholes | http: body_variant | works
 #[test]
 fn every_body_of_http_is_read() {
