@@ -149,12 +149,12 @@ fn steps(texts: &[&str]) -> Result<(RateShape, Vec<Level>), RateError> {
     Ok((RateShape::Steps { steps }, levels))
 }
 
-/// Splits at commas, but not at those between the digits of `1,000/s`.
+/// Splits at commas, but not at those behind a digit: `1,000/s` has thousands, and `0,5/s` is refused as a rate.
 fn split_steps(text: &str) -> Vec<&str> {
     let (mut parts, mut begin) = (Vec::new(), 0);
     for (comma, _) in text.match_indices(',') {
         let part = text[begin..comma].trim();
-        if part == "0" || !part.ends_with(|c: char| c.is_ascii_digit()) {
+        if !part.ends_with(|c: char| c.is_ascii_digit()) {
             parts.push(part);
             begin = comma + 1;
         }
@@ -248,5 +248,28 @@ mod tests {
             assert!(error.contains(hint), "{text}: {error}");
         }
         assert!(parse_request_rate("1 MiB/s").is_err());
+    }
+
+    #[test]
+    fn a_decimal_comma_is_refused_and_never_begins_a_step() {
+        for text in [
+            "0,5/s",
+            "1,5/s",
+            "0,500/s",
+            "0,5/s:10s,1/s",
+            "1/s:10s,0,5/s",
+            "0..1,5/s:10s",
+            "0,5 MiB/s",
+        ] {
+            let error = parse_rate(text).unwrap_err();
+            let is_shape = matches!(error, RateError::Value(ParseError::Shape { .. }));
+            assert!(is_shape, "{text}: {error}");
+        }
+        let steps = |text| match shape(text) {
+            RateShape::Steps { steps } => steps.len(),
+            unexpected => panic!("{text}: {unexpected:?}"),
+        };
+        assert_eq!(steps("0/s,5/s"), 2);
+        assert_eq!(steps("0:1s,1,500/s"), 2);
     }
 }

@@ -180,7 +180,7 @@ pub struct RunFigures {
     pub target_core_share: Option<f64>,
     /// Mean resident memory over time.
     pub rss_mean_bytes: Option<f64>,
-    /// Largest resident memory: the kernel's own mark, or the largest sample.
+    /// Largest resident memory of the whole run: the kernel's own mark, or a larger sample.
     pub rss_peak_bytes: Option<f64>,
     /// Mean proportional memory; it is read rarely, so it never makes a goal.
     pub pss_mean_bytes: Option<f64>,

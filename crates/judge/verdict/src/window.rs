@@ -217,15 +217,6 @@ impl<'a> Window<'a> {
         total
     }
 
-    /// The largest value of a gauge.
-    pub(crate) fn largest(&self, metric: Metric) -> Option<f64> {
-        let series = self.series.of(metric);
-        let points = series.flat_map(|(_, series)| self.points(series));
-        points
-            .filter_map(|point| point.value.number())
-            .max_by(f64::total_cmp)
-    }
-
     /// Points from the first beat to the last, both included.
     pub(crate) fn points<'s>(&self, series: &'s Series) -> &'s [Point] {
         series.between(self.start, self.end)
@@ -312,4 +303,17 @@ pub(crate) fn last(series: &SeriesTable, metric: Metric) -> Option<f64> {
         *total.get_or_insert(0.0) += series.points.last()?.value.number()?;
     }
     total
+}
+
+/// The largest value of all series of `metric` together at one beat of the whole run.
+pub(crate) fn largest(series: &SeriesTable, metric: Metric) -> Option<f64> {
+    let mut beats: BTreeMap<Moment, f64> = BTreeMap::new();
+    for (_, series) in series.of(metric) {
+        for point in &series.points {
+            if let Some(value) = point.value.number().filter(|value| !value.is_nan()) {
+                *beats.entry(point.moment).or_insert(0.0) += value;
+            }
+        }
+    }
+    beats.into_values().max_by(f64::total_cmp)
 }

@@ -1,6 +1,7 @@
 //! The loop that answers for a file system.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, write};
@@ -64,6 +65,7 @@ pub fn serve(
         request: vec![0; REQUEST_MAX_BYTES],
         reply: Vec::with_capacity(REQUEST_MAX_BYTES),
         later: Later::default(),
+        looked: Moment::new(0),
     };
     while !token.is_cancelled() {
         let now = clock::now();
@@ -76,6 +78,7 @@ pub fn serve(
         if !server.answer_waiting(file_system)? {
             break;
         }
+        server.give_up(file_system, now)?;
         server.wait(token)?;
     }
     file_system.beat(clock::now());
@@ -87,6 +90,8 @@ struct Server {
     request: Vec<u8>,
     reply: Vec<u8>,
     later: Later,
+    /// Last look at threads that were interrupted.
+    looked: Moment,
 }
 
 impl Server {
@@ -144,12 +149,8 @@ impl Server {
             }
             Operation::Destroy => Answer::Done,
             Operation::Interrupt { unique } => {
-                if let Some(mut waiting) = self.later.give_up(unique) {
-                    file_system.finish_delayed(unique, true);
-                    // A write has a body: it is done, and a caller that repeats it would write it twice.
-                    let error = (waiting.len() == REPLY_HEAD_BYTES).then_some(Errno::INTR);
-                    send(&self.device, &mut waiting, unique, error)?;
-                }
+                self.later.interrupt(unique);
+                self.looked = Moment::new(0);
                 return Ok(());
             }
             _ => file_system.answer(&request, now, out),
@@ -161,7 +162,12 @@ impl Server {
             Answer::Done => send(&self.device, out, request.unique, None),
             Answer::Failed(error) => send(&self.device, out, request.unique, Some(error)),
             Answer::At(at) => {
-                self.later.put(at, request.unique, out.clone());
+                let waiting = WaitingReply {
+                    reply: out.clone(),
+                    thread: request.thread,
+                    is_interrupted: false,
+                };
+                self.later.put(at, request.unique, waiting);
                 Ok(())
             }
         }
@@ -176,6 +182,22 @@ impl Server {
         while let Some((unique, mut waiting)) = self.later.take_due(moment) {
             file_system.finish_delayed(unique, false);
             send(&self.device, &mut waiting, unique, None)?;
+        }
+        Ok(())
+    }
+
+    /// Answers threads that are being killed. Other signals end no wait, as on a disk. The kernel reports only the first
+    /// signal, so interrupted threads are looked at repeatedly.
+    fn give_up(&mut self, file_system: &mut impl FileSystem, now: Moment) -> Result<(), PartError> {
+        if now.since(self.looked) < LOOK_EVERY {
+            return Ok(());
+        }
+        self.looked = now;
+        for (unique, mut waiting) in self.later.take_interrupted(is_ending) {
+            file_system.finish_delayed(unique, true);
+            // A write has a body: it is done, and a caller that repeats it would write it twice.
+            let error = (waiting.len() == REPLY_HEAD_BYTES).then_some(Errno::INTR);
+            send(&self.device, &mut waiting, unique, error)?;
         }
         Ok(())
     }
@@ -203,16 +225,48 @@ fn send(
     }
 }
 
+/// Returns true if `thread` is being killed or is gone, and if that is unknown.
+fn is_ending(thread: u32) -> bool {
+    // Numbers of threads mean others in the `/proc` of another namespace.
+    let self_link = fs::read_link("/proc/self").unwrap_or_default();
+    if thread == 0 || self_link.as_os_str() != std::process::id().to_string().as_str() {
+        return true;
+    }
+    match fs::read(format!("/proc/{thread}/status")) {
+        Ok(status) => has_pending_kill(&String::from_utf8_lossy(&status)),
+        Err(_) => true,
+    }
+}
+
+/// Returns true if a SIGKILL is pending by the text of `/proc/PID/status`. The kernel makes one of each signal that ends a
+/// process because it has no handler.
+fn has_pending_kill(status: &str) -> bool {
+    const SIGKILL: u64 = 1 << (9 - 1);
+    let fields = status.lines().filter_map(|line| line.split_once(':'));
+    let pending = fields.filter(|(key, _)| matches!(*key, "SigPnd" | "ShdPnd"));
+    let mut masks = pending.filter_map(|(_, mask)| u64::from_str_radix(mask.trim(), 16).ok());
+    masks.any(|mask| mask & SIGKILL != 0)
+}
+
 /// Answers that are not due yet. The kernel bounds them: each is of a request whose
 /// program waits, or of one of its few in the background.
 #[derive(Debug, Default)]
 struct Later {
-    waiting: BTreeMap<(Moment, u64), Vec<u8>>,
+    waiting: BTreeMap<(Moment, u64), WaitingReply>,
+}
+
+#[derive(Debug)]
+struct WaitingReply {
+    reply: Vec<u8>,
+    /// The thread that waits for it; 0 if unknown.
+    thread: u32,
+    /// A signal came for that thread.
+    is_interrupted: bool,
 }
 
 impl Later {
-    fn put(&mut self, at: Moment, unique: u64, reply: Vec<u8>) {
-        self.waiting.insert((at, unique), reply);
+    fn put(&mut self, at: Moment, unique: u64, waiting: WaitingReply) {
+        self.waiting.insert((at, unique), waiting);
     }
 
     fn next(&self) -> Option<Moment> {
@@ -222,13 +276,26 @@ impl Later {
     fn take_due(&mut self, now: Moment) -> Option<(u64, Vec<u8>)> {
         let first = self.waiting.first_entry()?;
         let (at, unique) = *first.key();
-        (at <= now).then(|| (unique, first.remove()))
+        (at <= now).then(|| (unique, first.remove().reply))
     }
 
-    fn give_up(&mut self, unique: u64) -> Option<Vec<u8>> {
-        let mut keys = self.waiting.keys();
-        let key = *keys.find(|(_, waiting)| *waiting == unique)?;
-        self.waiting.remove(&key)
+    fn interrupt(&mut self, unique: u64) {
+        let mut all = self.waiting.iter_mut();
+        if let Some((_, waiting)) = all.find(|((_, of), _)| *of == unique) {
+            waiting.is_interrupted = true;
+        }
+    }
+
+    /// Takes the interrupted answers whose thread is ending.
+    fn take_interrupted(&mut self, is_ending: impl Fn(u32) -> bool) -> Vec<(u64, Vec<u8>)> {
+        let all = self.waiting.iter();
+        let ending = all.filter(|(_, waiting)| waiting.is_interrupted && is_ending(waiting.thread));
+        let keys: Vec<(Moment, u64)> = ending.map(|(key, _)| *key).collect();
+        let taken = keys.into_iter().filter_map(|key| {
+            let waiting = self.waiting.remove(&key)?;
+            Some((key.1, waiting.reply))
+        });
+        taken.collect()
     }
 }
 
@@ -236,11 +303,56 @@ impl Later {
 mod tests {
     use super::*;
 
+    fn waiting(thread: u32) -> WaitingReply {
+        WaitingReply {
+            reply: Vec::new(),
+            thread,
+            is_interrupted: false,
+        }
+    }
+
+    #[test]
+    fn only_a_thread_that_is_killed_loses_its_answer() {
+        let mut later = Later::default();
+        for unique in [1, 2, 3] {
+            later.put(Moment::new(30), unique, waiting(7));
+        }
+        later.interrupt(2);
+        // The signal does not kill.
+        assert!(later.take_interrupted(|_| false).is_empty());
+        let taken = later.take_interrupted(|thread| thread == 7);
+        assert_eq!(taken, [(2, Vec::new())]);
+        assert!(later.take_interrupted(|_| true).is_empty());
+        assert_eq!(later.take_due(Moment::new(30)), Some((1, Vec::new())));
+        assert_eq!(later.take_due(Moment::new(30)), Some((3, Vec::new())));
+    }
+
+    #[test]
+    fn a_pending_kill_is_one_of_the_thread_or_of_its_process() {
+        for (of_thread, of_process, is_killed) in [
+            ("0000000000000100", "0000000000000000", true),
+            ("0000000000000000", "0000000000000100", true),
+            ("0000000000000000", "0000000000040000", false),
+            ("0000000000000001", "0000000000000000", false),
+        ] {
+            // Bits of other masks do not count.
+            let status = format!(
+                "Name:\ta: b\nSigQ:\t1/2\nSigPnd:\t{of_thread}\nShdPnd:\t{of_process}\nSigBlk:\t0000000000000100\n"
+            );
+            assert_eq!(has_pending_kill(&status), is_killed, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_unknown_or_gone_is_ending() {
+        assert!(is_ending(0) && is_ending(u32::MAX));
+    }
+
     #[test]
     fn answers_leave_in_the_order_in_which_they_are_due() {
         let mut later = Later::default();
         for (at, unique) in [(30, 1), (10, 2), (20, 3)] {
-            later.put(Moment::new(at), unique, Vec::new());
+            later.put(Moment::new(at), unique, waiting(1));
         }
         assert_eq!(later.next(), Some(Moment::new(10)));
         assert_eq!(later.take_due(Moment::new(9)), None);
@@ -248,7 +360,7 @@ mod tests {
         assert_eq!(due(&mut later, 25), Some(2));
         assert_eq!(due(&mut later, 25), Some(3));
         assert_eq!(due(&mut later, 25), None);
-        assert!(later.give_up(1).is_some() && later.give_up(1).is_none());
+        assert_eq!(due(&mut later, 30), Some(1));
         assert_eq!(later.next(), None);
     }
 }

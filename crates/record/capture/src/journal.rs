@@ -3,7 +3,8 @@
 //! A line is an object in the shape of lading's JSON lines: reserved keys first,
 //! labels flattened beside them, `value` a number. Ours adds `phase`,
 //! `moment_ns` and, for histograms, `value_histogram` as hexadecimal digits of
-//! the HdrHistogram V2 encoding.
+//! the HdrHistogram V2 encoding. A label with a reserved key, such as `phase`, is
+//! written as `label.phase`.
 
 use std::io::{self, Write};
 
@@ -58,6 +59,27 @@ const RESERVED: [&str; 9] = [
     schema::VALUE_HISTOGRAM,
 ];
 
+/// Prefix of the key of a label that is reserved, with or without this prefix already.
+const ESCAPE: &str = "label.";
+
+fn needs_escape(key: &str) -> bool {
+    RESERVED.contains(&key.trim_start_matches(ESCAPE))
+}
+
+/// Returns the key that the label `key` has in a line.
+fn escaped(key: &str) -> String {
+    match needs_escape(key) {
+        true => format!("{ESCAPE}{key}"),
+        false => key.to_owned(),
+    }
+}
+
+/// Returns the label that has `key` in a line.
+fn unescaped(key: &str) -> &str {
+    let label = key.strip_prefix(ESCAPE);
+    label.filter(|label| needs_escape(label)).unwrap_or(key)
+}
+
 /// Writes the line of `row`.
 pub(crate) fn write(out: &mut impl Write, run: &str, row: &Row) -> io::Result<()> {
     let mut line = Map::new();
@@ -82,17 +104,15 @@ pub(crate) fn write(out: &mut impl Write, run: &str, row: &Row) -> io::Result<()
         }
     };
     for (key, value) in row.labels.iter() {
-        if !RESERVED.contains(&key) {
-            line.insert(key.to_owned(), value.into());
-        }
+        line.insert(escaped(key), value.into());
     }
     serde_json::to_writer(&mut *out, &line)?;
     out.write_all(b"\n")
 }
 
-/// The row of a line; `None` if it is not one, such as a last line that was cut.
-pub(crate) fn parse(line: &str) -> Option<Row> {
-    let Json::Object(line) = serde_json::from_str(line).ok()? else {
+/// The row of a line; `None` if it is not one, such as a last line that was cut, be it within a character.
+pub(crate) fn parse(line: &[u8]) -> Option<Row> {
+    let Json::Object(line) = serde_json::from_slice(line).ok()? else {
         return None;
     };
     let number = |key: &str| line.get(key).and_then(Json::as_u64);
@@ -118,7 +138,9 @@ pub(crate) fn parse(line: &str) -> Option<Row> {
         labels: line
             .iter()
             .filter(|(key, _)| !RESERVED.contains(&key.as_str()))
-            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .filter_map(|(key, value)| {
+                Some((unescaped(key).to_owned(), value.as_str()?.to_owned()))
+            })
             .collect(),
         value,
     })
@@ -142,13 +164,22 @@ mod tests {
         ]
     }
 
+    /// Keys of labels, reserved ones and escaped ones among them.
+    fn key() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-z]{1,6}",
+            "(label\\.){1,2}(phase|[a-z]{1,6})",
+            prop::sample::select(&RESERVED[..]).prop_map(str::to_owned),
+        ]
+    }
+
     proptest! {
         /// For all rows: what is written reads back.
         #[test]
         fn lines_read_back(
             value in value(),
             name in "[a-z_/.]{1,20}",
-            labels in prop::collection::vec(("[a-z]{1,6}x", ".{0,9}"), 0..4),
+            labels in prop::collection::vec((key(), ".{0,9}"), 0..4),
             index: u64,
             moment: u64,
         ) {
@@ -162,23 +193,23 @@ mod tests {
             };
             let mut line = Vec::new();
             write(&mut line, "0a", &row).unwrap();
-            let line = String::from_utf8(line).unwrap();
-            prop_assert_eq!(parse(line.trim_end()), Some(row));
+            prop_assert_eq!(parse(&line), Some(row));
         }
 
         /// For all texts: reading never panics, and a cut line is no row.
         #[test]
         fn any_text_is_read_without_panic(text in ".{0,200}") {
-            let _row: Option<Row> = parse(&text);
+            let _row: Option<Row> = parse(text.as_bytes());
         }
     }
 
     #[test]
-    fn labels_never_hide_what_is_reserved() {
+    fn labels_with_reserved_keys_are_kept_and_hide_nothing() {
+        let labels = Labels::none().with("value", "9").with("id", "a");
         let sample = Sample {
             name: SeriesName::recorded("m".to_owned()),
             kind: Kind::Counter,
-            labels: Labels::none().with("value", "9").with("id", "a"),
+            labels: labels.with("phase", "b").with("label.phase", "c"),
             value: Value::Int(1),
         };
         let beat = Beat {
@@ -187,9 +218,15 @@ mod tests {
             wall_millis: 2,
         };
         let mut line = Vec::new();
-        write(&mut line, "0a", &Row::new(&beat, Phase::Warmup, &sample)).unwrap();
-        let row = parse(std::str::from_utf8(&line).unwrap()).unwrap();
-        assert_eq!(row.value, Value::Int(1));
-        assert_eq!(row.labels, Labels::none().with("id", "a"));
+        let row = Row::new(&beat, Phase::Warmup, &sample);
+        write(&mut line, "0a", &row).unwrap();
+        assert_eq!(parse(&line), Some(row));
+        let text = String::from_utf8(line).unwrap();
+        assert!(text.contains(r#""label.value":"9""#), "{text}");
+    }
+
+    #[test]
+    fn a_line_that_was_cut_within_a_character_is_no_row() {
+        assert_eq!(parse(b"{\"run_id\":\"\xc3"), None);
     }
 }

@@ -134,7 +134,7 @@ impl SeriesFile {
         self.writer.inner().set_len(at + end.len() as u64)
     }
 
-    /// Writes the rest, and makes the file whole.
+    /// Writes the rest, and makes the file whole and durable: a caller may then remove the lines that it was made of.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -143,7 +143,8 @@ impl SeriesFile {
         self.writer.finish().map_err(to_io)?;
         // The end of a checkpoint may have been longer.
         let length = self.writer.bytes_written() as u64;
-        self.writer.inner().set_len(length)
+        self.writer.inner().set_len(length)?;
+        self.writer.inner().sync_all()
     }
 
     fn flush(&mut self, run: &str) -> io::Result<()> {

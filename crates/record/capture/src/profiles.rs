@@ -31,7 +31,7 @@ pub struct RunProfiles {
 /// A profile as the target served it.
 #[derive(Clone, Debug)]
 pub struct StoredProfile {
-    /// Last part of the path of its page, such as `heap`.
+    /// Last part of the path of its page and number of the page, such as `heap-0`: pages of several processes share a name.
     pub page: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -109,10 +109,9 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the page of a file that is named `PAGE-INDEX.NUMBER.pb.gz`.
+/// Returns the page of a file that is named `PAGE-INDEX.NUMBER.pb.gz`: `PAGE-INDEX`.
 fn page_of(name: &str) -> &str {
-    let stem = name.split('.').next().unwrap_or(name);
-    stem.rsplit_once('-').map_or(stem, |(page, _)| page)
+    name.split('.').next().unwrap_or(name)
 }
 
 /// Returns the measured time by the wall clock.
@@ -153,10 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_the_name_without_its_numbers() {
+    fn the_page_is_the_name_without_the_number_of_the_file() {
         for (name, page) in [
-            ("heap-0.0001.pb.gz", "heap"),
-            ("cpu-perf-2.0000.pb.gz", "cpu-perf"),
+            ("heap-0.0001.pb.gz", "heap-0"),
+            ("cpu-perf-2.0000.pb.gz", "cpu-perf-2"),
             ("mutex.pb.gz", "mutex"),
         ] {
             assert_eq!(page_of(name), page);

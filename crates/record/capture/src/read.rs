@@ -95,17 +95,19 @@ fn table(rows: Vec<Row>) -> SeriesTable {
 
 fn read_journal(path: &Path) -> io::Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for line in BufReader::new(File::open(path)?).lines() {
+    // Bytes, since a last line may be cut within a character.
+    for line in BufReader::new(File::open(path)?).split(b'\n') {
         rows.extend(journal::parse(&line?));
     }
     Ok(rows)
 }
 
 pub(crate) fn read_events(path: &Path) -> io::Result<Vec<EventRecord>> {
-    let text = fs::read_to_string(path)?;
-    let parsed = text.lines().map(serde_json::from_str);
+    let bytes = fs::read(path)?;
+    let lines = bytes.split(|byte| *byte == b'\n');
     // A last line that was cut is left out.
-    Ok(parsed.map_while(Result::ok).collect())
+    let events = lines.filter_map(|line| serde_json::from_slice(line).ok());
+    Ok(events.collect())
 }
 
 pub(crate) fn read_parquet(path: &Path) -> io::Result<Vec<Row>> {

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stillwell_metric::{Metric, catalogue};
+use stillwell_metric::{Beat, Metric, catalogue};
 use stillwell_plan::{Phase, TaskRole};
 use stillwell_units::{Moment, Nanos, Secrets};
 
@@ -180,6 +180,7 @@ pub fn merge_runs(
         ledger.clock_error = machines.clock_error;
     }
     rows.sort_by_key(|row: &Row| row.beat.moment);
+    renumber(&mut rows, manifest.phases.first());
     events.sort_by_key(|event: &EventRecord| event.moment);
     write_events(folder, &events, secrets)?;
     write_series(folder, &manifest, rows)?;
@@ -294,6 +295,36 @@ fn moved_beats(
     moved
 }
 
+/// Gives samples of all tasks, which are in order of time, one number and one wall clock for each moment. The clock is
+/// that of the manifest with the phase `first`.
+fn renumber(rows: &mut [Row], first: Option<&PhaseMark>) {
+    let mut last: Option<Beat> = None;
+    for row in rows {
+        let moment = row.beat.moment;
+        row.beat = match last {
+            Some(last) if last.moment == moment => last,
+            _ => {
+                let wall_millis = first.map_or(row.beat.wall_millis, |mark| wall_at(mark, moment));
+                // Increasing, as in the capture of one machine.
+                let least = last.map_or(0, |last| last.wall_millis.saturating_add(1));
+                Beat {
+                    index: last.map_or(0, |last| last.index + 1),
+                    moment,
+                    wall_millis: wall_millis.max(least),
+                }
+            }
+        };
+        last = Some(row.beat);
+    }
+}
+
+/// Returns the wall clock at `moment`: milliseconds since 1970.
+const fn wall_at(mark: &PhaseMark, moment: Moment) -> u64 {
+    let (from, to) = (mark.moment.as_u64(), moment.as_u64());
+    let nanos = to.cast_signed().saturating_sub(from.cast_signed());
+    mark.wall_millis.saturating_add_signed(nanos / 1_000_000)
+}
+
 fn events_of(
     part: &RunPart,
     is_reference: bool,
@@ -395,7 +426,7 @@ fn write_series(folder: &Path, manifest: &Manifest, rows: Vec<Row>) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use stillwell_metric::{Beat, Kind, Labels, SeriesName, Value};
+    use stillwell_metric::{Kind, Labels, SeriesName, Value};
     use stillwell_plan::SinkShare;
 
     use super::*;
@@ -462,6 +493,35 @@ mod tests {
         };
         let moments = [1_045, 1_055, 1_500, 2_055, 2_500].map(at);
         assert_eq!(moments, [1_039, 1_040, 1_500, 2_050, 2_500]);
+    }
+
+    #[test]
+    fn each_sample_of_merged_tasks_has_one_number_and_one_time() {
+        const MILLI: u64 = 1_000_000;
+        let task = |index: u64, at: u64, wall_millis: u64| Row {
+            beat: Beat {
+                index,
+                moment: Moment::new(at),
+                wall_millis,
+            },
+            ..row(at)
+        };
+        // Of two tasks; the clock of the second is years behind.
+        let mut rows = [
+            task(7, 9 * MILLI, 1_009),
+            task(0, 10 * MILLI - 1, 3),
+            task(8, 10 * MILLI, 1_010),
+            task(1, 10 * MILLI, 4),
+            task(9, 30 * MILLI, 1_030),
+        ];
+        let first = PhaseMark {
+            wall_millis: 1_010,
+            ..mark(Phase::Prepare, 10 * MILLI)
+        };
+        renumber(&mut rows, Some(&first));
+        let beats = rows.map(|row| (row.beat.index, row.beat.wall_millis));
+        let expected = [(0, 1_009), (1, 1_010), (2, 1_011), (2, 1_011), (3, 1_030)];
+        assert_eq!(beats, expected);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct CaptureError {
 /// Writes the capture of one run.
 ///
 /// Every beat goes to the journal at once, so a run whose writer is killed
-/// keeps all but its last beat; the Parquet file becomes whole in
+/// keeps all but its last beat; the Parquet file becomes whole and durable in
 /// [`CaptureWriter::close`], which then removes the journal.
 #[derive(Debug)]
 pub struct CaptureWriter {

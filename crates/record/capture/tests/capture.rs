@@ -177,6 +177,19 @@ fn a_capture_whose_writer_was_killed_reads_back() {
 }
 
 #[test]
+fn a_last_line_that_was_cut_within_a_character_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(write_beats(folder.path(), 3));
+    for name in ["series.jsonl", "events.jsonl"] {
+        let path = folder.path().join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend(b"{\"what\":\"\xc3");
+        fs::write(&path, bytes).unwrap();
+    }
+    check(&Capture::open(folder.path()).unwrap(), 3);
+}
+
+#[test]
 fn more_rows_than_one_group_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = CaptureWriter::create(folder.path(), &manifest(), Secrets::Masked).unwrap();

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::pprof::Profile;
 use crate::quantity::ProfileQuantity;
 
-/// A profile of a run, with the name of its page.
+/// A profile of a run, with its page.
 #[derive(Clone, Debug)]
 pub struct ProfileFile {
-    /// Last part of the page's path, such as `heap`.
+    /// Last part of the page's path and number of the page, such as `heap-0`.
     pub page: String,
     /// Its content.
     pub profile: Profile,
@@ -23,27 +23,31 @@ pub struct RunWork {
     pub measured_ns: (i64, i64),
 }
 
+/// Name of the page of `perf`.
+const PERF: &str = "cpu-perf";
+const HEAP: &str = "heap";
+const ALLOCS: &str = "allocs";
+
 /// Amounts by the names of the functions on a stack, the root first.
 pub(crate) type NamedStacks<'a> = BTreeMap<Vec<&'a str>, f64>;
 
 /// Returns the amounts of a run's profiles: for each event of flows, and the mean of levels.
 ///
 /// A profile with a duration counts if its middle is in the measured time. Of profiles that count from the start of
-/// the program, the difference between the first and the last of a page is used. A single one gives no rate.
+/// the program, the difference between the first and the last of a page is used. A single one gives no rate. Each page is
+/// of another process: amounts of pages are added.
 pub(crate) fn amounts<'a>(
     files: &'a [ProfileFile],
     work: &RunWork,
 ) -> BTreeMap<ProfileQuantity, NamedStacks<'a>> {
     let mut result = BTreeMap::new();
     for quantity in ProfileQuantity::ALL {
-        let parts = files.iter().filter_map(|file| Part::new(file, quantity));
-        let parts: Vec<_> = parts.collect();
-        let stacks = if parts.iter().all(|part| part.profile.duration_ns == 0) {
-            of_moments(&parts, quantity)
-        } else {
-            of_durations(&parts, work)
+        let pages = pages(files, quantity);
+        let pages = pages.values();
+        let of_pages = pages.filter_map(|parts| of_page(parts, quantity, work));
+        let Some(mut stacks) = of_pages.reduce(added) else {
+            continue;
         };
-        let Some(mut stacks) = stacks else { continue };
         if quantity.is_flow() {
             // From amounts for each second to amounts for each event.
             stacks
@@ -59,11 +63,13 @@ pub(crate) fn amounts<'a>(
 
 /// Returns the number of samples of the CPU in the measured time.
 pub(crate) fn cpu_samples(files: &[ProfileFile], work: &RunWork) -> u64 {
-    let parts = files.iter().filter_map(|file| {
-        Part::new(file, ProfileQuantity::CpuTime).filter(|part| part.is_measured(work))?;
-        let types = file.profile.types.iter();
-        let index = types.clone().position(|kind| kind.unit == "count")?;
-        let samples = file.profile.samples.iter();
+    let pages = pages(files, ProfileQuantity::CpuTime);
+    let parts = pages.values().flatten();
+    let parts = parts.filter(|part| part.is_measured(work));
+    let parts = parts.filter_map(|part| {
+        let mut types = part.profile.types.iter();
+        let index = types.position(|kind| kind.unit == "count")?;
+        let samples = part.profile.samples.iter();
         let amounts = samples.filter_map(|sample| sample.amounts.get(index));
         Some(
             amounts
@@ -72,6 +78,53 @@ pub(crate) fn cpu_samples(files: &[ProfileFile], work: &RunWork) -> u64 {
         )
     });
     parts.fold(0, u64::saturating_add)
+}
+
+/// Returns the profiles of each page that counts `quantity`, without pages that count the same again: `allocs` has the
+/// content of `heap`, and `perf` samples the whole target.
+fn pages(files: &[ProfileFile], quantity: ProfileQuantity) -> BTreeMap<&str, Vec<Part<'_>>> {
+    let mut pages: BTreeMap<&str, Vec<Part<'_>>> = BTreeMap::new();
+    for file in files {
+        if let Some(part) = Part::new(file, quantity) {
+            pages.entry(&file.page).or_default().push(part);
+        }
+    }
+    let has = |name: &str| pages.keys().any(|page| page_name(page) == name);
+    let (has_perf, has_heap) = (has(PERF), has(HEAP));
+    pages.retain(|page, _| match page_name(page) {
+        PERF | HEAP => true,
+        ALLOCS => !has_heap,
+        _ => !has_perf,
+    });
+    pages
+}
+
+/// Returns the last part of the page's path: `heap` of `heap-0`.
+fn page_name(page: &str) -> &str {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match page.rsplit_once('-') {
+        Some((name, number)) if is_number(number) => name,
+        _ => page,
+    }
+}
+
+/// Returns amounts for each second, or of a level, of the profiles of one page.
+fn of_page<'a>(
+    parts: &[Part<'a>],
+    quantity: ProfileQuantity,
+    work: &RunWork,
+) -> Option<NamedStacks<'a>> {
+    match parts.iter().all(|part| part.profile.duration_ns == 0) {
+        true => of_moments(parts, quantity),
+        false => of_durations(parts, work),
+    }
+}
+
+fn added<'a>(mut stacks: NamedStacks<'a>, more: NamedStacks<'a>) -> NamedStacks<'a> {
+    for (stack, amount) in more {
+        *stacks.entry(stack).or_default() += amount;
+    }
+    stacks
 }
 
 /// The amounts of one sample type of a profile.
@@ -85,7 +138,8 @@ impl<'a> Part<'a> {
     fn new(file: &'a ProfileFile, quantity: ProfileQuantity) -> Option<Self> {
         let types = file.profile.types.iter().enumerate();
         let mut types = types.filter_map(|(index, kind)| {
-            let (of_type, factor) = ProfileQuantity::of(&file.page, &kind.name, &kind.unit)?;
+            let (of_type, factor) =
+                ProfileQuantity::of(page_name(&file.page), &kind.name, &kind.unit)?;
             (of_type == quantity).then_some((index, factor))
         });
         let (index, factor) = types.next()?;
@@ -239,6 +293,60 @@ mod tests {
         ];
         assert_eq!(amount(&files, ProfileQuantity::MutexTime), Some(2.0));
         assert_eq!(amount(&files, ProfileQuantity::BlockTime), Some(3.0));
+    }
+
+    #[test]
+    fn pages_of_several_processes_are_added_and_never_mixed() {
+        let objects = ("alloc_objects", "count");
+        // The second process began with more, and its first profile is older.
+        let files = [
+            file("heap-0", objects, 1000, (12, 0)),
+            file("heap-0", objects, 1400, (14, 0)),
+            file("heap-1", objects, 9000, (11, 0)),
+            file("heap-1", objects, 9800, (15, 0)),
+        ];
+        assert_eq!(amount(&files, ProfileQuantity::Allocations), Some(4.0));
+        let live = ("inuse_space", "bytes");
+        let files = [
+            file("heap-0", live, 100, (11, 0)),
+            file("heap-0", live, 300, (13, 0)),
+            file("heap-1", live, 50, (11, 0)),
+        ];
+        assert_eq!(amount(&files, ProfileQuantity::LiveHeap), Some(250.0));
+        let cpu = ("cpu", "nanoseconds");
+        let files = [
+            file("profile-0", cpu, 2 * SECOND, (11, 2)),
+            file("profile-1", cpu, 4 * SECOND, (12, 4)),
+        ];
+        assert_eq!(amount(&files, ProfileQuantity::CpuTime), Some(2e7));
+        let delay = ("delay", "nanoseconds");
+        let files = [
+            file("mutex-2", delay, 0, (11, 0)),
+            file("mutex-2", delay, 400, (13, 0)),
+        ];
+        assert_eq!(amount(&files, ProfileQuantity::MutexTime), Some(2.0));
+    }
+
+    #[test]
+    fn pages_that_count_the_same_count_once() {
+        let kind = ("inuse_space", "bytes");
+        let files = ["allocs-0", "heap-1"].map(|page| file(page, kind, 100, (11, 0)));
+        assert_eq!(amount(&files, ProfileQuantity::LiveHeap), Some(100.0));
+        assert_eq!(amount(&files[..1], ProfileQuantity::LiveHeap), Some(100.0));
+        let cpu = |page, seconds| {
+            let mut file = file(page, ("cpu", "nanoseconds"), seconds * SECOND, (11, 2));
+            let samples = SampleType {
+                name: "samples".to_owned(),
+                unit: "count".to_owned(),
+            };
+            file.profile.types.push(samples);
+            file.profile.samples[0].amounts.push(seconds);
+            file
+        };
+        let files = [cpu("cpu-perf-0", 2), cpu("profile-0", 6)];
+        assert_eq!(amount(&files, ProfileQuantity::CpuTime), Some(1e7));
+        assert_eq!(cpu_samples(&files, &WORK), 2);
+        assert_eq!(cpu_samples(&files[1..], &WORK), 6);
     }
 
     #[test]

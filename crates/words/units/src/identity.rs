@@ -67,11 +67,10 @@ impl FromStr for Seed {
     /// A whole number, also with a factor such as `1k`, or the 64 hexadecimal digits that are printed.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
-        if let Some(number) = parse_count(text) {
-            return Ok(Self::from_number(number));
-        }
+        // The printed form first: its digits may all be decimal, and make a small number.
         parse_hex::<32>(text)
             .map(Self)
+            .or_else(|| parse_count(text).map(Self::from_number))
             .ok_or_else(|| ParseError::Shape {
                 input: text.to_owned(),
                 kind: "seed",
@@ -149,7 +148,8 @@ impl<'de> Deserialize<'de> for RunId {
 
 /// `2 × N` hexadecimal digits as `N` bytes.
 fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.is_ascii() {
+    // `from_str_radix` would accept signs.
+    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     let mut bytes = [0; N];
@@ -171,7 +171,35 @@ const fn split_mix(state: &mut u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn read_back(seed: Seed) -> Option<Seed> {
+        seed.to_string().parse().ok()
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_seeds_the_printed_one_reads_back(bytes: [u8; 32], small: u64) {
+            let seed = Seed::from_bytes(bytes);
+            prop_assert_eq!(read_back(seed), Some(seed));
+            let text = format!("{small:064}");
+            let seed: Seed = text.parse().unwrap();
+            prop_assert_eq!(seed.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_seed_of_decimal_digits_reads_back_as_itself() {
+        let mut small = [0; 32];
+        small[31] = 0x17;
+        for bytes in [[0; 32], small, [0x42; 32]] {
+            let seed = Seed::from_bytes(bytes);
+            assert_eq!(read_back(seed), Some(seed));
+        }
+        assert!("+1".repeat(32).parse::<Seed>().is_err());
+    }
 
     #[test]
     fn seeds_read_back_and_stay_the_same() {

@@ -161,7 +161,7 @@ impl FromStr for EventRate {
                 });
             }
         };
-        let count: String = count.chars().filter(|c| *c != ',').collect();
+        let count = ungroup_thousands(count).ok_or_else(shape)?;
         let (number, suffix) = split_number(&count).ok_or_else(shape)?;
         let scale = match suffix {
             "" => 1.0,
@@ -184,6 +184,21 @@ fn group_thousands(value: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// `1,234,567.5k` without its commas. None if they do not separate thousands: the comma of `1,5` or `0,500` may be
+/// meant as a decimal point.
+fn ungroup_thousands(count: &str) -> Option<String> {
+    let end = count
+        .find(|c: char| !(c.is_ascii_digit() || c == ','))
+        .unwrap_or(count.len());
+    let (whole, rest) = count.split_at(end);
+    let Some((first, groups)) = whole.split_once(',') else {
+        return Some(count.to_owned());
+    };
+    let is_first = (1..=3).contains(&first.len()) && !first.starts_with('0');
+    let is_grouped = is_first && groups.split(',').all(|group| group.len() == 3);
+    is_grouped.then(|| format!("{}{rest}", whole.replace(',', "")))
 }
 
 #[cfg(test)]
@@ -223,6 +238,38 @@ mod tests {
         }
         for text in ["1000", "0/s", "k/s", "5/d"] {
             assert!(text.parse::<EventRate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn commas_separate_thousands_and_nothing_else() {
+        for (text, rate) in [
+            ("1,000,000/s", 1_000_000.0),
+            ("12,000.5/s", 12_000.5),
+            ("1,500k/s", 1_500_000.0),
+            ("999,999 /s", 999_999.0),
+            ("1_000/s", 1000.0),
+        ] {
+            let parsed = text.parse::<EventRate>().unwrap().events_per_second();
+            assert!((parsed - rate).abs() < 1e-9, "{text}");
+        }
+        for text in [
+            "1,5/s",
+            "0,5/s",
+            "0,500/s",
+            "1,00/s",
+            "1,0000/s",
+            "1234,567/s",
+            ",5/s",
+            "5,/s",
+            "1,,000/s",
+            "1.5,000/s",
+            "1_000,000/s",
+            "1,5k/s",
+            "1k,/s",
+        ] {
+            let error = text.parse::<EventRate>().unwrap_err();
+            assert!(matches!(error, ParseError::Shape { .. }), "{text}: {error}");
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     let manifest = &capture.manifest;
     let mut figures = RunFigures {
         whole: whole(&capture.series),
-        rss_peak_bytes: window::last(&capture.series, catalogue::TARGET_RSS_PEAK),
+        rss_peak_bytes: rss_peak(&capture.series),
         target_cpus: manifest.target_cpus.clone(),
         load_cpus: manifest.load_cpus.clone(),
         ledger: manifest.ledger.clone(),
@@ -61,9 +61,6 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         (cpus > 0).then(|| share / count(cpus))
     });
     figures.rss_mean_bytes = window.mean(catalogue::TARGET_RSS);
-    figures.rss_peak_bytes = figures
-        .rss_peak_bytes
-        .or_else(|| window.largest(catalogue::TARGET_RSS));
     figures.pss_mean_bytes = window.mean(catalogue::TARGET_PSS);
     figures.workers = workers(&capture.series, window);
     figures.outcomes = outcomes(window, catalogue::OUTCOMES, |_| true);
@@ -78,6 +75,14 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         figures.foreign_cpu_share = of_host(catalogue::HOST_CPU_FOREIGN);
     }
     figures
+}
+
+/// The largest resident memory of the whole run. The kernel's mark vanishes with its process, and
+/// it is read rarely: an earlier mark, or a sample, may be larger than the last mark.
+fn rss_peak(series: &SeriesTable) -> Option<f64> {
+    let metrics = [catalogue::TARGET_RSS_PEAK, catalogue::TARGET_RSS].into_iter();
+    let peaks = metrics.filter_map(|metric| window::largest(series, metric));
+    peaks.max_by(f64::total_cmp)
 }
 
 /// Of the time in which the target ran or wanted to, the share in which it waited, and

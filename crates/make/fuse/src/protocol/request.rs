@@ -27,6 +27,8 @@ pub struct Request<'a> {
     pub uid: u32,
     /// And of which group.
     pub gid: u32,
+    /// Number of the requesting thread in the namespace of the mounting process; 0 if it has none there.
+    pub thread: u32,
     /// The operation.
     pub operation: Operation<'a>,
 }
@@ -110,7 +112,8 @@ pub enum Operation<'a> {
     ReleaseFolder { handle: u64 },
     /// Get the free space.
     StatFs,
-    /// Cancel the request `unique`, whose sender no longer waits. No answer.
+    /// A signal came for the thread that waits for the answer to `unique`. Only the first one is reported. No
+    /// answer.
     Interrupt { unique: u64 },
     /// Anything else, by its number.
     Other(u32),
@@ -176,13 +179,15 @@ impl<'a> Request<'a> {
                 head.u64()?,
                 head.u32()?,
                 head.u32()?,
+                head.u32()?,
             ))
         };
-        let (opcode, unique, node, uid, gid) = read_head(&mut head).ok_or(RequestError {
-            length: bytes.len(),
-            opcode: 0,
-            unique: 0,
-        })?;
+        let (opcode, unique, node, uid, gid, thread) =
+            read_head(&mut head).ok_or(RequestError {
+                length: bytes.len(),
+                opcode: 0,
+                unique: 0,
+            })?;
         let failed = RequestError {
             length: bytes.len(),
             opcode,
@@ -195,6 +200,7 @@ impl<'a> Request<'a> {
             node,
             uid,
             gid,
+            thread,
             operation,
         })
     }

@@ -33,6 +33,7 @@ fn a_write_is_read_with_its_data() {
         (request.unique, request.node, request.uid, request.gid),
         (77, 9, 1000, 1001)
     );
+    assert_eq!(request.thread, 4242);
     let Operation::Write {
         handle: 5,
         offset: 4096,

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command};
 
+use rustix::process::{Pid, Signal, kill_process};
 use stillwell_metric::DiskShard;
 use stillwell_plan::disk::FolderDiskPlan;
 use stillwell_plan::step::{DiskChange, DiskLimits};
@@ -305,6 +306,56 @@ fn an_fsync_whose_program_was_killed_is_no_fsync() {
     // The bytes are still not durable, and become it with the next.
     File::open(at.join("file")).unwrap().sync_all().unwrap();
     assert_eq!(figures(shard), [1001, 1000, 1, 1000]);
+    assert_eq!(served.end_unused(), None);
+}
+
+fn send_signal(program: &Child, signal: Signal) {
+    kill_process(Pid::from_child(program), signal).unwrap();
+}
+
+#[test]
+fn a_signal_that_does_not_kill_ends_no_fsync() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("disk");
+    let Some(served) = served("signal", &at, &FolderDiskPlan::default()) else {
+        return;
+    };
+    served.disk.change(&DiskChange::Limits(DiskLimits {
+        fsync_delay: Some(Nanos::from_secs(3600)),
+        ..DiskLimits::default()
+    }));
+    let mut dd = dd(&at, 1000);
+    let shard = served.disk.shard();
+    wait_for(|| shard.written.total() == 1000);
+    send_signal(&dd, Signal::STOP);
+    // Requests that come later are answered.
+    for _ in 0..100 {
+        fs::write(at.join("other"), "").unwrap();
+    }
+    fs::remove_file(at.join("other")).unwrap();
+    served.disk.change(&DiskChange::Restore);
+    send_signal(&dd, Signal::CONT);
+    assert!(dd.wait().unwrap().success());
+    assert_eq!(figures(shard), [1000, 1000, 1, 1000]);
+    assert_eq!(served.end_unused(), None);
+}
+
+#[test]
+fn an_fsync_whose_program_was_first_stopped_and_then_killed_is_no_fsync() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("disk");
+    let Some((served, mut dd)) = stuck_in_fsync("stopped", &at) else {
+        return;
+    };
+    send_signal(&dd, Signal::STOP);
+    for _ in 0..100 {
+        fs::write(at.join("other"), "").unwrap();
+    }
+    fs::remove_file(at.join("other")).unwrap();
+    // The kernel does not report this signal.
+    dd.kill().unwrap();
+    dd.wait().unwrap();
+    assert_eq!(figures(served.disk.shard()), [1000, 0, 0, 1000]);
     assert_eq!(served.end_unused(), None);
 }
 

@@ -43,6 +43,19 @@ const ALWAYS: [&str; 5] = [
     "password",
 ];
 
+/// Ends of longer words that are a secret: `PGPASSWORD`, `sshpass`.
+const SECRET_ENDS: [&str; 6] = ["apikey", "pass", "passwd", "password", "secret", "token"];
+
+/// Words, or ends of them, that are not of a secret although they end with `pass`.
+const ORDINARY_PASSES: [&str; 6] = [
+    "bypass",
+    "compass",
+    "overpass",
+    "surpass",
+    "trespass",
+    "underpass",
+];
+
 /// Words before `key` that make it an ordinary name.
 const ORDINARY_KEYS: [&str; 9] = [
     "cache",
@@ -73,22 +86,39 @@ pub(super) fn is_secret(name: &str, context: Context) -> bool {
     }
     let is_of = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let is_key = last == "key" && !is_of(&ORDINARY_KEYS);
+    let is_compound = words.iter().any(|word| is_compound(word));
+    // Before other words it is an ordinary one, as in `pass_rate`.
+    let is_word = is_of(&SECRET) || last == "pass";
     match context {
-        Context::Chosen => is_of(&SECRET) || is_key,
-        Context::Sentence => is_of(&ALWAYS) || !before.is_empty() && (is_of(&SECRET) || is_key),
+        Context::Chosen => is_word || is_compound || is_key,
+        Context::Sentence => {
+            is_of(&ALWAYS) || is_compound || !before.is_empty() && (is_word || is_key)
+        }
         // Keys of options and of our documents are files.
         Context::Option | Context::Field => {
-            is_of(&SECRET) || is_key && is_of(&["api", "access", "app"])
+            is_word || is_compound || is_key && is_of(&["api", "access", "app"])
         }
     }
 }
 
-/// Splits a name at capital letters and at everything that is not a letter or a digit.
+/// Returns true if `word` is longer than one that is a secret, and ends with it.
+fn is_compound(word: &str) -> bool {
+    let is_longer = |end: &&str| word.len() > end.len() && word.ends_with(*end);
+    let is_ordinary = ORDINARY_PASSES.iter().any(|end| word.ends_with(end));
+    SECRET_ENDS.iter().any(is_longer) && !is_ordinary
+}
+
+/// Splits a name at capital letters and at everything that is not a letter or a digit. Capital letters in a row are one
+/// word, without the last one if a small letter follows: `DBPassword` is `db` and `password`. A single one is not a word,
+/// so `OAuth` is.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
-    for character in name.chars() {
-        let begins = was_small && character.is_ascii_uppercase();
+    let mut characters = name.chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_behind_capitals = words.last().is_some_and(|word| word.len() > 1)
+            && characters.peek().is_some_and(char::is_ascii_lowercase);
+        let begins = character.is_ascii_uppercase() && (was_small || is_behind_capitals);
         if (begins || !character.is_ascii_alphanumeric())
             && words.last().is_some_and(|word| !word.is_empty())
         {

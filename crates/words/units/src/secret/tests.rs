@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 18] = [
     "Authorization",
     "Proxy-Authorization",
     "Cookie",
@@ -18,7 +18,54 @@ const NAMES: [&str; 14] = [
     "clientSecret",
     "access_token",
     "GITHUB_TOKEN",
+    "PGPASSWORD",
+    "SMTP_PASS",
+    "SSHPASS",
+    "DBPassword",
 ];
+
+#[test]
+fn a_name_is_of_a_secret_by_its_words_and_their_ends() {
+    for name in [
+        "PGPASSWORD",
+        "DB_PASS",
+        "SMTP_PASS",
+        "SSHPASS",
+        "pass",
+        "keyPass",
+        "storepass",
+        "DBPassword",
+        "MYSQL_PWD",
+        "ldappasswd",
+        "AUTHToken",
+        "XToken",
+        "OAuthToken",
+        "csrftoken",
+        "MYAPIKEY",
+        "APIKey",
+        "clientsecret",
+    ] {
+        assert_eq!(Secrets::Masked.value(name, "v"), MASK, "{name}");
+    }
+    for name in [
+        "BYPASS",
+        "cacheBypass",
+        "compass",
+        "encompass",
+        "trespass",
+        "pass_rate",
+        "PASS_MAX_DAYS",
+        "passenger",
+        "PGPASSFILE",
+        "DB_PASS_FILE",
+        "tokenizer",
+        "secretary",
+        "OAuth",
+        "PUBLICKey",
+    ] {
+        assert_eq!(Secrets::Masked.value(name, "v"), "v", "{name}");
+    }
+}
 
 #[test]
 fn texts_lose_their_secrets_and_nothing_else() {
@@ -52,6 +99,10 @@ fn texts_lose_their_secrets_and_nothing_else() {
         ("key: partition, a=b", "key: partition, a=b"),
         ("routing_key=a", "routing_key=a"),
         ("PASSWORD=", "PASSWORD="),
+        ("PGPASSWORD=a b", "PGPASSWORD=*** b"),
+        ("SSHPASS: a b", "SSHPASS: ***"),
+        ("first pass: 3 rows", "first pass: 3 rows"),
+        ("bypass: 3 rows", "bypass: 3 rows"),
         ("127.0.0.1:80 14:02:01 é=ü", "127.0.0.1:80 14:02:01 é=ü"),
     ] {
         assert_eq!(Secrets::Masked.text(text), expected);

@@ -82,6 +82,29 @@ fn memory_has_a_peak_and_a_slope() {
 }
 
 #[test]
+fn the_memory_peak_is_the_largest_mark_or_sample_and_not_the_last() {
+    let ints = |metric, values: &[(u64, u64)]| {
+        let mut test_run = TestRun::healthy().without(metric);
+        for (second, value) in values {
+            let point = (metric, Labels::none(), *second, Value::Int(*value));
+            test_run.points.push(point);
+        }
+        test_run.summary()
+    };
+    // The mark of the first process vanishes with it, at 6 s.
+    let restarted = [(2, 90_000_000), (5, 95_000_000), (8, 55_000_000)];
+    let run = ints(catalogue::TARGET_RSS_PEAK, &restarted);
+    assert!(close(run.figures.rss_peak_bytes, 95e6));
+    assert!(close(run.value(&GoalMetric::MemoryPeak), 95e6));
+    // A process that lived between two readings of the mark.
+    let short = [(4, 40_000_000), (5, 70_000_000), (6, 40_000_000)];
+    let run = ints(catalogue::TARGET_RSS, &short);
+    assert!(close(run.value(&GoalMetric::MemoryPeak), 70e6));
+    let unmarked = TestRun::healthy().without(catalogue::TARGET_RSS_PEAK);
+    assert!(close(unmarked.summary().figures.rss_peak_bytes, 50e6));
+}
+
+#[test]
 fn every_series_is_a_goal() {
     let labels = |kind: &str| Labels::none().with("kind", kind);
     let run = TestRun::healthy()
