@@ -66,7 +66,7 @@ pub use wire::{nighthawk_text, nighthawk_wire};
 /// at most once, and names are never empty.
 pub fn scrape(bytes: &[u8]) {
     const SERIES_MAX: usize = 16;
-    let page = stillwell_observer::parse_page(bytes, SERIES_MAX);
+    let page = stillwell_observer::parse_page(bytes, None, SERIES_MAX);
     assert!(page.series.len() <= SERIES_MAX);
     assert!(page.series.iter().all(|series| !series.name.is_empty()));
     let lines = bytes.split(|byte| *byte == b'\n').count() as u64;

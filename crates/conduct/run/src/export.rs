@@ -71,6 +71,8 @@ impl Exporter {
     }
 
     pub(crate) fn close(self) -> Result<(), CaptureError> {
+        // Exports the last values.
+        drop(self.metrics);
         self.samples.map_or(Ok(()), SampleWriter::close)
     }
 }

@@ -47,6 +47,7 @@ pub use load::{
 };
 pub use prepare::prepare;
 pub use request::{Progress, RunRequest, RunTotals};
+pub use shell::clear_memory_disks;
 pub use stillwell_load::{
     AnswerNote, Feed, FeedError, ScenarioError, ScenarioResult, StepFailure, StepResult, UserCounts,
 };

@@ -37,6 +37,7 @@ use crate::record::Record;
 use crate::request::RunRequest;
 use crate::shell::beyond::Beyond;
 use crate::shell::mounts::Mounts;
+pub use crate::shell::mounts::clear_memory_disks;
 pub(crate) use crate::shell::progress::ProgressSender;
 use crate::stamps::RunLedger;
 use crate::steps::{Controls, Restarts};

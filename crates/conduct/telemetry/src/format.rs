@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod dashboard;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod names;
 pub(crate) mod otlp;
 pub(crate) mod page;

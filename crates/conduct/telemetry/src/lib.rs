@@ -3,7 +3,7 @@
 //! * [`LoadTelemetry`] exports what a load has counted: to stats receivers (statsd, OpenTelemetry,
 //!   Prometheus' remote write), on a page to scrape, and as spans (OpenTelemetry, Zipkin).
 //! * [`RunTelemetry`] exports the samples of runs in the same ways, without statsd and spans.
-//! * [`SamplePage`] serves the newest samples of a run to Prometheus.
+//! * [`SamplePage`] serves the newest sample of each series of a run to Prometheus.
 //!
 //! `format` makes bytes without I/O. Receivers and pages are tasks of one thread: an export
 //! that fails is counted and tried again with the next flush. It never disturbs the load or
@@ -11,6 +11,8 @@
 
 mod format;
 mod load;
+mod newest;
+mod published;
 mod run;
 mod samples;
 mod server;

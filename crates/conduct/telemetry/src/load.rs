@@ -21,11 +21,11 @@ use stillwell_metric::{Histogram, Interval, LoadShard, LoadTime};
 use stillwell_plan::LoadPlan;
 use stillwell_plan::tls::{ClientTlsPlan, Verification};
 use stillwell_scope::clock;
-use stillwell_units::{Moment, Nanos};
 use stillwell_wire::ListenError;
 use stillwell_wire::tls::{ClientTls, TlsError};
 
 use crate::format::page::{MetricsPage, Origin};
+use crate::published::{FlushTimer, PageWriter, Published};
 use counts::ExportCounts;
 pub(crate) use export::ExportThread;
 use gather::Gatherer;
@@ -48,22 +48,13 @@ pub enum TelemetryError {
     Start(#[source] std::io::Error),
 }
 
-/// The newest page, for every receiver.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Published {
-    pub(crate) page: Option<Arc<MetricsPage>>,
-    /// Number of flushes so far.
-    pub(crate) flush: u64,
-    pub(crate) is_last: bool,
-}
-
 /// Exports what a load counts.
 #[derive(Debug)]
 pub struct LoadTelemetry {
     gatherer: Gatherer,
-    flush_every: Nanos,
-    next_flush: Moment,
+    flush_timer: FlushTimer,
     thread: ExportThread,
+    writer: PageWriter,
     spans: Option<Arc<ExportCounts>>,
 }
 
@@ -92,11 +83,12 @@ impl LoadTelemetry {
             Some(SpanExporter::new(export, plan, spans?, &origin, &tls))
         });
         let counts = spans.as_ref().map(|spans| Arc::clone(spans.counts()));
+        let thread = ExportThread::start(telemetry, &origin, &tls, spans)?;
         Ok(Some(Self {
             gatherer: Gatherer::new(plan, clock::wall()),
-            flush_every: telemetry.flush_every,
-            next_flush: clock::now() + telemetry.flush_every,
-            thread: ExportThread::start(telemetry, &origin, &tls, spans)?,
+            flush_timer: FlushTimer::new(telemetry.flush_every, clock::now()),
+            writer: Published::add_writer(&thread.published),
+            thread,
             spans: counts,
         }))
     }
@@ -104,7 +96,7 @@ impl LoadTelemetry {
     /// Marks the start of the load.
     pub fn begin(&mut self) {
         self.gatherer.begin(clock::wall());
-        self.next_flush = clock::now() + self.flush_every;
+        self.flush_timer.restart(clock::now());
     }
 
     /// Adds the `times` of an interval, in the order of [`LoadTime::index`], and flushes if
@@ -116,20 +108,14 @@ impl LoadTelemetry {
         by_worker: &[WorkerTimes],
     ) {
         self.gatherer.add(times);
-        let now = clock::now();
-        let is_due = now >= self.next_flush;
+        let is_due = self.flush_timer.take_due(clock::now());
         if !is_due && !self.thread.has_page() {
             return;
         }
         let page = self.gatherer.page(shards, by_worker, clock::wall());
-        let page = Arc::new(page);
-        self.thread.published.send_modify(|published| {
-            published.page = Some(page);
-            published.flush += u64::from(is_due);
-        });
+        self.publish(page, is_due);
         if is_due {
             self.gatherer.flushed(by_worker);
-            self.next_flush = now + self.flush_every;
         }
     }
 
@@ -143,8 +129,9 @@ impl LoadTelemetry {
         wait: &dyn Fn() -> bool,
     ) -> TelemetryResult {
         let times = (totals, by_worker);
-        let page = Arc::new(self.gatherer.finish(shards, times, clock::wall()));
-        let result = self.thread.finish(Some(page), wait);
+        let page = self.gatherer.finish(shards, times, clock::wall());
+        self.publish(page, false);
+        let result = self.thread.finish(wait);
         let sum = |count: fn(&LoadShard) -> u64| shards.iter().map(|shard| count(shard)).sum();
         TelemetryResult {
             spans: self.spans.map(|counts| {
@@ -153,6 +140,11 @@ impl LoadTelemetry {
             }),
             ..result
         }
+    }
+
+    fn publish(&self, page: MetricsPage, is_due: bool) {
+        let published = &self.thread.published;
+        published.send_modify(|published| published.publish(self.writer, page, is_due));
     }
 }
 

@@ -11,14 +11,16 @@ use stillwell_metric::{
 use stillwell_plan::load::TelemetryPlan;
 use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_scope::clock;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::Nanos;
 use stillwell_wire::tls::ClientTls;
 use tokio::sync::watch;
 
 use crate::format::page::{MetricPoint, MetricsPage, Origin, PointValue, Times};
-use crate::load::{ExportThread, Published, TelemetryError};
+use crate::load::{ExportThread, TelemetryError};
+use crate::newest::{NewestSamples, SERIES_MAX};
+use crate::published::{FlushTimer, PageWriter, Published};
 
-/// Exports what runs record, one run after the other.
+/// Exports what runs record, one run after the other or several at once.
 #[derive(Debug)]
 pub struct RunTelemetry {
     thread: ExportThread,
@@ -32,13 +34,15 @@ pub struct RunMetrics {
     flush_every: Nanos,
 }
 
-/// Collects the samples of one run.
+/// Collects the samples of one run. When it is dropped, the run has ended: its last values are exported.
 #[derive(Debug)]
 pub struct RunMetricsWriter {
-    metrics: RunMetrics,
+    published: watch::Sender<Published>,
+    writer: PageWriter,
+    flush_timer: FlushTimer,
     labels: Labels,
     started: Nanos,
-    next_flush: Moment,
+    newest: NewestSamples,
     times: BTreeMap<(SeriesName, Labels), SeriesTimes>,
 }
 
@@ -81,7 +85,7 @@ impl RunTelemetry {
     /// returns whether the user has interrupted the command.
     #[must_use]
     pub fn finish(self, wait: &dyn Fn() -> bool) -> TelemetryResult {
-        self.thread.finish(None, wait)
+        self.thread.finish(wait)
     }
 }
 
@@ -90,27 +94,33 @@ impl RunMetrics {
     #[must_use]
     pub fn begin(&self, labels: Labels) -> RunMetricsWriter {
         RunMetricsWriter {
-            metrics: self.clone(),
+            published: self.published.clone(),
+            writer: Published::add_writer(&self.published),
+            flush_timer: FlushTimer::new(self.flush_every, clock::now()),
             labels,
             started: clock::wall(),
-            next_flush: clock::now() + self.flush_every,
+            newest: NewestSamples::new(SERIES_MAX),
             times: BTreeMap::new(),
         }
     }
 }
 
 impl RunMetricsWriter {
-    /// Publishes the samples of a second; receivers get them if a flush is due.
+    /// Publishes the newest sample of each series, after those of a second; receivers get them if a flush is due.
+    /// Series that were scraped from the target are left out.
     pub fn beat(&mut self, samples: &[Sample]) {
         self.add_times(samples);
-        let now = clock::now();
-        let is_due = now >= self.next_flush;
-        self.publish(samples, is_due);
+        let known = samples.iter();
+        let known = known.filter(|sample| metric(sample.name.as_str()).is_some());
+        self.newest.add(known);
+        let is_due = self.flush_timer.take_due(clock::now());
+        let page = self.page(clock::wall());
+        self.published
+            .send_modify(|published| published.publish(self.writer, page, is_due));
         if is_due {
             self.times
                 .values_mut()
                 .for_each(|times| times.recent.reset());
-            self.next_flush = now + self.metrics.flush_every;
         }
     }
 
@@ -132,18 +142,9 @@ impl RunMetricsWriter {
         }
     }
 
-    fn publish(&self, samples: &[Sample], is_due: bool) {
-        let page = self.page(samples, clock::wall());
-        self.metrics.published.send_modify(|published| {
-            published.page = Some(Arc::new(page));
-            published.flush += u64::from(is_due);
-        });
-    }
-
-    /// Returns the page of `samples` and of all times so far, those of one metric next to each other. Series that were
-    /// scraped from the target are left out.
-    fn page(&self, samples: &[Sample], taken: Nanos) -> MetricsPage {
-        let numbers = samples.iter().filter_map(|sample| {
+    /// Returns the page of the newest samples and of all times so far, those of one metric next to each other.
+    fn page(&self, taken: Nanos) -> MetricsPage {
+        let numbers = self.newest.iter().filter_map(|sample| {
             let value = match &sample.value {
                 Value::Int(value) if sample.kind == Kind::Counter => PointValue::Counter(*value),
                 Value::Int(_) | Value::Float(_) => PointValue::Gauge(sample.value.number()?),
@@ -181,6 +182,13 @@ impl RunMetricsWriter {
     }
 }
 
+impl Drop for RunMetricsWriter {
+    fn drop(&mut self) {
+        self.published
+            .send_modify(|published| published.end(self.writer));
+    }
+}
+
 /// Returns the metric of the catalogue with this name.
 fn metric(name: &str) -> Option<Metric> {
     let mut all = catalogue::ALL.iter();
@@ -195,13 +203,19 @@ mod tests {
     use super::*;
     use crate::format::prometheus::prometheus_text;
 
-    fn writer() -> RunMetricsWriter {
-        let metrics = RunMetrics {
+    fn metrics() -> RunMetrics {
+        RunMetrics {
             published: watch::Sender::new(Published::default()),
-            flush_every: Nanos::from_secs(5),
-        };
-        let labels = Labels::none().with("experiment", "a").with("variant", "b");
-        metrics.begin(labels)
+            flush_every: Nanos::from_secs(3600),
+        }
+    }
+
+    fn origin() -> Origin {
+        Origin {
+            run: RunId::from_bytes([1; 16]),
+            version: "0",
+            labels: vec![("variant".to_owned(), "of the user".to_owned())],
+        }
     }
 
     fn seconds(count: u64) -> Value {
@@ -212,7 +226,9 @@ mod tests {
 
     #[test]
     fn samples_of_a_run_become_a_page_with_its_labels() {
-        let mut writer = writer();
+        let metrics = metrics();
+        let labels = Labels::none().with("experiment", "a").with("variant", "b");
+        let mut writer = metrics.begin(labels);
         let id = Labels::none().with("id", "x");
         let sample = |count| {
             [
@@ -227,14 +243,9 @@ mod tests {
         };
         writer.beat(&sample(2));
         writer.beat(&sample(3));
-        let published = writer.metrics.published.borrow().clone();
-        assert_eq!(published.flush, 0, "a flush is due every five seconds");
-        let origin = Origin {
-            run: RunId::from_bytes([1; 16]),
-            version: "0",
-            labels: vec![("variant".to_owned(), "of the user".to_owned())],
-        };
-        let text = prometheus_text(&origin, &published.page.unwrap());
+        let published = metrics.published.borrow().clone();
+        assert_eq!(published.flush, 0, "a flush is due every hour");
+        let text = prometheus_text(&origin(), &published.shown());
         let shared = r#"exported_variant="of the user""#;
         for line in [
             format!(r#"stillwell_total_rss_bytes{{experiment="a",variant="b",{shared}}} 4096"#),
@@ -248,5 +259,59 @@ mod tests {
             assert!(text.lines().any(|known| known == line), "{line}\n{text}");
         }
         assert!(!text.contains("up"), "{text}");
+    }
+
+    #[test]
+    fn the_page_of_a_run_has_the_newest_value_of_every_series() {
+        let metrics = metrics();
+        let mut writer = metrics.begin(Labels::none());
+        let none = Labels::none();
+        // Details are not in every beat.
+        writer.beat(&[
+            Sample::int(catalogue::TARGET_THREADS, &none, 1),
+            Sample::int(catalogue::TARGET_PSS, &none, 4096),
+        ]);
+        writer.beat(&[Sample::int(catalogue::TARGET_THREADS, &none, 2)]);
+        let page = writer.page(Nanos::ZERO);
+        let points = page
+            .points
+            .iter()
+            .map(|point| (point.metric.name, &point.value));
+        assert_eq!(
+            points.collect::<Vec<_>>(),
+            [
+                ("target_threads", &PointValue::Gauge(2.0)),
+                ("total_pss_bytes", &PointValue::Gauge(4096.0)),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_last_values_of_a_run_shorter_than_the_flush_interval_are_exported() {
+        let metrics = metrics();
+        let mut writer = metrics.begin(Labels::none());
+        writer.beat(&[Sample::int(catalogue::TARGET_RSS, &Labels::none(), 7)]);
+        assert!(metrics.published.borrow().due_after(0).is_empty());
+        drop(writer);
+        let due = metrics.published.borrow().due_after(0);
+        assert_eq!(due[0].points[0].value, PointValue::Gauge(7.0));
+    }
+
+    #[test]
+    fn two_runs_at_once_are_on_the_page_together() {
+        let metrics = metrics();
+        let begin = |variant: &str| metrics.begin(Labels::none().with("variant", variant));
+        let (mut first, mut second) = (begin("a"), begin("b"));
+        for (writer, bytes) in [(&mut first, 1), (&mut second, 2)] {
+            writer.beat(&[Sample::int(catalogue::TARGET_RSS, &Labels::none(), bytes)]);
+        }
+        let text = prometheus_text(&origin(), &metrics.published.borrow().shown());
+        for (variant, bytes) in [("a", 1), ("b", 2)] {
+            let line = format!(
+                r#"stillwell_total_rss_bytes{{variant="{variant}",exported_variant="of the user"}} {bytes}"#
+            );
+            assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+        }
+        assert_eq!(text.matches("# TYPE").count(), 1, "{text}");
     }
 }

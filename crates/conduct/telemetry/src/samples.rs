@@ -11,6 +11,7 @@ use stillwell_wire::ListenError;
 use stillwell_wire::server::StreamListener;
 
 use crate::format::prometheus::prometheus_samples;
+use crate::newest::{NewestSamples, SERIES_MAX};
 use crate::server::{PageService, PageText};
 
 /// One connection at a time: a scraper comes once in seconds.
@@ -50,6 +51,7 @@ pub enum PageAddress {
 pub struct SamplePage {
     labels: Labels,
     naming: SeriesNaming,
+    newest: Arc<Mutex<NewestSamples>>,
     text: Arc<Mutex<String>>,
 }
 
@@ -60,13 +62,16 @@ impl SamplePage {
         Self {
             labels: plan.labels.clone(),
             naming: plan.naming,
+            newest: Arc::new(Mutex::new(NewestSamples::new(SERIES_MAX))),
             text: Arc::default(),
         }
     }
 
-    /// Replaces the content with `samples`.
+    /// Shows the samples of a beat in place of earlier ones of their series.
     pub fn show(&self, samples: &[Sample]) {
-        let text = render(samples, &self.labels, self.naming);
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        newest.add(samples);
+        let text = render(newest.iter(), &self.labels, self.naming);
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
@@ -105,8 +110,12 @@ impl PageText for SamplePage {
 }
 
 /// Renders samples under the names of `naming`, each with the labels `everywhere` too.
-fn render(samples: &[Sample], everywhere: &Labels, naming: SeriesNaming) -> String {
-    prometheus_samples(samples.iter().map(|sample| {
+fn render<'s>(
+    samples: impl IntoIterator<Item = &'s Sample>,
+    everywhere: &Labels,
+    naming: SeriesNaming,
+) -> String {
+    prometheus_samples(samples.into_iter().map(|sample| {
         let (name, labels) = naming(sample);
         let labels = labels
             .iter()
@@ -148,6 +157,27 @@ mod tests {
             )
         } else {
             (sample.name.clone(), sample.labels.clone())
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_newest_value_of_every_series() {
+        let plan = PagePlan {
+            address: PageAddress::Unix(PathBuf::new()),
+            labels: Labels::none(),
+            naming: renamed,
+        };
+        let mut page = SamplePage::new(&plan);
+        let none = Labels::none();
+        // Details are not in every beat.
+        page.show(&[
+            Sample::int(metric::TARGET_THREADS, &none, 1),
+            Sample::int(metric::TARGET_PSS, &none, 4096),
+        ]);
+        page.show(&[Sample::int(metric::TARGET_THREADS, &none, 2)]);
+        let text = page.text();
+        for line in ["target_threads 2", "total_pss_bytes 4096"] {
+            assert!(text.lines().any(|shown| shown == line), "{line}\n{text}");
         }
     }
 

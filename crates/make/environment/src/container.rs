@@ -1,8 +1,9 @@
 //! Containers that an engine starts, keeps for a while and removes, repeatedly.
 //!
 //! Requests use Docker's API over the engine's Unix socket: create, start, and remove. Images are pulled once,
-//! before the first container. Each container has a label, by which leftovers can be found. An engine that is
-//! missing before the run is an error; one that ends during the run is counted.
+//! before the first container. Each container has a label, by which leftovers can be found. At its end the worker
+//! reports the containers that it could not remove. An engine that is missing before the run is an error; one
+//! that ends during the run is counted.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value, json};
 use stillwell_metric::Outcome;
 use stillwell_plan::generator::ContainerPlan;
-use stillwell_scope::{Tasks, clock};
+use stillwell_scope::{Tasks, clock, explain};
 use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::client::Response;
 use stillwell_wire::client::docker::{Docker, id_of};
@@ -151,6 +152,16 @@ fn description(plan: &ContainerPlan, id: &str) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
+/// Returns the name of a container in messages.
+fn shown(id: &str) -> String {
+    format!("container `{id}`")
+}
+
+/// Notes a container that exists, with the command that removes it.
+fn note_left(worker: &Worker, id: &str, why: &str) {
+    worker.left(&shown(id), &format!("docker rm -f {id}"), why);
+}
+
 /// Starts and removes containers until the worker ends; removes the last one.
 async fn churn(worker: Rc<Worker>, containers: Containers) {
     let mut backoff = Backoff::new();
@@ -165,7 +176,7 @@ async fn churn(worker: Rc<Worker>, containers: Containers) {
         // A requested container is waited for, also at the end of the worker: it cannot be removed without its
         // id.
         let (id, outcome) = match pulled {
-            Ok(()) => worker.wait(Wait::Other, containers.start()).await,
+            Ok(()) => worker.wait(Wait::Other, containers.start(&worker)).await,
             Err(outcome) => (None, outcome),
         };
         worker.shard.count(outcome);
@@ -178,9 +189,8 @@ async fn churn(worker: Rc<Worker>, containers: Containers) {
         }
         if let Some(id) = id {
             // Also at the end of the worker, which waits a moment for it.
-            worker
-                .wait(Wait::Other, containers.engine.remove(&id))
-                .await;
+            let removal = containers.remove(&worker, &id);
+            worker.wait(Wait::Other, removal).await;
         }
         if outcome != Outcome::Ok && worker.pause(&mut backoff).await.is_none() {
             return;
@@ -197,7 +207,7 @@ impl Containers {
 
     /// Creates and starts a container. Returns its id, if it was created, and the outcome. Must run to its end;
     /// otherwise a created container would remain.
-    async fn start(&self) -> (Option<String>, Outcome) {
+    async fn start(&self, worker: &Worker) -> (Option<String>, Outcome) {
         let created = self.engine.send("POST", "/containers/create", &self.body);
         let id = match created.await {
             Ok(Response { status: 201, body }) => id_of(&body),
@@ -207,12 +217,21 @@ impl Containers {
         let Some(id) = id else {
             return (None, Outcome::Malformed);
         };
+        note_left(worker, &id, "there was no time to remove it");
         let path = format!("/containers/{id}/start");
         let outcome = match self.engine.send("POST", &path, b"").await {
             Ok(response) => Outcome::of_status(response.status),
             Err(error) => error.outcome(),
         };
         (Some(id), outcome)
+    }
+
+    /// Removes a container; the worker reports one that remains.
+    async fn remove(&self, worker: &Worker, id: &str) {
+        match self.engine.remove(id).await {
+            Ok(()) => worker.not_left(&shown(id)),
+            Err(error) => note_left(worker, id, &explain(&error)),
+        }
     }
 
     /// Has the engine get the image, if it is not there.

@@ -18,6 +18,10 @@ use stillwell_units::ByteSize;
 const DEVICE: &str = "/dev/fuse";
 /// The kind that ours have in the kernel's table of mounts.
 const KIND: &str = "fuse.stillwell";
+/// The kind of file systems in memory.
+const MEMORY: &str = "tmpfs";
+/// The source of ours in that table; behind it and a dash is the owner of one in memory.
+const SOURCE: &str = "stillwell";
 
 /// A file system that could not be mounted.
 #[derive(Debug, thiserror::Error)]
@@ -152,19 +156,23 @@ impl Mount {
             geteuid().as_raw(),
             getegid().as_raw(),
         );
-        let mounted = place.mount(KIND, &options)?;
+        let mounted = place.mount(SOURCE, KIND, &options)?;
         Ok((mounted, Device(device.into()), place.notes))
     }
 
     /// Mounts a file system in memory, of `size` bytes at most, at `at`, which is made
-    /// if it is not there.
+    /// if it is not there. `owner` is the process that unmounts it, without spaces.
     ///
     /// # Errors
     /// [`MountError`], which says what to do.
-    pub fn memory(at: &Path, size: ByteSize) -> Result<(Self, Vec<MountNote>), MountError> {
+    pub fn memory(
+        at: &Path,
+        size: ByteSize,
+        owner: &str,
+    ) -> Result<(Self, Vec<MountNote>), MountError> {
         let place = Place::prepare(at, ExistingEntries::Nothing)?;
         let options = format!("size={},mode=0755", size.bytes());
-        let mounted = place.mount("tmpfs", &options)?;
+        let mounted = place.mount(&format!("{SOURCE}-{owner}"), MEMORY, &options)?;
         Ok((mounted, place.notes))
     }
 
@@ -181,13 +189,23 @@ impl Mount {
         }
     }
 
-    /// Unmounts all file systems that killed runs left and that no process serves any more.
+    /// Unmounts all file systems that killed runs left: those that no process serves any more,
+    /// and those in memory whose owner `is_gone`.
     #[must_use]
-    pub fn clear_all() -> Vec<MountNote> {
+    pub fn clear_all(is_gone: impl Fn(&str) -> bool) -> Vec<MountNote> {
         let places = table::places_of(KIND).into_iter();
         // One that cannot be taken away stays; it has no effect.
         let cleared = places.filter_map(|at| Self::clear(&at).ok().flatten());
-        cleared.collect()
+        cleared.chain(Self::clear_memory(is_gone)).collect()
+    }
+
+    /// Unmounts all file systems in memory whose owner `is_gone`. Waits for no other process.
+    #[must_use]
+    pub fn clear_memory(is_gone: impl Fn(&str) -> bool) -> Vec<MountNote> {
+        let mounted = table::sources_of(MEMORY).into_iter();
+        let left = mounted.filter(|(_, source)| owner_of(source).is_some_and(&is_gone));
+        // One that cannot be taken away stays.
+        left.filter_map(|(at, _)| detach(&at).ok()).collect()
     }
 
     /// Returns the mount point.
@@ -285,10 +303,10 @@ impl Place {
         }
     }
 
-    fn mount(&self, kind: &str, options: &str) -> Result<Mount, MountError> {
+    fn mount(&self, source: &str, kind: &str, options: &str) -> Result<Mount, MountError> {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         let text = std::ffi::CString::new(options).unwrap_or_default();
-        let mounted = mount("stillwell", &self.at, kind, flags, Some(text.as_c_str()));
+        let mounted = mount(source, &self.at, kind, flags, Some(text.as_c_str()));
         let mounted = mounted.map_err(|error| {
             let (at, source) = (self.at.clone(), error.into());
             match error {
@@ -323,6 +341,16 @@ fn clear_stale(at: &Path) -> Result<MountNote, MountError> {
         let at = at.to_owned();
         return Err(MountError::Stale { at, kind });
     }
+    detach(at)
+}
+
+/// Returns the owner of the file system in memory with this source, if it is ours.
+fn owner_of(source: &str) -> Option<&str> {
+    source.strip_prefix(SOURCE)?.strip_prefix('-')
+}
+
+/// Unmounts what a killed run left at `at`.
+fn detach(at: &Path) -> Result<MountNote, MountError> {
     let flags = UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
     unmount(at, flags).map_err(|error| MountError::Place {
         at: at.to_owned(),
@@ -330,6 +358,19 @@ fn clear_stale(at: &Path) -> Result<MountNote, MountError> {
     })?;
     Ok(MountNote {
         what: format!("a file system was removed from {}", at.display()),
-        why: "the run that served it was killed".to_owned(),
+        why: "the run that mounted it was killed".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_file_systems_in_memory_have_an_owner() {
+        assert_eq!(owner_of("stillwell-a-1"), Some("a-1"));
+        for source in ["stillwell", "tmpfs", "none", "other-a-1"] {
+            assert_eq!(owner_of(source), None, "{source}");
+        }
+    }
 }

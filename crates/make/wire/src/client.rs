@@ -4,7 +4,8 @@
 //!
 //! * [`Endpoint`] is an address and the way to it: TCP, TLS over TCP, or a Unix socket.
 //! * [`Endpoint::request`] sends one [`Request`] and returns its [`Response`], whose body has
-//!   a size limit; [`Endpoint::request_within`] has a deadline, too.
+//!   a size limit; [`Endpoint::request_within`] has a deadline, too, and
+//!   [`Endpoint::request_unless_stalled`] one for each step.
 //! * [`GrpcCall`] is one call of gRPC; [`unary`] makes a call with one message each way.
 //! * [`docker`] is the API of a container engine.
 //!
@@ -17,6 +18,7 @@
 pub mod docker;
 mod grpc;
 
+use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -219,7 +221,7 @@ impl Endpoint {
     ) -> Result<Response, RequestError> {
         let bytes = request.bytes()?;
         let connection = self.connect().await.map_err(RequestError::Connect)?;
-        exchange(connection, &bytes, body_max).await
+        exchange(connection, &bytes, body_max, None).await
     }
 
     /// Fetches `target` uncompressed; `headers` are added, such as `accept`. Cancel-safe.
@@ -234,7 +236,7 @@ impl Endpoint {
     ) -> Result<Response, RequestError> {
         let bytes = OneShot::request(target, headers).map_err(RequestError::Head)?;
         let connection = self.connect().await.map_err(RequestError::Connect)?;
-        exchange(connection, &bytes, body_max).await
+        exchange(connection, &bytes, body_max, None).await
     }
 
     /// Sends `request` as [`Endpoint::request`] does, with a deadline that includes
@@ -253,7 +255,7 @@ impl Endpoint {
         let response = timeout(deadline.as_duration(), async {
             let connection = self.connect().await.map_err(RequestError::Connect)?;
             is_connected = true;
-            exchange(connection, &bytes, body_max).await
+            exchange(connection, &bytes, body_max, None).await
         });
         match response.await {
             Ok(response) => response,
@@ -262,6 +264,23 @@ impl Endpoint {
                 is_connected,
             }),
         }
+    }
+
+    /// Sends `request` as [`Endpoint::request`] does, and fails if it stalls: connecting, sending
+    /// and each wait for more of the response take at most `stall`.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub async fn request_unless_stalled(
+        &self,
+        stall: Nanos,
+        request: &Request<'_>,
+        body_max: ByteSize,
+    ) -> Result<Response, RequestError> {
+        let bytes = request.bytes()?;
+        let connection = within(Some(stall), false, self.connect()).await?;
+        let connection = connection.map_err(RequestError::Connect)?;
+        exchange(connection, &bytes, body_max, Some(stall)).await
     }
 }
 
@@ -316,10 +335,28 @@ impl RequestError {
     }
 }
 
+/// Waits for a step of a request, for `at_most` if that is given.
+async fn within<T>(
+    at_most: Option<Nanos>,
+    is_connected: bool,
+    step: impl Future<Output = T>,
+) -> Result<T, RequestError> {
+    let Some(after) = at_most else {
+        return Ok(step.await);
+    };
+    let late = |_| RequestError::TimedOut {
+        after,
+        is_connected,
+    };
+    timeout(after.as_duration(), step).await.map_err(late)
+}
+
+/// Sends a request and receives its response; each step takes at most `stall`.
 async fn exchange(
     mut connection: Connection,
     request: &[u8],
     body_max: ByteSize,
+    stall: Option<Nanos>,
 ) -> Result<Response, RequestError> {
     let sent = async {
         connection.write_all(request).await?;
@@ -327,11 +364,11 @@ async fn exchange(
         connection.flush().await
     };
     // A server may respond before it has read everything, and close: the response counts.
-    let sent = sent.await;
+    let sent = within(stall, true, sent).await?;
     let mut response = OneShot::new(body_max);
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let length = match connection.read(&mut buffer).await {
+        let length = match within(stall, true, connection.read(&mut buffer)).await? {
             Ok(length) => length,
             Err(error) => return Err(RequestError::Exchange(sent.err().unwrap_or(error))),
         };

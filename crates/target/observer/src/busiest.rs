@@ -138,7 +138,10 @@ impl ProcessSnapshot {
 /// Ticks of a process and of the children that it waited for.
 const fn ticks(stat: &ProcessStat) -> u64 {
     let running = stat.user_ticks.saturating_add(stat.system_ticks);
-    running.saturating_add(stat.children_ticks)
+    let children = stat
+        .children_user_ticks
+        .saturating_add(stat.children_system_ticks);
+    running.saturating_add(children)
 }
 
 #[cfg(test)]
@@ -149,11 +152,11 @@ mod tests {
     fn snapshot(processes: &[(u32, u32, u64, u64)]) -> ProcessSnapshot {
         let processes = processes
             .iter()
-            .map(|(pid, parent, user_ticks, children_ticks)| {
+            .map(|(pid, parent, user_ticks, children_user_ticks)| {
                 let stat = ProcessStat {
                     parent: *parent,
                     user_ticks: *user_ticks,
-                    children_ticks: *children_ticks,
+                    children_user_ticks: *children_user_ticks,
                     start_ticks: u64::from(*pid),
                     ..ProcessStat::default()
                 };

@@ -42,6 +42,18 @@ impl<K: Ord + Copy, const N: usize> Carry<K, N> {
         self.round += 1;
         (living, self.ended)
     }
+
+    /// Forgets all owners and their counts. Returns the totals so far.
+    pub(crate) fn restart(&mut self) -> [u64; N] {
+        let before = std::mem::replace(self, Self::new());
+        let mut totals = before.ended;
+        for (counters, _) in before.counts.values() {
+            for (total, counter) in totals.iter_mut().zip(counters) {
+                *total = total.saturating_add(*counter);
+            }
+        }
+        totals
+    }
 }
 
 /// The sums of two lists of totals.
@@ -54,6 +66,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_restart_returns_the_totals_of_living_and_ended_owners() {
+        let mut carry = Carry::new();
+        carry.record(1, [10]);
+        carry.record(2, [5]);
+        carry.end_round();
+        carry.record(2, [7]);
+        carry.end_round();
+        assert_eq!(carry.restart(), [17]);
+        carry.record(3, [1]);
+        assert_eq!(carry.end_round(), ([1], [0]));
+    }
 
     proptest! {
         #[test]

@@ -29,6 +29,17 @@ pub(crate) struct CpuTimes {
     pub(crate) system: u64,
 }
 
+impl CpuTimes {
+    /// Returns the sums of both.
+    pub(crate) const fn plus(self, rhs: Self) -> Self {
+        Self {
+            total: self.total.saturating_add(rhs.total),
+            user: self.user.saturating_add(rhs.user),
+            system: self.system.saturating_add(rhs.system),
+        }
+    }
+}
+
 impl CgroupFiles {
     /// CPU time of all that was ever in the group.
     pub(crate) fn cpu(&self, buffer: &mut Vec<u8>) -> Option<CpuTimes> {

@@ -13,7 +13,7 @@
 //! source.
 //!
 //! ```
-//! let page = stillwell_observer::parse_page(b"seen{kind=\"a } b\"} 4\nbroken{\n", 100);
+//! let page = stillwell_observer::parse_page(b"seen{kind=\"a } b\"} 4\nbroken{\n", None, 100);
 //! assert_eq!(page.series[0].labels.value("kind"), Some("a } b"));
 //! assert_eq!(page.malformed, 1);
 //! ```

@@ -32,9 +32,12 @@ pub struct PageSeries {
     pub value: f64,
 }
 
-/// Reads a page, but not more than `series_max` series of it.
+/// Reads the series called `names`, or all of them, but not more than `series_max`. The name of a metric stands for
+/// its series with the suffix of a part, too.
 #[must_use]
-pub fn parse_page(page: &[u8], series_max: usize) -> Page {
+pub fn parse_page(page: &[u8], names: Option<&[String]>, series_max: usize) -> Page {
+    let is_wanted =
+        |name: &str| names.is_none_or(|names| names.iter().any(|n| n == name || n == family(name)));
     let mut read = Page::default();
     let mut types: HashMap<&str, &str> = HashMap::new();
     for line in page.split(|byte| *byte == b'\n') {
@@ -53,6 +56,8 @@ pub fn parse_page(page: &[u8], series_max: usize) -> Page {
         } else if !line.is_empty() {
             match parse_series(line) {
                 None => read.malformed += 1,
+                // Others do not use up the limit.
+                Some((name, ..)) if !is_wanted(&name) => {}
                 Some(_) if read.series.len() >= series_max => read.surplus += 1,
                 Some((name, labels, value)) => {
                     let kind = kind_of(&name, &types);
@@ -70,7 +75,7 @@ pub fn parse_page(page: &[u8], series_max: usize) -> Page {
 }
 
 /// Returns the metric's name without the suffix of a part.
-pub(crate) fn family(name: &str) -> &str {
+fn family(name: &str) -> &str {
     const SUFFIXES: [&str; 4] = ["_bucket", "_count", "_sum", "_total"];
     let mut families = SUFFIXES
         .iter()

@@ -15,9 +15,9 @@ use stillwell_wire::Timer;
 use stillwell_wire::client::{ConnectError, Endpoint, RequestError};
 
 use crate::expvar::parse_expvar;
-use crate::prometheus::{Page, PageSeries, family, parse_page};
+use crate::prometheus::{Page, PageSeries, parse_page};
 
-/// Largest number of series of one page.
+/// Largest number of requested series of one page.
 const SERIES_MAX: usize = 10_000;
 /// Largest page.
 const PAGE_MAX: ByteSize = ByteSize::mib(32);
@@ -140,21 +140,14 @@ impl ScrapedPage {
         };
         let names = self.plan.names.as_deref();
         Ok(match self.plan.format {
-            ScrapeFormat::Prometheus => parse_page(&page, SERIES_MAX),
+            ScrapeFormat::Prometheus => parse_page(&page, names, SERIES_MAX),
             ScrapeFormat::Expvar => parse_expvar(&page, names, SERIES_MAX),
         })
     }
 
     fn samples(&self, series: Vec<PageSeries>) -> Vec<Sample> {
-        // Of variables only those that are named were read.
-        let is_read = self.plan.format == ScrapeFormat::Expvar;
-        let names = self.plan.names.as_ref().filter(|_| !is_read);
-        let is_wanted = |name: &str| {
-            names.is_none_or(|names| names.iter().any(|n| n == name || n == family(name)))
-        };
         series
             .into_iter()
-            .filter(|series| is_wanted(&series.name))
             .map(|series| Sample {
                 name: SeriesName::scraped(&series.name),
                 kind: series.kind,

@@ -6,8 +6,9 @@
 //! CPU time comes from the cgroup if there is one: it is exact and complete. Otherwise it is the sum of the
 //! processes' CPU clocks, in nanoseconds, ended threads included. For an ended process, the usage after its
 //! last beat is missing, unless its parent waited for it. Then the kernel has added it to the parent's counter
-//! of children, exact to a tick (10 ms) per living parent. The larger of both sums counts. User and system time
-//! are in ticks then.
+//! of children, exact to a tick (10 ms) per living parent. The larger of both sums counts, with its user and
+//! system time. These are in ticks then. Both sums begin again when the target is started again: the counter
+//! of children ends with the first process.
 //!
 //! Context switches, PSS and peak RSS are read only on request: they need every thread or page table.
 
@@ -56,10 +57,15 @@ pub struct TargetReader {
     proc: PathBuf,
     probe: TargetProbe,
     processes: BTreeMap<u32, Process>,
+    /// Counters since the last start.
     counters: Carry<(u32, u64), COUNTERS>,
+    /// Totals of the counters until the last start.
+    counters_before: [u64; COUNTERS],
     switches: Carry<(u32, u64), 2>,
     run_delay: RunDelay,
     cpu_last: CpuTimes,
+    /// CPU times until the last start, with those of waited-for children.
+    cpu_before: CpuTimes,
     tick_nanos: u64,
     page_bytes: u64,
     buffer: Vec<u8>,
@@ -82,7 +88,8 @@ struct Gauges {
     threads: u64,
     rss_bytes: u64,
     descriptors: u64,
-    children_ticks: u64,
+    /// User and system time of waited-for children.
+    children_ticks: [u64; 2],
 }
 
 impl TargetReader {
@@ -98,9 +105,11 @@ impl TargetReader {
             probe,
             processes: BTreeMap::new(),
             counters: Carry::new(),
+            counters_before: [0; COUNTERS],
             switches: Carry::new(),
             run_delay: RunDelay::default(),
             cpu_last: CpuTimes::default(),
+            cpu_before: CpuTimes::default(),
             tick_nanos: 1_000_000_000 / ticks,
             page_bytes: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
             buffer: Vec::new(),
@@ -113,6 +122,11 @@ impl TargetReader {
     /// Follows a restarted target, whose first process is `pid`. Its earlier usage stays in the totals.
     pub fn follow(&mut self, pid: u32) {
         self.probe.pid = pid;
+        // All of its earlier processes have ended.
+        self.processes.clear();
+        let counters = self.counters.restart();
+        self.counters_before = sums((self.counters_before, counters));
+        self.cpu_before = self.cpu_last;
         if let Some(instructions) = &mut self.instructions {
             instructions.detach();
         }
@@ -139,7 +153,8 @@ impl TargetReader {
         let gauges = self.count(&living);
         let totals = self.counters.end_round();
         let cpu = self.cpu(totals, &gauges);
-        let [_, _, _, faults_minor, faults_major, read, written] = sums(totals);
+        let counters = sums((self.counters_before, sums(totals)));
+        let [_, _, _, faults_minor, faults_major, read, written] = counters;
         let none = Labels::none();
         let mut add = |metric: Metric, value| samples.push(Sample::int(metric, &none, value));
         add(metric::TARGET_CPU, cpu.total);
@@ -301,7 +316,8 @@ impl TargetReader {
                 io[1],
             ];
             self.counters.record((*pid, stat.start_ticks), counters);
-            gauges.children_ticks += stat.children_ticks;
+            gauges.children_ticks[0] += stat.children_user_ticks;
+            gauges.children_ticks[1] += stat.children_system_ticks;
             if !stat.is_zombie {
                 gauges.processes += 1;
                 gauges.threads += stat.threads;
@@ -313,18 +329,12 @@ impl TargetReader {
     }
 
     fn cpu(&mut self, totals: ([u64; COUNTERS], [u64; COUNTERS]), gauges: &Gauges) -> CpuTimes {
-        let nanos = |ticks| text::scaled(ticks, self.tick_nanos);
-        let [_, user, system, ..] = sums(totals);
-        let summed = || CpuTimes {
-            total: totals.0[0].saturating_add(totals.1[0].max(nanos(gauges.children_ticks))),
-            user: nanos(user),
-            system: nanos(system),
+        let summed = || {
+            let times = process_times(totals, gauges.children_ticks, self.tick_nanos);
+            times.plus(self.cpu_before)
         };
-        let cpu = self
-            .probe
-            .cgroup
-            .cpu(&mut self.buffer)
-            .unwrap_or_else(summed);
+        let cpu = self.probe.cgroup.cpu(&mut self.buffer);
+        let cpu = cpu.unwrap_or_else(summed);
         // Clocks of an ending process may be read at slightly different times.
         let last = self.cpu_last;
         self.cpu_last = CpuTimes {
@@ -363,3 +373,31 @@ impl TargetReader {
         }
     }
 }
+
+/// Returns the CPU times since the last start: those of living processes, and the larger of the sum over ended ones
+/// and of `children_ticks`, the user and system time of waited-for children.
+fn process_times(
+    (living, ended): ([u64; COUNTERS], [u64; COUNTERS]),
+    children_ticks: [u64; 2],
+    tick_nanos: u64,
+) -> CpuTimes {
+    let [living_nanos, living_user, living_system, ..] = living;
+    let [ended_nanos, ended_user, ended_system, ..] = ended;
+    let [children_user, children_system] = children_ticks;
+    let nanos = |ticks| text::scaled(ticks, tick_nanos);
+    let children_nanos = nanos(children_user.saturating_add(children_system));
+    // User and system time come from the same sum as the total, so they add up to it.
+    let (total, user, system) = if children_nanos > ended_nanos {
+        (children_nanos, children_user, children_system)
+    } else {
+        (ended_nanos, ended_user, ended_system)
+    };
+    CpuTimes {
+        total: living_nanos.saturating_add(total),
+        user: nanos(living_user.saturating_add(user)),
+        system: nanos(living_system.saturating_add(system)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

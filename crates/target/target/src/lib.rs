@@ -68,6 +68,7 @@ pub use mounts::MountError;
 pub use namespace::{NetworkError, Privileges, new_network, prepare_privileges};
 pub use note::Note;
 pub use open_files::raise_open_files;
+pub use owner::Owner;
 pub use perf::{PERF_SCRIPT_LIMIT, perf_inspector, perf_script};
 pub use priority::Priority;
 pub use program::{ProgramError, find as find_program};

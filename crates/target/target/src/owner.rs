@@ -11,7 +11,7 @@ use crate::tree::Stat;
 
 /// A process, identified uniquely since the host's boot. Its text has constant length.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Owner {
+pub struct Owner {
     /// The pid namespace of its process id. If it is 0, unknown, the owner never counts as ended.
     namespace: u64,
     pid: u32,
@@ -21,7 +21,8 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// This process.
-    pub(crate) fn this_process() -> Self {
+    #[must_use]
+    pub fn this_process() -> Self {
         let pid = std::process::id();
         let stat = Stat::read(pid);
         // A `/proc` of another namespace shows another process id, or none.
@@ -43,7 +44,8 @@ impl Owner {
 
     /// Returns true if it has certainly ended. Processes in namespaces other than that of `this_process` are
     /// unknown.
-    pub(crate) fn is_gone(self, this_process: Self) -> bool {
+    #[must_use]
+    pub fn is_gone(self, this_process: Self) -> bool {
         let is_comparable = self.namespace != 0 && self.namespace == this_process.namespace;
         is_comparable
             && Stat::read(self.pid)
@@ -51,7 +53,8 @@ impl Owner {
     }
 
     /// Parses the text of an [`Owner`].
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split('-');
         let mut field = |width: usize| {
             let digits = fields.next()?;

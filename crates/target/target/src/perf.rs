@@ -17,14 +17,17 @@ use crate::pause::readable_before;
 /// Time limit for the conversion of the samples to text.
 pub const PERF_SCRIPT_LIMIT: Nanos = Nanos::from_secs(60);
 
-/// Returns the inspector that samples the process `pid` into the file `data`. Samples have the monotonic clock.
+/// Returns the inspector that samples `processes`, and those that they start, into the file `data`. Samples have the
+/// monotonic clock.
 #[must_use]
-pub fn perf_inspector(plan: &PerfPlan, pid: u32, data: &Path) -> InspectorPlan {
+pub fn perf_inspector(plan: &PerfPlan, processes: &[u32], data: &Path) -> InspectorPlan {
     let call_graph = match plan.call_graph {
         CallGraph::FramePointers => "fp",
         CallGraph::Dwarf => "dwarf",
     };
-    let (frequency, pid) = (plan.frequency.to_string(), pid.to_string());
+    let frequency = plan.frequency.to_string();
+    let pids: Vec<String> = processes.iter().map(u32::to_string).collect();
+    let pids = pids.join(",");
     let words = [
         "record",
         "--quiet",
@@ -35,7 +38,7 @@ pub fn perf_inspector(plan: &PerfPlan, pid: u32, data: &Path) -> InspectorPlan {
         "--call-graph",
         call_graph,
         "--pid",
-        &pid,
+        &pids,
         "--output",
     ];
     let mut arguments: Vec<String> = words.map(str::to_owned).to_vec();
@@ -93,11 +96,25 @@ fn run_within(program: &str, arguments: &[OsString], output: File, limit: Nanos)
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
 
     fn run(script: &str, limit: Nanos) -> io::Result<()> {
         let arguments = ["-c", script].map(OsString::from);
         run_within("/bin/sh", &arguments, tempfile::tempfile().unwrap(), limit)
+    }
+
+    #[test]
+    fn all_processes_of_the_target_are_sampled() {
+        let plan = PerfPlan {
+            frequency: NonZeroU32::MIN,
+            call_graph: CallGraph::FramePointers,
+        };
+        let inspector = perf_inspector(&plan, &[7, 12], Path::new("perf.data"));
+        let mut arguments = inspector.arguments.iter();
+        arguments.find(|word| *word == "--pid").unwrap();
+        assert_eq!(arguments.next().unwrap(), "7,12");
     }
 
     #[test]

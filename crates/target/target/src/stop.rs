@@ -96,7 +96,7 @@ pub(crate) fn signal_all(process: &Process, owned: &Owned, signal: Signal) {
 }
 
 /// Returns the living processes of the tree.
-fn survivors(process: &Process, owned: &Owned) -> Vec<u32> {
+pub(crate) fn survivors(process: &Process, owned: &Owned) -> Vec<u32> {
     let is_reaped = process.exited().is_some();
     let this_process = getpid().as_raw_pid().unsigned_abs();
     let members = tree::members(process.number(), is_reaped, &owned.mark, this_process);

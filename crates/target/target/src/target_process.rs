@@ -13,7 +13,7 @@ use stillwell_scope::{Place, Scope, clock};
 use stillwell_units::Moment;
 
 use crate::stop::{self, Stopped};
-use crate::{Cgroup, Exit, kernel, logs};
+use crate::{Cgroup, Exit, kernel, logs, tree};
 
 /// A target that Stillwell started, that ran before, or none. Clones are the same target. Dropping the last
 /// clone kills a target that Stillwell started.
@@ -122,6 +122,22 @@ impl TargetProcess {
     pub fn pid(&self) -> Option<u32> {
         let process = self.inner.process.as_ref()?;
         Some(process.number())
+    }
+
+    /// Returns the process ids of all of its living processes; none if it has ended or there is no process.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        let Some(process) = &self.inner.process else {
+            return Vec::new();
+        };
+        match &process.owned {
+            Some(owned) => stop::survivors(process, owned),
+            None => {
+                let (first, has_ended) = (process.number(), process.exited().is_some());
+                // Only processes that Stillwell started have a mark.
+                tree::members(first, has_ended, "", std::process::id()).alive
+            }
+        }
     }
 
     /// Time of the start, or of the attachment.

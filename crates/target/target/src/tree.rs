@@ -49,8 +49,9 @@ pub(crate) const MARK: &str = "STILLWELL_TARGET";
 
 /// Returns the living processes of the target with the process id `root` and the mark `mark`. These are its
 /// descendants, all in its session, and children of this process with the mark: orphaned descendants. Once the
-/// target `is_reaped`, its process id may be reused, and only the mark counts. Adopted zombies of its session
-/// are returned separately.
+/// target `is_reaped`, its process id may be reused. Then a process in its session needs the mark, unless this
+/// process has adopted it: some programs overwrite their environment. Adopted zombies of its session are returned
+/// separately.
 pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, this_process: u32) -> Members {
     let stats: BTreeMap<u32, Stat> = processes()
         .filter_map(|pid| Some((pid, Stat::read(pid)?)))
@@ -62,23 +63,30 @@ pub(crate) fn members(root: u32, is_reaped: bool, mark: &str, this_process: u32)
             .split(|byte| *byte == 0)
             .any(|variable| variable == entry.as_bytes())
     };
+    members_of(&stats, (root, is_reaped), this_process, is_marked)
+}
+
+/// [`members`] of the processes `stats`.
+fn members_of(
+    stats: &BTreeMap<u32, Stat>,
+    (root, is_reaped): (u32, bool),
+    this_process: u32,
+    is_marked: impl Fn(u32) -> bool,
+) -> Members {
     let mut alive: BTreeSet<u32> = BTreeSet::new();
     let mut zombies = Vec::new();
-    for (pid, stat) in &stats {
+    for (pid, stat) in stats {
         let came_to_us = stat.parent == this_process && *pid != root;
+        let is_adopted = came_to_us && stat.session == root;
         if stat.is_zombie() {
-            if came_to_us && stat.session == root {
+            if is_adopted {
                 zombies.push(*pid);
             }
             continue;
         }
         let is_of_number = *pid == root || stat.session == root;
-        let is_member = if is_of_number && !is_reaped {
-            true
-        } else {
-            (is_of_number || came_to_us) && is_marked(*pid)
-        };
-        if is_member {
+        let is_certain = is_adopted || (is_of_number && !is_reaped);
+        if is_certain || ((is_of_number || came_to_us) && is_marked(*pid)) {
             alive.insert(*pid);
         }
     }
@@ -129,6 +137,40 @@ mod tests {
         let zombie = Stat::parse(b"7 (a) Z 3 7 5 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0");
         assert!(zombie.unwrap().is_zombie());
         assert_eq!(Stat::parse(b"7 (a) Z 3 7 5"), None);
+    }
+
+    const THIS_PROCESS: u32 = 1;
+    const ROOT: u32 = 5;
+
+    fn process(parent: u32, session: u32) -> Stat {
+        Stat {
+            state: b'S',
+            parent,
+            session,
+            started: 0,
+        }
+    }
+
+    /// Processes that are left after the root has ended.
+    fn orphans() -> BTreeMap<u32, Stat> {
+        BTreeMap::from([
+            (7, process(THIS_PROCESS, ROOT)),
+            (8, process(7, ROOT)),
+            (9, process(THIS_PROCESS, 9)),
+            (10, process(2, ROOT)),
+        ])
+    }
+
+    #[test]
+    fn adopted_processes_of_the_session_need_no_mark() {
+        let members = members_of(&orphans(), (ROOT, true), THIS_PROCESS, |_| false);
+        assert_eq!(members.alive, [7, 8]);
+    }
+
+    #[test]
+    fn other_processes_of_a_reaped_target_need_the_mark() {
+        let members = members_of(&orphans(), (ROOT, true), THIS_PROCESS, |pid| pid >= 9);
+        assert_eq!(members.alive, [7, 8, 9, 10]);
     }
 
     proptest! {

@@ -9,6 +9,7 @@ use stillwell_metric::Shard;
 use stillwell_plan::disk::{DiskKind, DiskPlan};
 use stillwell_plan::step::DiskChange;
 use stillwell_scope::{Place, Scope, explain};
+use stillwell_target::Owner;
 use stillwell_units::Nanos;
 use stillwell_worker::Prepared;
 
@@ -17,6 +18,17 @@ use crate::shell::Shell;
 /// The longest time that unmounting may take while requests are still answered. A later request
 /// fails.
 const END_MAX: Nanos = Nanos::from_secs(2);
+
+/// Unmounts the disks in memory that killed runs left.
+pub fn clear_memory_disks() {
+    // There is no run whose record could have the notes.
+    drop(Mount::clear_memory(is_gone));
+}
+
+/// Returns true if the owner of a disk has certainly ended.
+fn is_gone(owner: &str) -> bool {
+    Owner::parse(owner).is_some_and(|owner| owner.is_gone(Owner::this_process()))
+}
 
 /// All that is mounted. Dropping it takes it away.
 #[derive(Debug, Default)]
@@ -36,7 +48,8 @@ impl Mounts {
     ) -> Result<Vec<MountNote>, String> {
         let folder = match &plan.kind {
             DiskKind::Memory(size) => {
-                let mounted = Mount::memory(&plan.path, *size);
+                let owner = Owner::this_process().to_string();
+                let mounted = Mount::memory(&plan.path, *size, &owner);
                 let (mount, notes) = mounted.map_err(|error| explain(&error))?;
                 self.plain.push(mount);
                 return Ok(notes);
@@ -91,7 +104,7 @@ impl Shell {
             return Ok(());
         }
         let place = self.place();
-        let mut notes = Mount::clear_all();
+        let mut notes = Mount::clear_all(is_gone);
         for disk in disks {
             let disk = disk.filled(&self.request.places);
             notes.extend(self.mounts.add(&disk, &mut self.scope, place.clone())?);

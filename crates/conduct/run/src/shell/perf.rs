@@ -49,7 +49,13 @@ impl Shell {
         let folder = self.request.folder.join(PROFILES);
         // A folder that cannot be made is the inspector's error, which it reports.
         make_private(&folder).unwrap_or_default();
-        Some(perf_inspector(plan, self.target.pid()?, &folder.join(DATA)))
+        let first = self.target.pid()?;
+        let mut processes = self.target.processes();
+        if processes.is_empty() {
+            // A target that has ended is the error of `perf`, which reports it.
+            processes.push(first);
+        }
+        Some(perf_inspector(plan, &processes, &folder.join(DATA)))
     }
 
     /// Returns the samples of this run, if there are any.

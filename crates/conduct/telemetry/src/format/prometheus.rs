@@ -5,12 +5,12 @@ mod samples;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use stillwell_metric::Kind;
 
 use crate::format::names::{self, Total};
 use crate::format::page::{MetricPoint, MetricsPage, Origin, PointValue};
-pub(crate) use fit::label_name;
 pub(crate) use samples::prometheus_samples;
 
 /// Content type of such a page.
@@ -19,17 +19,12 @@ pub(crate) const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf
 /// Labels that we set; a label of the same name from another source is renamed.
 const RESERVED_LABELS: [&str; 2] = ["outcome", "le"];
 
-/// `page` in Prometheus' text format.
-pub(crate) fn prometheus_text(origin: &Origin, page: &MetricsPage) -> String {
+/// `pages` in Prometheus' text format, as one page. Of several values of a series the last one is shown.
+pub(crate) fn prometheus_text(origin: &Origin, pages: &[Arc<MetricsPage>]) -> String {
     let mut text = String::new();
-    let given = origin.labels.iter();
-    let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
-    let names = page.points.iter().flat_map(MetricPoint::labels);
-    let names: BTreeSet<&str> = names.map(|(key, _)| key).chain(RESERVED_LABELS).collect();
-    let names: Vec<&str> = names.into_iter().collect();
-    let shared = fit::foreign_labels(given, &names);
+    let shared = shared_labels(origin, pages);
     let mut last = None;
-    for point in &page.points {
+    for point in joined(pages) {
         let metric = &point.metric;
         let name = names::prometheus(metric);
         if last != Some(metric) {
@@ -79,6 +74,30 @@ pub(crate) fn prometheus_text(origin: &Origin, page: &MetricsPage) -> String {
     text
 }
 
+/// Returns the labels of the user that all series of `pages` carry. Those with the name of one of our labels are renamed.
+pub(crate) fn shared_labels(origin: &Origin, pages: &[Arc<MetricsPage>]) -> Vec<(String, String)> {
+    let given = origin.labels.iter();
+    let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
+    let points = pages.iter().flat_map(|page| &page.points);
+    let names = points.flat_map(MetricPoint::labels).map(|(key, _)| key);
+    let names: BTreeSet<&str> = names.chain(RESERVED_LABELS).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    fit::foreign_labels(given, &names)
+}
+
+/// Returns the points of all pages, those of one metric next to each other and each series once, with its last value.
+fn joined(pages: &[Arc<MetricsPage>]) -> Vec<&MetricPoint> {
+    let points = pages.iter().flat_map(|page| &page.points);
+    let mut points: Vec<&MetricPoint> = points.collect();
+    if pages.len() > 1 {
+        // The sort is stable, so the last value of a series comes first.
+        points.reverse();
+        points.sort_by(|a, b| (a.metric.name, &a.labels).cmp(&(b.metric.name, &b.labels)));
+        points.dedup_by(|a, b| a.metric == b.metric && a.labels == b.labels);
+    }
+    points
+}
+
 fn push(text: &mut String, name: &str, labels: &[(&str, &str)], end: Option<&str>, value: &str) {
     let end = end.map(|end| ("le", end));
     let labels = fit::braced(labels.iter().copied().chain(end));
@@ -98,14 +117,24 @@ mod tests {
             ("my team".to_owned(), "a".to_owned()),
             ("le".to_owned(), "b".to_owned()),
         ];
-        let text = prometheus_text(&origin, &fixture::page(1));
+        let text = prometheus_text(&origin, &[Arc::new(fixture::page(1))]);
         let line = r#"stillwell_requests_sent_total{exported_le="b",my_team="a"} 2"#;
         assert!(text.lines().any(|text_line| text_line == line), "{text}");
     }
 
     #[test]
+    fn of_a_series_on_two_pages_the_last_value_is_shown() {
+        let pages = [1, 3].map(|count| Arc::new(fixture::page(count)));
+        let joined = prometheus_text(&fixture::origin(), &pages);
+        let alone = prometheus_text(&fixture::origin(), &pages[1..]);
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+        assert_eq!(lines(&joined), lines(&alone));
+        assert_eq!(joined.lines().count(), alone.lines().count());
+    }
+
+    #[test]
     fn a_page_has_each_kind_once_and_every_series_with_its_labels() {
-        let text = prometheus_text(&fixture::origin(), &fixture::page(3));
+        let text = prometheus_text(&fixture::origin(), &[Arc::new(fixture::page(3))]);
         for line in [
             "# TYPE stillwell_requests_sent_total counter",
             r#"stillwell_requests_sent_total{team="\"a\"\\\n"} 6"#,

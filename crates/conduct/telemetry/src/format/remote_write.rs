@@ -1,19 +1,36 @@
 //! Prometheus' remote write, version 1.
 
+use std::sync::Arc;
+
 use stillwell_http::protobuf::MessageWriter;
 
 use crate::format::names::{self, SERVICE, Total};
 use crate::format::page::{MetricsPage, Origin, PointValue};
-use crate::format::prometheus::label_name;
+use crate::format::prometheus::shared_labels;
 
-/// `page` as the body of a request, squeezed as the protocol wants it: with
+/// `pages` as the body of a request, squeezed as the protocol wants it: with
 /// `content-encoding: snappy` and `content-type: application/x-protobuf`. Beside
 /// the labels of the load, series carry `job` and, as `instance`, the load's name.
-pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
-    let milliseconds = page.taken.as_u64() / 1_000_000;
+pub(crate) fn remote_write(origin: &Origin, pages: &[Arc<MetricsPage>]) -> Vec<u8> {
+    let shared = shared_labels(origin, pages);
     let mut request = MessageWriter::default();
+    for page in pages {
+        write_page(&mut request, origin, &shared, page);
+    }
+    snap::raw::Encoder::new()
+        .compress_vec(&request.into_bytes())
+        .expect("pages are shorter than 4 GiB")
+}
+
+fn write_page(
+    request: &mut MessageWriter,
+    origin: &Origin,
+    shared: &[(String, String)],
+    page: &MetricsPage,
+) {
+    let milliseconds = page.taken.as_u64() / 1_000_000;
     let mut series = |name: String, extra: &[(&str, &str)], value: f64| {
-        let labels = labels(origin, name, extra);
+        let labels = labels(origin, shared, name, extra);
         request.message(1, |series| {
             for (key, value) in &labels {
                 series.message(1, |label| {
@@ -52,32 +69,29 @@ pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
             }
         }
     }
-    snap::raw::Encoder::new()
-        .compress_vec(&request.into_bytes())
-        .expect("a page is shorter than 4 GiB")
 }
 
-/// All labels of one series in the order of their names, as receivers want them;
-/// the load's own ones win over those that a caller gave.
-fn labels(origin: &Origin, name: String, extra: &[(&str, &str)]) -> Vec<(String, String)> {
-    let mut labels = vec![
-        ("__name__".to_owned(), name),
-        ("instance".to_owned(), origin.run.to_string()),
-        ("job".to_owned(), SERVICE.to_owned()),
-    ];
+/// All labels of one series in the order of their names, as receivers want them.
+/// `shared` are those that the user gave.
+fn labels(
+    origin: &Origin,
+    shared: &[(String, String)],
+    name: String,
+    extra: &[(&str, &str)],
+) -> Vec<(String, String)> {
+    let mut labels = vec![("__name__".to_owned(), name)];
     let extra = extra
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     labels.extend(extra);
-    for (key, value) in &origin.labels {
-        let key = label_name(key);
-        match labels.iter_mut().find(|(known, _)| *known == key) {
-            // An explicit job or instance has precedence.
-            Some((known, kept)) if matches!(known.as_str(), "job" | "instance") => {
-                kept.clone_from(value);
-            }
-            Some(_) => {}
-            None => labels.push((key, value.clone())),
+    labels.extend_from_slice(shared);
+    for (key, value) in [
+        ("instance", origin.run.to_string()),
+        ("job", SERVICE.to_owned()),
+    ] {
+        // An explicit job or instance has precedence.
+        if !labels.iter().any(|(known, _)| known == key) {
+            labels.push((key.to_owned(), value));
         }
     }
     labels.sort_unstable();
@@ -119,13 +133,56 @@ mod tests {
         timestamp: i64,
     }
 
+    /// Reads the request about pages of the fixture with these counts.
+    fn written(origin: &Origin, counts: &[u64]) -> WriteRequest {
+        let pages = counts.iter().map(|count| Arc::new(fixture::page(*count)));
+        let body = remote_write(origin, &pages.collect::<Vec<_>>());
+        let plain = snap::raw::Decoder::new().decompress_vec(&body).unwrap();
+        WriteRequest::decode(plain.as_slice()).unwrap()
+    }
+
+    #[test]
+    fn a_label_with_a_name_of_stillwell_gets_a_prefix() {
+        let mut origin = fixture::origin();
+        origin.labels = ["outcome", "le", "job"]
+            .map(|key| (key.to_owned(), "x".to_owned()))
+            .to_vec();
+        let request = written(&origin, &[3]);
+        assert!(!request.timeseries.is_empty());
+        for series in &request.timeseries {
+            let value = |key: &str| {
+                let mut labels = series.labels.iter();
+                let label = labels.find(|label| label.name == key)?;
+                Some(label.value.as_str())
+            };
+            for key in ["exported_outcome", "exported_le", "job"] {
+                assert_eq!(value(key), Some("x"), "{series:?}");
+            }
+            for key in ["outcome", "le"] {
+                assert_ne!(value(key), Some("x"), "{series:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_runs_at_once_are_in_one_request() {
+        let request = written(&fixture::origin(), &[3, 4]);
+        let sent = request.timeseries.iter().filter(|series| {
+            let mut labels = series.labels.iter();
+            labels.any(|label| label.value == "stillwell_requests_sent_total")
+        });
+        let sent: Vec<f64> = sent.map(|series| series.samples[0].value).collect();
+        assert_eq!(sent, [6.0, 8.0]);
+    }
+
     #[test]
     fn labels_of_a_load_are_made_to_fit() {
         let mut origin = fixture::origin();
         origin.labels = ["my team", "a.b", "a-b"]
             .map(|key| (key.to_owned(), "x".to_owned()))
             .to_vec();
-        let keys: Vec<String> = labels(&origin, "n".to_owned(), &[])
+        let shared = shared_labels(&origin, &[]);
+        let keys: Vec<String> = labels(&origin, &shared, "n".to_owned(), &[])
             .into_iter()
             .map(|(key, _)| key)
             .collect();
@@ -134,9 +191,7 @@ mod tests {
 
     #[test]
     fn a_receiver_finds_every_series_once_with_sorted_labels() {
-        let body = remote_write(&fixture::origin(), &fixture::page(3));
-        let plain = snap::raw::Decoder::new().decompress_vec(&body).unwrap();
-        let request = WriteRequest::decode(plain.as_slice()).unwrap();
+        let request = written(&fixture::origin(), &[3]);
         let mut names = Vec::new();
         for series in &request.timeseries {
             let keys: Vec<&str> = series

@@ -62,6 +62,9 @@ struct Tags<'a> {
     run: String,
     #[serde(rename = "stillwell.worker")]
     worker: String,
+    /// Nanoseconds from the intended to the sent time.
+    #[serde(rename = "stillwell.lateness_ns")]
+    lateness: String,
 }
 
 /// `batch` as the body of a request to `/api/v2/spans`, with
@@ -116,6 +119,7 @@ fn zipkin_span<'a>(origin: &Origin, batch: &SpanBatch<'a>, span: &Span) -> Zipki
             error: (span.is_error() || span.outcome != Outcome::Ok).then(|| span.outcome.name()),
             run: origin.run.to_string(),
             worker: span.worker.to_string(),
+            lateness: span.sent.since(span.intended).as_u64().to_string(),
         },
     }
 }
@@ -149,6 +153,7 @@ mod tests {
         assert_eq!(read[0]["remoteEndpoint"]["port"], 8080);
         assert_eq!(read[0]["tags"]["http.status_code"], "200");
         assert_eq!(read[0]["annotations"][0]["value"], "first byte");
+        assert_eq!(read[0]["tags"]["stillwell.lateness_ns"], "100");
         assert!(read[0]["tags"].get("error").is_none());
         assert_eq!(read[1]["tags"]["error"], "timed_out");
         assert!(read[1].get("annotations").is_none());

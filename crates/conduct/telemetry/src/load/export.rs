@@ -10,12 +10,13 @@ use stillwell_units::Nanos;
 use stillwell_wire::tls::ClientTls;
 use tokio::sync::watch;
 
+use super::TelemetryError;
 use super::counts::ExportCounts;
 use super::page::MetricsPageServer;
 use super::spans::SpanExporter;
 use super::stats::StatsExporter;
-use super::{Published, TelemetryError};
-use crate::format::page::{MetricsPage, Origin};
+use crate::format::page::Origin;
+use crate::published::Published;
 
 /// Maximum time for the export of the last page.
 const LAST_MAX: Nanos = Nanos::from_secs(6);
@@ -87,18 +88,10 @@ impl ExportThread {
         self.page.is_some()
     }
 
-    /// Exports the last page, if there is one, and waits for the receivers up to a limit. `wait` pauses for a moment and
+    /// Exports the shown pages once more and waits for the receivers up to a limit. `wait` pauses for a moment and
     /// returns whether the user has interrupted the command.
-    pub(crate) fn finish(
-        mut self,
-        last: Option<Arc<MetricsPage>>,
-        wait: &dyn Fn() -> bool,
-    ) -> TelemetryResult {
-        self.published.send_modify(|published| {
-            published.page = last.or_else(|| published.page.take());
-            published.flush += 1;
-            published.is_last = true;
-        });
+    pub(crate) fn finish(mut self, wait: &dyn Fn() -> bool) -> TelemetryResult {
+        self.published.send_modify(Published::finish);
         let last_max = LAST_MAX.max(self.linger + LAST_INTERRUPTED_MAX);
         let begun = clock::now();
         let mut until = begun + last_max;

@@ -12,10 +12,10 @@ use stillwell_wire::server::StreamListener;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
-use super::Published;
 use super::counts::ExportCounts;
 use crate::format::page::Origin;
 use crate::format::prometheus::prometheus_text;
+use crate::published::Published;
 use crate::server::{PageService, PageText};
 
 const SERVICE: PageService = PageService {
@@ -106,10 +106,7 @@ impl PageText for ConnectionPage {
     fn text(&mut self) -> String {
         let published = self.shared.published.borrow().clone();
         self.is_last = published.is_last;
-        // Before the first page nothing has been counted.
-        let page = published.page.as_ref();
-        page.map(|page| prometheus_text(&self.shared.origin, page))
-            .unwrap_or_default()
+        prometheus_text(&self.shared.origin, &published.shown())
     }
 
     fn sent(&mut self) {

@@ -14,13 +14,13 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::Published;
 use super::counts::ExportCounts;
 use super::receiver::Receiver;
 use crate::format::otlp::{otlp_metrics, otlp_rejected};
 use crate::format::page::{MetricsPage, Origin};
 use crate::format::remote_write::remote_write;
 use crate::format::statsd::Statsd;
+use crate::published::Published;
 
 /// Timeout of one export.
 const EXPORT_MAX: Nanos = Nanos::from_secs(2);
@@ -96,7 +96,7 @@ impl StatsExporter {
         &self.counts
     }
 
-    /// Exports each flushed page, until the last.
+    /// Exports the due pages of each flush, until the last.
     pub(super) async fn run(mut self, mut published: watch::Receiver<Published>) {
         let mut seen = 0;
         loop {
@@ -104,22 +104,23 @@ impl StatsExporter {
             let Ok(next) = next.map(|published| Published::clone(&published)) else {
                 return;
             };
+            let pages = next.due_after(seen);
             seen = next.flush;
-            let Some(page) = next.page else {
-                // A run that has recorded nothing has no page in the end.
+            if pages.is_empty() {
+                // Runs that have recorded nothing have no page in the end.
                 if next.is_last {
                     return;
                 }
                 continue;
-            };
-            let mut exported = self.export_in_time(&page).await;
+            }
+            let mut exported = self.export_in_time(&pages).await;
             for _ in 1..LAST_TRIES {
                 if !next.is_last || exported.is_ok() {
                     break;
                 }
                 self.counts.count(exported, false);
                 sleep(LAST_PAUSE.as_duration()).await;
-                exported = self.export_in_time(&page).await;
+                exported = self.export_in_time(&pages).await;
             }
             self.counts.count(exported, next.is_last);
             if next.is_last {
@@ -128,8 +129,8 @@ impl StatsExporter {
         }
     }
 
-    async fn export_in_time(&mut self, page: &MetricsPage) -> Result<(), String> {
-        let exported = timeout(EXPORT_MAX.as_duration(), self.export(page)).await;
+    async fn export_in_time(&mut self, pages: &[Arc<MetricsPage>]) -> Result<(), String> {
+        let exported = timeout(EXPORT_MAX.as_duration(), self.export(pages)).await;
         exported.unwrap_or_else(|_| {
             // A line may be cut: what follows needs a new connection.
             if let StatsConnection::StatsdStream { stream, .. } = &mut self.connection {
@@ -139,7 +140,7 @@ impl StatsExporter {
         })
     }
 
-    async fn export(&mut self, page: &MetricsPage) -> Result<(), String> {
+    async fn export(&mut self, pages: &[Arc<MetricsPage>]) -> Result<(), String> {
         let origin = &self.origin;
         match &mut self.connection {
             StatsConnection::StatsdDatagrams {
@@ -147,7 +148,7 @@ impl StatsExporter {
                 address,
                 socket,
             } => {
-                let sent = send_datagrams(statsd, address, socket, page).await;
+                let sent = send_datagrams(statsd, address, socket, pages).await;
                 sent.inspect_err(|_| *socket = None)
             }
             StatsConnection::StatsdStream {
@@ -155,16 +156,16 @@ impl StatsExporter {
                 address,
                 stream,
             } => {
-                let sent = send_lines(statsd, address, stream, page).await;
+                let sent = send_lines(statsd, address, stream, pages).await;
                 sent.inspect_err(|_| *stream = None)
             }
             StatsConnection::OtlpHttp(receiver) => {
-                let body = otlp_metrics(origin, page);
+                let body = otlp_metrics(origin, pages);
                 let headers = [("content-type", "application/x-protobuf")];
                 check_accepted(&receiver.post(&headers, &body).await?)
             }
             StatsConnection::OtlpGrpc(receiver) => {
-                let message = otlp_metrics(origin, page);
+                let message = otlp_metrics(origin, pages);
                 check_accepted(&receiver.call(OTLP_METHOD, &message).await?)
             }
             StatsConnection::RemoteWrite(receiver) => {
@@ -173,7 +174,8 @@ impl StatsExporter {
                     ("content-encoding", "snappy"),
                     ("x-prometheus-remote-write-version", "0.1.0"),
                 ];
-                receiver.post(&headers, &remote_write(origin, page)).await?;
+                let body = remote_write(origin, pages);
+                receiver.post(&headers, &body).await?;
                 Ok(())
             }
         }
@@ -192,7 +194,7 @@ async fn send_datagrams(
     statsd: &mut Statsd,
     address: &str,
     socket: &mut Option<UdpSocket>,
-    page: &MetricsPage,
+    pages: &[Arc<MetricsPage>],
 ) -> Result<(), String> {
     let socket = match socket {
         Some(socket) => socket,
@@ -206,13 +208,16 @@ async fn send_datagrams(
             socket.insert(opened.map_err(|error| explain(&error))?)
         }
     };
-    for datagram in statsd.datagrams(page) {
-        let sent = socket.send(&datagram.bytes).await;
-        // The kernel may report at once that no socket listens there.
-        let refused = socket.take_error().ok().flatten();
-        sent.and_then(|_| refused.map_or(Ok(()), Err))
-            .map_err(|error| send_error(address, &error))?;
-        statsd.mark_sent(page, &datagram);
+    // Only a load exports to statsd, and it has one page.
+    for page in pages {
+        for datagram in statsd.datagrams(page) {
+            let sent = socket.send(&datagram.bytes).await;
+            // The kernel may report at once that no socket listens there.
+            let refused = socket.take_error().ok().flatten();
+            sent.and_then(|_| refused.map_or(Ok(()), Err))
+                .map_err(|error| send_error(address, &error))?;
+            statsd.mark_sent(page, &datagram);
+        }
     }
     Ok(())
 }
@@ -221,7 +226,7 @@ async fn send_lines(
     statsd: &mut Statsd,
     address: &str,
     stream: &mut Option<TcpStream>,
-    page: &MetricsPage,
+    pages: &[Arc<MetricsPage>],
 ) -> Result<(), String> {
     let stream = match stream {
         Some(stream) => stream,
@@ -230,10 +235,12 @@ async fn send_lines(
             stream.insert(opened.map_err(|error| explain(&error))?)
         }
     };
-    for lines in statsd.datagrams(page) {
-        let written = stream.write_all(&lines.bytes).await;
-        written.map_err(|error| send_error(address, &error))?;
-        statsd.mark_sent(page, &lines);
+    for page in pages {
+        for lines in statsd.datagrams(page) {
+            let written = stream.write_all(&lines.bytes).await;
+            written.map_err(|error| send_error(address, &error))?;
+            statsd.mark_sent(page, &lines);
+        }
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use stillwell_plan::generator::ContainerPlan;
 use stillwell_plan::{PayloadPlan, TransportPlan};
 use stillwell_units::Nanos;
 
-use crate::{Fixture, plan, prepare, wait_until};
+use crate::{Fixture, LONG, plan, prepare, wait_until};
 
 const ID: &str = "4fa6e0f0c678";
 
@@ -216,6 +216,32 @@ fn a_container_that_does_not_start_is_counted_and_removed() {
             .count()
     };
     assert_eq!(count(RECORDED[2].0), count(RECORDED[4].0));
+}
+
+#[test]
+fn a_container_that_is_not_removed_is_named_with_the_command_that_removes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("docker.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut plan = plan(containers(&socket, 1));
+    plan.payload = PayloadPlan::PACE;
+    let mut fixture = Fixture::start(&plan);
+    let (_requested, _ended) = engine(&mut fixture, listener, RECORDED[4].0);
+    wait_until(|| fixture.total(|shard| &shard.events) >= 1);
+    fixture.stop.cancel();
+    let ends = fixture.scope.close(Nanos::from(LONG)).into_iter();
+    let failures = ends.filter_map(|end| end.result.err());
+    let failures: Vec<String> = failures
+        .map(|failure| stillwell_scope::explain(&failure))
+        .collect();
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    for part in [
+        "left behind: container `4fa6e0f0c678`",
+        "the container engine answers 409",
+        "remove it with `docker rm -f 4fa6e0f0c678`",
+    ] {
+        assert!(failures[0].contains(part), "{failures:?}");
+    }
 }
 
 /// It was given up in the middle, and the container stayed.

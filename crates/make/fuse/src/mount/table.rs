@@ -1,5 +1,6 @@
 //! The kernel's table of mounts.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,8 +17,25 @@ pub(super) fn kind_at(at: &Path) -> Option<String> {
 /// All places where a file system of `kind` is mounted.
 pub(super) fn places_of(kind: &str) -> Vec<PathBuf> {
     let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let matching = entries(&table).filter(|(_, name)| name.as_bytes() == kind.as_bytes());
-    matching.map(|(place, _)| place).collect()
+    let matching = entries(&table).filter(|(_, name, _)| name.as_bytes() == kind.as_bytes());
+    matching.map(|(place, ..)| place).collect()
+}
+
+/// All places where the file system that was mounted last is of `kind`, with its source.
+pub(super) fn sources_of(kind: &str) -> Vec<(PathBuf, String)> {
+    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    sources_in(&table, kind)
+}
+
+fn sources_in(table: &[u8], kind: &str) -> Vec<(PathBuf, String)> {
+    // The last entry of a place replaces those before it.
+    let mounted: BTreeMap<PathBuf, (String, String)> = entries(table)
+        .map(|(place, kind, source)| (place, (kind, source)))
+        .collect();
+    let matching = mounted.into_iter().filter(|(_, (name, _))| name == kind);
+    matching
+        .map(|(place, (_, source))| (place, source))
+        .collect()
 }
 
 /// The path without links in its parents; the last part is taken as it is.
@@ -30,12 +48,12 @@ fn plain(at: &Path) -> PathBuf {
 }
 
 fn kind_in(table: &[u8], at: &Path) -> Option<String> {
-    let there = entries(table).filter(|(place, _)| place == at);
-    there.last().map(|(_, kind)| kind)
+    let there = entries(table).filter(|(place, ..)| place == at);
+    there.last().map(|(_, kind, _)| kind)
 }
 
-/// Places and kinds, in the order in which they were mounted.
-fn entries(table: &[u8]) -> impl Iterator<Item = (PathBuf, String)> {
+/// Places, kinds and sources, in the order in which they were mounted.
+fn entries(table: &[u8]) -> impl Iterator<Item = (PathBuf, String, String)> {
     let lines = table.split(|byte| *byte == b'\n');
     lines.filter_map(|line| {
         let mut fields = line.split(|byte| *byte == b' ');
@@ -43,7 +61,8 @@ fn entries(table: &[u8]) -> impl Iterator<Item = (PathBuf, String)> {
         // Optional fields end with a dash.
         fields.find(|field| *field == b"-")?;
         let kind = String::from_utf8(fields.next()?.to_vec()).ok()?;
-        Some((place.into(), kind))
+        let source = String::from_utf8_lossy(fields.next().unwrap_or_default());
+        Some((place.into(), kind, source.into_owned()))
     })
 }
 
@@ -86,6 +105,18 @@ mod tests {
         assert_eq!(kind("/mnt/a b").as_deref(), Some("fuse.stillwell"));
         assert_eq!(kind("/").as_deref(), Some("ext4"));
         assert_eq!(kind("/mnt"), None);
+    }
+
+    #[test]
+    fn sources_are_those_of_uncovered_file_systems() {
+        let sources = |table: &[u8], kind: &str| {
+            let sources = sources_in(table, kind).into_iter();
+            sources.map(|(_, source)| source).collect::<Vec<_>>()
+        };
+        assert_eq!(sources(TABLE, "tmpfs"), [""; 0]);
+        assert_eq!(sources(TABLE, "fuse.stillwell"), ["stillwell"]);
+        let below = b"40 22 0:35 / /mnt/a rw - tmpfs stillwell-x rw\n";
+        assert_eq!(sources(below, "tmpfs"), ["stillwell-x"]);
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn a_disk_within_its_own_folder_waited_for_itself() {
 fn a_folder_that_was_made_for_a_mount_goes_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("made/here");
-    let (mount, notes) = match Mount::memory(&at, ByteSize::mib(1)) {
+    let (mount, notes) = match Mount::memory(&at, ByteSize::mib(1), "made") {
         Ok(mounted) => mounted,
         Err(error) => return skip("memory", &error).unwrap_or(()),
     };
@@ -79,6 +79,24 @@ fn what_a_killed_run_left_is_taken_away_by_the_next() {
     drop(server);
     assert_eq!(disk.end(), None);
     assert!(at.is_dir());
+}
+
+#[test]
+fn a_file_system_in_memory_is_taken_away_once_its_owner_has_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("memory");
+    let (left, _) = match Mount::memory(&at, ByteSize::mib(1), "killed") {
+        Ok(mounted) => mounted,
+        Err(error) => return skip("left memory", &error).unwrap_or(()),
+    };
+    // No program takes it away: a killed process cannot.
+    std::mem::forget(left);
+    assert_eq!(Mount::clear_memory(|_| false), []);
+    assert!(is_mounted(&at));
+    let notes = Mount::clear_memory(|owner| owner == "killed");
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].what.contains("was removed"), "{notes:?}");
+    assert!(!is_mounted(&at));
 }
 
 #[test]

@@ -15,6 +15,22 @@ pub struct Docker {
     deadline: Option<Nanos>,
 }
 
+/// A container that was not removed, or perhaps not.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRemoved {
+    /// No response. Displays the cause alone.
+    #[error(transparent)]
+    Unanswered(RequestError),
+    /// The engine refused.
+    #[error("the container engine answers {status}, {message}")]
+    Refused {
+        /// The status of the response.
+        status: u16,
+        /// The engine's message.
+        message: String,
+    },
+}
+
 impl Docker {
     /// The engine that listens at `socket`. Responses have at most `response_max`.
     #[must_use]
@@ -68,10 +84,24 @@ impl Docker {
     }
 
     /// Stops a container at once and removes it with its volumes.
-    pub async fn remove(&self, id: &str) {
+    ///
+    /// # Errors
+    /// [`NotRemoved`]. A container that is not there counts as removed.
+    pub async fn remove(&self, id: &str) -> Result<(), NotRemoved> {
         let path = format!("/containers/{id}?force=true&v=true");
-        // An engine that does not answer cannot be helped; the label shows what is left.
-        drop(self.send("DELETE", &path, b"").await);
+        let response = self.send("DELETE", &path, b"").await;
+        removed(&response.map_err(NotRemoved::Unanswered)?)
+    }
+}
+
+/// Returns the result of a removal with this response.
+fn removed(response: &Response) -> Result<(), NotRemoved> {
+    match response.status {
+        200..=299 | 404 => Ok(()),
+        status => Err(NotRemoved::Refused {
+            status,
+            message: message_of(&response.body),
+        }),
     }
 }
 
@@ -106,5 +136,23 @@ mod tests {
         for wrong in [r#"{"Id":"../x"}"#, r#"{"Id":""}"#, r#"{"id":"a"}"#, "x"] {
             assert_eq!(id_of(wrong.as_bytes()), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_container_is_removed_once_the_engine_has_none_of_its_id() {
+        let result = |status: u16, body: &[u8]| {
+            let body = body.to_vec();
+            removed(&Response { status, body }).map_err(|error| error.to_string())
+        };
+        assert_eq!(result(204, b""), Ok(()));
+        assert_eq!(
+            result(404, br#"{"message":"No such container: a"}"#),
+            Ok(())
+        );
+        let busy = "the container engine answers 500, device is busy";
+        assert_eq!(
+            result(500, br#"{"message":"device is busy"}"#),
+            Err(busy.to_owned())
+        );
     }
 }

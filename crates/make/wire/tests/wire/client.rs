@@ -47,6 +47,35 @@ fn a_response_that_comes_early_counts() {
 }
 
 #[test]
+fn a_response_that_stalls_ends_its_request() {
+    on_worker(|| async {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path)?;
+        let server = async {
+            let (mut stream, _) = listener.accept().await?;
+            let part = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\no";
+            stream.write_all(part).await?;
+            pending::<std::io::Result<()>>().await
+        };
+        let (endpoint, request) = (Endpoint::unix(&path), post(b""));
+        let stall = Nanos::from_millis(20);
+        let error = tokio::select! {
+            response = endpoint.request_unless_stalled(stall, &request, LIMIT) => {
+                response.unwrap_err()
+            }
+            served = server => unreachable!("it never ends: {served:?}"),
+        };
+        assert!(
+            matches!(error, RequestError::TimedOut { after, .. } if after == stall),
+            "{error}"
+        );
+        assert_eq!(error.outcome(), Outcome::TimedOut);
+        Ok(())
+    });
+}
+
+#[test]
 fn a_deadline_ends_a_request_that_gets_no_response() {
     on_worker(|| async {
         let folder = tempfile::tempdir()?;

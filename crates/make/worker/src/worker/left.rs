@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use stillwell_scope::PartError;
 
+/// Largest number of commands in a message.
+const REMEDIES_MAX: usize = 20;
+
 /// Each thing that is kept, by what it is called.
 #[derive(Debug, Default)]
 pub(super) struct Left(BTreeMap<String, Kept>);
@@ -14,14 +17,17 @@ struct Kept {
     why: String,
 }
 
-/// Something that the worker could not take away again.
+/// Resources that the worker could not take away again.
 #[derive(Debug, thiserror::Error)]
-#[error("left behind: {what}{}: {why}; remove it with `{remedy}`", and_more(*.more))]
+#[error("left behind: {what}{}: {why}; remove {}", and_more(*.more), with(.remedies, *.more))]
 pub(super) struct LeftBehind {
     what: String,
+    /// Number of others.
     more: usize,
+    /// The reason of the first.
     why: String,
-    remedy: String,
+    /// The first commands, one for each resource.
+    remedies: Vec<String>,
 }
 
 fn and_more(more: usize) -> String {
@@ -29,6 +35,14 @@ fn and_more(more: usize) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     }
+}
+
+/// Returns the commands that remove one resource and `more`.
+fn with(remedies: &[String], more: usize) -> String {
+    let object = if more == 0 { "it" } else { "them" };
+    let unnamed = (more + 1).saturating_sub(remedies.len());
+    let commands: Vec<String> = remedies.iter().map(|text| format!("`{text}`")).collect();
+    format!("{object} with {}{}", commands.join(", "), and_more(unnamed))
 }
 
 impl Left {
@@ -47,12 +61,14 @@ impl Left {
     /// left.
     pub(super) fn at_the_end(self, failure: Option<PartError>) -> Result<(), PartError> {
         let more = self.0.len().saturating_sub(1);
+        let remedies = self.0.values().take(REMEDIES_MAX);
+        let remedies = remedies.map(|kept| kept.remedy.clone()).collect();
         let first = self.0.into_iter().next();
         let left = first.map(|(what, kept)| LeftBehind {
             what,
             more,
             why: kept.why,
-            remedy: kept.remedy,
+            remedies,
         });
         match (failure, left) {
             (None, None) => Ok(()),
@@ -85,7 +101,32 @@ mod tests {
         let of_one = "left behind: pod `a`: no time; remove it with `rm a`";
         assert_eq!(message(&["a"], None).as_deref(), Some(of_one));
         assert_eq!(message(&["a"], Some("no time")).as_deref(), Some(of_one));
-        let of_two = "why; left behind: pod `a` and 1 more: no time; remove it with `rm a`";
+        let of_two =
+            "why; left behind: pod `a` and 1 more: no time; remove them with `rm a`, `rm b`";
         assert_eq!(message(&["b", "a"], Some("why")).as_deref(), Some(of_two));
+    }
+
+    #[test]
+    fn every_left_resource_has_its_command_up_to_a_bound() {
+        let message = |count: usize| {
+            let mut left = Left::default();
+            for number in 0..count {
+                let name = format!("pod `{number:03}`");
+                left.keep(&name, &format!("rm {number:03}"), "no time");
+            }
+            left.at_the_end(None).unwrap_err().to_string()
+        };
+        let commands = |count: usize| {
+            let commands = (0..count).map(|number| format!("`rm {number:03}`"));
+            commands.collect::<Vec<_>>().join(", ")
+        };
+        let all = message(REMEDIES_MAX);
+        assert!(
+            all.ends_with(&format!("them with {}", commands(20))),
+            "{all}"
+        );
+        let more = message(REMEDIES_MAX + 9);
+        let expected = format!("them with {} and 9 more", commands(20));
+        assert!(more.ends_with(&expected), "{more}");
     }
 }

@@ -26,7 +26,7 @@ plain +Inf
 
 #[test]
 fn a_page_is_read() {
-    let page = parse_page(PAGE.as_bytes(), 100);
+    let page = parse_page(PAGE.as_bytes(), None, 100);
     assert_eq!((page.malformed, page.surplus), (0, 0));
     let shown: Vec<String> = page
         .series
@@ -78,22 +78,36 @@ fn what_is_not_understood_is_counted_and_skipped() {
         "a{\"b\"} 1",
         "a{b=\"\\",
     ] {
-        let page = parse_page(format!("{line}\ngood 1\n").as_bytes(), 100);
+        let page = parse_page(format!("{line}\ngood 1\n").as_bytes(), None, 100);
         assert_eq!((page.malformed, page.series.len()), (1, 1), "{line}");
     }
-    assert_eq!(parse_page(b"\xff\xfe 1\ngood 1\n", 100).malformed, 1);
+    assert_eq!(parse_page(b"\xff\xfe 1\ngood 1\n", None, 100).malformed, 1);
 }
 
 #[test]
 fn series_above_the_limit_are_counted() {
-    let page = parse_page(b"a 1\nb 1\nc 1\n", 2);
+    let page = parse_page(b"a 1\nb 1\nc 1\n", None, 2);
     assert_eq!((page.series.len(), page.surplus), (2, 1));
+}
+
+#[test]
+fn series_that_are_not_requested_do_not_count_for_the_limit() {
+    let names = ["c", "wait"].map(str::to_owned);
+    let text = b"a 1\nb 1\nc 1\nwait_sum 1\nwait_count 1\nbroken{\n";
+    let page = parse_page(text, Some(&names), 2);
+    let shown: Vec<&str> = page
+        .series
+        .iter()
+        .map(|series| series.name.as_str())
+        .collect();
+    assert_eq!(shown, ["c", "wait_sum"]);
+    assert_eq!((page.surplus, page.malformed), (1, 1));
 }
 
 proptest! {
     #[test]
     fn for_all_bytes_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        prop_assert!(parse_page(&bytes, 3).series.len() <= 3);
+        prop_assert!(parse_page(&bytes, None, 3).series.len() <= 3);
     }
 
     #[test]
@@ -107,7 +121,7 @@ proptest! {
             bytes[at] = byte;
         }
         bytes.extend_from_slice(b"\nlast_one 7\n");
-        let page = parse_page(&bytes, 100);
+        let page = parse_page(&bytes, None, 100);
         let last = page.series.last().map(|series| series.name.as_str());
         prop_assert_eq!(last, Some("last_one"));
     }
@@ -115,7 +129,7 @@ proptest! {
     #[test]
     fn for_all_label_values_what_is_written_is_read(value in "\\PC{0,20}", number in any::<f64>()) {
         let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let page = parse_page(format!("a{{b=\"{escaped}\"}} {number}").as_bytes(), 1);
+        let page = parse_page(format!("a{{b=\"{escaped}\"}} {number}").as_bytes(), None, 1);
         prop_assert_eq!(page.series[0].labels.value("b"), Some(value.as_str()));
         let read = page.series[0].value;
         prop_assert!(read.to_bits() == number.to_bits() || (read.is_nan() && number.is_nan()));
@@ -127,6 +141,7 @@ proptest! {
 fn a_series_of_type_untyped_is_a_gauge() {
     let page = parse_page(
         b"# TYPE a untyped\na 1\n# TYPE b unknown\nb{c=\"d\"} 2\n",
+        None,
         100,
     );
     assert_eq!(page.malformed, 0);

@@ -16,8 +16,10 @@ pub(crate) struct ProcessStat {
     pub(crate) faults_major: u64,
     pub(crate) user_ticks: u64,
     pub(crate) system_ticks: u64,
-    /// Of waited-for children and their waited-for children.
-    pub(crate) children_ticks: u64,
+    /// User time of waited-for children and their waited-for children.
+    pub(crate) children_user_ticks: u64,
+    /// System time of the same.
+    pub(crate) children_system_ticks: u64,
     pub(crate) threads: u64,
     /// Start time; with the process id it identifies the process.
     pub(crate) start_ticks: u64,
@@ -50,7 +52,8 @@ pub(crate) fn parse_stat(line: &[u8]) -> Option<ProcessStat> {
         faults_major: fields[8],
         user_ticks: fields[10],
         system_ticks: fields[11],
-        children_ticks: fields[12].saturating_add(fields[13]),
+        children_user_ticks: fields[12],
+        children_system_ticks: fields[13],
         threads: fields[16],
         start_ticks: fields[18],
         rss_pages: fields[20],
@@ -183,7 +186,8 @@ mod tests {
             faults_major: 3,
             user_ticks: 11,
             system_ticks: 12,
-            children_ticks: 6,
+            children_user_ticks: 2,
+            children_system_ticks: 4,
             threads: 6,
             start_ticks: 9000,
             rss_pages: 55,

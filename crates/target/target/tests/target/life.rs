@@ -214,6 +214,22 @@ fn a_target_does_not_outlive_the_thread_that_started_it() {
 }
 
 #[test]
+fn the_processes_of_a_target_are_its_first_one_and_its_descendants() {
+    let fixture = Fixture::new("sleep 60 & echo ready; wait");
+    let started = fixture.start_ready();
+    let first = started.pid().unwrap();
+    let mut attached_run = Fixture::new("");
+    attached_run.plan.kind = TargetKind::Pid(first);
+    let attached = attached_run.try_start().unwrap();
+    for target in [&started, &attached] {
+        let processes = target.processes();
+        assert_eq!(processes.len(), 2, "{processes:?}");
+        assert!(processes.contains(&first), "{processes:?}");
+    }
+    assert!(TargetProcess::none().processes().is_empty());
+}
+
+#[test]
 fn an_attached_process_is_never_signalled() {
     let fixture = Fixture::new("echo ready; while :; do sleep 0.05; done");
     let unexpected = fixture.start_ready();

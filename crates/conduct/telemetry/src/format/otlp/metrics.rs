@@ -1,5 +1,7 @@
 //! Counts and times.
 
+use std::sync::Arc;
+
 use stillwell_http::protobuf::MessageWriter;
 
 use super::{resource, scope, text};
@@ -9,19 +11,22 @@ use crate::format::page::{BOUNDS, MetricPoint, MetricsPage, Origin, PointValue, 
 /// Totals since the beginning, not since the last message.
 const CUMULATIVE: u64 = 2;
 
-/// `page` as a request to export metrics. Totals are cumulative and never fall,
-/// times are histograms with explicit bounds, in seconds.
-pub(crate) fn otlp_metrics(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
+/// `pages` as a request to export metrics. Totals are cumulative and never fall,
+/// times are histograms with explicit bounds, in seconds. Each page has a list of
+/// metrics, since its points have other times.
+pub(crate) fn otlp_metrics(origin: &Origin, pages: &[Arc<MetricsPage>]) -> Vec<u8> {
     let mut request = MessageWriter::default();
     request.message(1, |of_resource| {
         resource(of_resource, origin);
-        of_resource.message(2, |of_scope| {
-            scope(of_scope, origin);
-            let same = |a: &MetricPoint, b: &MetricPoint| a.metric == b.metric;
-            for points in page.points.chunk_by(same) {
-                of_scope.message(2, |metric| write_metric(metric, page, points));
-            }
-        });
+        for page in pages {
+            of_resource.message(2, |of_scope| {
+                scope(of_scope, origin);
+                let same = |a: &MetricPoint, b: &MetricPoint| a.metric == b.metric;
+                for points in page.points.chunk_by(same) {
+                    of_scope.message(2, |metric| write_metric(metric, page, points));
+                }
+            });
+        }
     });
     request.into_bytes()
 }
@@ -112,9 +117,25 @@ mod tests {
     use crate::format::fixture;
 
     #[test]
+    fn two_runs_at_once_are_in_one_message() {
+        let pages = [3, 4].map(|count| Arc::new(fixture::page(count)));
+        let bytes = otlp_metrics(&fixture::origin(), &pages);
+        let request = ExportMetricsServiceRequest::decode(bytes.as_slice()).unwrap();
+        let scopes = &request.resource_metrics[0].scope_metrics;
+        let sent = scopes.iter().map(|scope| {
+            let Some(Data::Sum(sent)) = &scope.metrics[0].data else {
+                panic!("no sum");
+            };
+            sent.data_points[0].value
+        });
+        let expected = [6, 8].map(|sent| Some(Value::AsInt(sent)));
+        assert_eq!(sent.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn the_published_messages_read_what_was_written() {
-        let page = fixture::page(3);
-        let bytes = otlp_metrics(&fixture::origin(), &page);
+        let page = Arc::new(fixture::page(3));
+        let bytes = otlp_metrics(&fixture::origin(), &[Arc::clone(&page)]);
         let request = ExportMetricsServiceRequest::decode(bytes.as_slice()).unwrap();
         let of_resource = &request.resource_metrics[0];
         let attributes = &of_resource.resource.as_ref().unwrap().attributes;

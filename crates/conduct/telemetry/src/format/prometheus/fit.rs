@@ -12,7 +12,7 @@ pub(super) fn metric_name(name: &str) -> String {
 
 /// `key` with every character that a label name may not have replaced by `_`. Names that begin with
 /// two are reserved for Prometheus, so they get a prefix.
-pub(crate) fn label_name(key: &str) -> String {
+fn label_name(key: &str) -> String {
     let name = fit(key, |c| c.is_ascii_alphanumeric());
     if name.starts_with("__") {
         return format!("key{name}");
