@@ -476,7 +476,7 @@ impl FleetLoad<'_> {
     /// Has all generators end early.
     fn abort(&self, handle: &JobHandle, why: &str) -> Result<(), FleetError> {
         (self.print_message)(&format!("ending all generators: {why}"));
-        cancel_job(self.store, self.engine, Some(handle), why)
+        end_job(self.store, self.engine, Some(handle), why)
     }
 }
 
@@ -599,12 +599,29 @@ impl<'a> EngineView<'a> {
     }
 }
 
+/// Ends all generators of a job early, and deletes the secrets that they were given: the controller may
+/// be gone.
+///
+/// # Errors
+/// [`FleetError`] if store or engine do not answer.
+pub fn cancel_job(
+    store: &JobStore,
+    engine: &dyn Engine,
+    handle: Option<&JobHandle>,
+    why: &str,
+) -> Result<(), FleetError> {
+    let forgotten = handle.map_or(Ok(()), |handle| engine.forget_secrets(handle));
+    end_job(store, engine, handle, why)?;
+    forgotten?;
+    Ok(())
+}
+
 /// Ends all generators of a job early: they read the reason in the store, and their engine
 /// ends them.
 ///
 /// # Errors
-/// [`FleetError`] if neither store nor engine answers.
-pub fn cancel_job(
+/// [`FleetError`] if store or engine do not answer.
+pub(crate) fn end_job(
     store: &JobStore,
     engine: &dyn Engine,
     handle: Option<&JobHandle>,
@@ -624,7 +641,7 @@ pub fn cancel_job(
 }
 
 /// Makes the tasks of `handle` those of the job. They are cancelled if another controller has started some, or if the
-/// store does not answer.
+/// store does not answer; then their secrets are deleted, too.
 pub(crate) fn keep_handle(
     engine: &dyn Engine,
     store: &JobStore,
@@ -634,11 +651,14 @@ pub(crate) fn keep_handle(
     match store.create_json(interrupt, ENGINE, &handle) {
         Ok(Created::Now) => Ok(handle),
         Ok(Created::Before) => {
+            // The tasks of the other controller read the same secrets, and it deletes them.
             engine.cancel(&handle)?;
             Err(StoreError::Taken(format!("job {}", store.job())).into())
         }
         Err(error) => {
+            let forgotten = engine.forget_secrets(&handle);
             engine.cancel(&handle)?;
+            forgotten?;
             Err(error.into())
         }
     }

@@ -26,7 +26,7 @@ pub trait Engine {
     /// Starts all tasks of `submission`.
     ///
     /// # Errors
-    /// [`EngineError`] if it refuses.
+    /// [`EngineError`] if it refuses; tasks that it has started end, and secrets are deleted.
     fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError>;
 
     /// Returns the state of each task.
@@ -68,13 +68,7 @@ pub trait Engine {
     /// # Errors
     /// [`EngineError`] if it cannot.
     fn forget_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
-        let file = handle.logs.join(SECRETS);
-        match std::fs::remove_file(&file) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(EngineError::File { file, source })
-            }
-            _ => Ok(()),
-        }
+        remove_secrets(&handle.logs)
     }
 }
 
@@ -240,4 +234,21 @@ fn write_secrets(submission: &Submission<'_>) -> Result<Option<PathBuf>, EngineE
         Ok(()) => Ok(Some(file)),
         Err(source) => Err(EngineError::File { file, source }),
     }
+}
+
+/// Removes the file of secrets, if there is one.
+fn remove_secrets(logs: &Path) -> Result<(), EngineError> {
+    let file = logs.join(SECRETS);
+    match std::fs::remove_file(&file) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(EngineError::File { file, source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes the secrets of a submission that failed, and returns the error to report: secrets that are left are the
+/// worse failure.
+fn not_submitted(submission: &Submission<'_>, error: EngineError) -> EngineError {
+    remove_secrets(submission.logs).err().unwrap_or(error)
 }

@@ -59,7 +59,7 @@ pub use generator::{GenerateError, GeneratorEnd, generate};
 pub use job::{ClusterJob, JOB_SCHEMA};
 pub use roles::{
     Allocation, AllocationJob, AllocationTask, FleetRun, FleetRunEnd, PlannedRun, RunJob,
-    RunTaskContext, RunTaskEnd, end_left, failed_target,
+    RunTaskContext, RunTaskEnd, allocations, end_left, failed_target, store_of_allocation,
 };
 pub use status::{GeneratorProgress, JobStatus, job_status};
 pub use store::{Created, JobStore, RetryBounds, Store, StoreError};

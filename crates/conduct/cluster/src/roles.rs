@@ -19,7 +19,7 @@ use stillwell_plan::{RunHosts, RunPlan, RunRoles};
 use stillwell_run::Interrupt;
 use stillwell_units::{Nanos, RunId};
 
-pub use allocation::{Allocation, AllocationTask, end_left};
+pub use allocation::{Allocation, AllocationTask, allocations, end_left, store_of_allocation};
 pub use controller::{FleetRun, FleetRunEnd, failed_target};
 pub(crate) use figures::PartTotals;
 pub use task::{RunTaskContext, RunTaskEnd};
@@ -174,6 +174,11 @@ impl AllocationJob {
     #[must_use]
     pub fn is_of(&self, roles: RunRoles, folder: &Path) -> bool {
         self.roles == roles && self.folder == folder
+    }
+
+    /// Returns true if both are of one suite.
+    pub(crate) fn is_beside(&self, first: &Self) -> bool {
+        self.results == first.results && self.is_of(first.roles, &first.folder)
     }
 
     /// Returns the allocation of the job of `store`; `None` if the job is another one.

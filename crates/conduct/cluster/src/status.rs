@@ -43,6 +43,14 @@ pub enum GeneratorProgress {
     Failed(String),
 }
 
+impl GeneratorProgress {
+    /// Returns true until there is a result or a failure.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Waiting | Self::Ready(_))
+    }
+}
+
 /// Returns the state of the job of `store`; `None` if there is no such job.
 ///
 /// # Errors

@@ -6,12 +6,17 @@ mod retry;
 use std::path::Path;
 
 use stillwell_experiment::{ObjectStore, ObjectStoreError};
+use stillwell_run::Interrupt;
+use stillwell_units::Nanos;
 
 use folder::FolderStore;
 pub use retry::{JobStore, RetryBounds};
 
 /// Maximum number of jobs of a list.
 const JOBS_MAX: usize = 200;
+
+/// Longest step of a request to a bucket, for one with a small body: several attempts fit into [`RetryBounds`].
+const STALL_MAX: Nanos = Nanos::from_secs(10);
 
 /// Maximum size of an object.
 pub(crate) const OBJECT_MAX: u64 = 256 << 20;
@@ -23,7 +28,7 @@ pub struct Store(Place);
 #[derive(Clone, Debug)]
 enum Place {
     Folder(FolderStore),
-    Objects(ObjectStore),
+    Objects(Box<ObjectStore>),
 }
 
 /// The first or a later attempt to make an object.
@@ -80,7 +85,8 @@ impl Store {
     /// [`StoreError`] if it cannot be used.
     pub fn open(place: &Path, is_made: bool) -> Result<Self, StoreError> {
         if let Some(objects) = ObjectStore::from_env(place)? {
-            return Ok(Self(Place::Objects(objects)));
+            let objects = objects.with_stall_limit(STALL_MAX);
+            return Ok(Self(Place::Objects(Box::new(objects))));
         }
         let folder = FolderStore::new(place);
         if is_made {
@@ -124,6 +130,14 @@ impl Store {
         jobs.sort();
         let newest = jobs.into_iter().rev().take(JOBS_MAX);
         Ok(newest.map(|(_, name)| name).collect())
+    }
+
+    /// The same store; its requests to a bucket end soon after `interrupt` is raised.
+    pub(crate) fn ending_with(&self, interrupt: &Interrupt) -> Self {
+        Self(match &self.0 {
+            Place::Folder(folder) => Place::Folder(folder.clone()),
+            Place::Objects(objects) => Place::Objects(Box::new(objects.ending_with(interrupt))),
+        })
     }
 
     /// Makes the object `key`, unless there is one.

@@ -11,7 +11,7 @@ use crate::attempt::Attempt;
 use crate::beats;
 use crate::bundle;
 use crate::controller::{
-    EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, cancel_job, keep_handle,
+    EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, end_job, keep_handle,
 };
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
@@ -183,7 +183,13 @@ impl FleetSuite<'_> {
             if let (Some(signal), None) = (self.interrupt.signal(), deadline) {
                 deadline = Some(clock::now() + ABORT_MAX);
                 let why = format!("interrupted by signal {signal}");
-                cancel_job(self.store, self.engine, Some(&handle), &why)?;
+                // Results that are there count also if tasks cannot be ended.
+                if let Err(error) = end_job(self.store, self.engine, Some(&handle), &why) {
+                    (self.print_message)(&format!(
+                        "tasks may still run; end them with `stillwell cluster cancel`: {}",
+                        explain(&error)
+                    ));
+                }
             }
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
                 break;

@@ -71,7 +71,7 @@ pub use fingerprint::{fingerprint, first_difference};
 pub use forecast::{Forecast, RunsLeft, TimeLeft};
 pub use health::HealthRule;
 pub use host_facts::host_facts;
-pub use object_store::{ObjectStore, ObjectStoreError, StoreAction, StoredObject};
+pub use object_store::{ObjectStore, ObjectStoreError, StoreAction, StoreListing, StoredObject};
 pub use operating::{
     GeneratorPoint, OPERATING_POINT_SCHEMA, OperatingPointError, OperatingPointFound, Reading,
     choose_rate,

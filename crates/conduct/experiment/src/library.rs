@@ -223,21 +223,9 @@ impl Walk<'_> {
 fn kind_of(path: &Path) -> Option<ResultKind> {
     let has = |name: &str| path.join(name).is_file();
     let above = || path.parent().and_then(Path::file_name);
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    match ending {
-        Some("html") if path.is_file() => {
-            let start = start_of(path).ok()?;
-            let is_ours = start.contains("name=\"generator\" content=\"stillwell\"");
-            return is_ours.then_some(ResultKind::Page);
-        }
-        Some("json") if path.is_file() => {
-            let start = start_of(path).ok()?;
-            return start
-                .contains("\"stillwell/load")
-                .then_some(ResultKind::LoadFile);
-        }
-        _ if path.is_file() => return None,
-        _ => {}
+    if path.is_file() {
+        let (kind, mark) = kind_of_file(path)?;
+        return start_of(path).ok()?.contains(mark).then_some(kind);
     }
     if has("manifest.json") {
         let start = start_of(&path.join("manifest.json")).ok()?;
@@ -264,12 +252,30 @@ fn kind_of(path: &Path) -> Option<ResultKind> {
     has("capacity.json").then_some(ResultKind::Capacity)
 }
 
+/// Returns the kind of results that are one file with this name, and the mark at the start of such files.
+fn kind_of_file(name: &Path) -> Option<(ResultKind, &'static str)> {
+    match name.extension()?.to_str()? {
+        "html" => Some((ResultKind::Page, "name=\"generator\" content=\"stillwell\"")),
+        "json" => Some((ResultKind::LoadFile, "\"stillwell/load")),
+        _ => None,
+    }
+}
+
+/// Returns true if a file with this name and content is a result by itself.
+#[must_use]
+pub fn is_result_file(name: &Path, content: &[u8]) -> bool {
+    let start = start_in(content).unwrap_or_default();
+    kind_of_file(name).is_some_and(|(_, mark)| start.contains(mark))
+}
+
 /// Returns the start of a file as text.
 fn start_of(path: &Path) -> io::Result<String> {
+    start_in(File::open(path)?)
+}
+
+fn start_in(content: impl io::Read) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?
-        .take(START_BYTES)
-        .read_to_end(&mut bytes)?;
+    content.take(START_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -420,6 +426,14 @@ mod tests {
         write(at, "other.html", "<p>");
         write(at, "suite/experiment.yaml", "");
         std::os::unix::fs::symlink(at, at.join("again")).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_a_result_by_its_ending_and_its_start() {
+        let load = br#"{"schema": "stillwell/load/v1"}"#;
+        assert!(is_result_file("a/load.json".as_ref(), load));
+        assert!(!is_result_file("a/load.txt".as_ref(), load));
+        assert!(!is_result_file("a/other.json".as_ref(), b"{}"));
     }
 
     #[test]

@@ -4,25 +4,30 @@ mod listing;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use stillwell_http::{
     Scheme, StoreKeys, Target, TargetError, Unsigned, encoded_path, encoded_query,
 };
 use stillwell_plan::tls::{ClientTlsPlan, Verification};
+use stillwell_run::Interrupt;
 use stillwell_scope::{Place, Scope, Token, clock};
-use stillwell_units::{ByteSize, Nanos};
+use stillwell_units::{ByteSize, Moment, Nanos};
 use stillwell_wire::client::{Endpoint, Request, Response};
 use stillwell_wire::tls::ClientTls;
 use tokio::time::timeout;
 
 use crate::timestamp;
 use listing::ListingPage;
-pub use listing::StoredObject;
+pub use listing::{StoreListing, StoredObject};
 
 /// Deadline of a request.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(300);
+/// Time between two looks at the interrupt while a request has no response.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Time that an interrupt leaves to a request.
+const INTERRUPTED_MAX: Nanos = Nanos::from_secs(5);
 /// Maximum number of objects of a list.
 const OBJECTS_MAX: usize = 100_000;
 /// Longest page of a list that is read.
@@ -45,6 +50,10 @@ pub struct ObjectStore {
     prefix: String,
     /// PEM files of roots besides those that ship with Stillwell.
     roots: Vec<PathBuf>,
+    /// Longest step of a request with a small body, if requests are repeated.
+    stall: Option<Nanos>,
+    /// Ends requests.
+    interrupt: Interrupt,
 }
 
 /// Reasons why a store cannot be used.
@@ -134,7 +143,28 @@ impl ObjectStore {
                 .map(PathBuf::from)
                 .into_iter()
                 .collect(),
+            stall: None,
+            interrupt: Interrupt::new(),
         }))
+    }
+
+    /// The same store for a caller that repeats requests: those that stall for longer than `stall`, and a second
+    /// more for each MiB of their body, fail.
+    #[must_use]
+    pub fn with_stall_limit(self, stall: Nanos) -> Self {
+        Self {
+            stall: Some(stall),
+            ..self
+        }
+    }
+
+    /// The same store, whose requests end soon after `interrupt` is raised.
+    #[must_use]
+    pub fn ending_with(&self, interrupt: &Interrupt) -> Self {
+        Self {
+            interrupt: interrupt.clone(),
+            ..self.clone()
+        }
     }
 
     /// Uploads `table` under the name of the results folder `folder`, and returns its
@@ -147,7 +177,8 @@ impl ObjectStore {
         self.upload(&format!("{name}.parquet"), table)
     }
 
-    /// Uploads an object, and returns its address. All keys are below the prefix of the store.
+    /// Uploads an object, and returns its address. All keys are below the prefix of the store; the object with an
+    /// empty key has the prefix as its name.
     ///
     /// # Errors
     /// The store did not respond, or refused it.
@@ -202,34 +233,58 @@ impl ObjectStore {
     ///
     /// # Errors
     /// The store did not respond, or the response is no list.
-    pub fn list(&self) -> Result<Vec<StoredObject>, ObjectStoreError> {
+    pub fn list(&self) -> Result<StoreListing, ObjectStoreError> {
         let prefix = match self.prefix.as_str() {
             "" => String::new(),
             prefix => format!("{prefix}/"),
         };
-        let mut objects = Vec::new();
+        let mut listing = StoreListing::default();
         let mut next: Option<String> = None;
         loop {
             let mut parameters = vec![("list-type", "2"), ("prefix", prefix.as_str())];
             if let Some(token) = &next {
                 parameters.push(("continuation-token", token));
             }
-            let query = encoded_query(&parameters);
-            let page = self.request(StoreAction::List, "", &query, Vec::new(), LIST_MAX)?;
-            let page = ListingPage::parse(&String::from_utf8_lossy(&page));
-            let page = page.ok_or_else(|| ObjectStoreError::NoList(self.address("")))?;
-            objects.extend(page.objects.into_iter().filter_map(|object| {
-                let key = object.key.strip_prefix(&prefix)?.to_owned();
-                Some(StoredObject { key, ..object })
-            }));
-            next = page.next;
-            if next.is_none() || objects.len() >= OBJECTS_MAX {
-                return Ok(objects);
+            let page = self.page(&parameters)?;
+            next = listing.add(page, &prefix, OBJECTS_MAX);
+            if next.is_none() {
+                return Ok(listing);
             }
         }
     }
 
-    /// Returns the address of an object, or of the prefix.
+    /// Returns the object whose name is the prefix itself, if there is one; its key is empty.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub fn object_at_prefix(&self) -> Result<Option<StoredObject>, ObjectStoreError> {
+        if self.prefix.is_empty() {
+            return Ok(None);
+        }
+        // Of the names that begin with it, it is the first one.
+        let parameters = [
+            ("list-type", "2"),
+            ("max-keys", "1"),
+            ("prefix", self.prefix.as_str()),
+        ];
+        let page = self.page(&parameters)?;
+        let mut objects = page.objects.into_iter();
+        let object = objects.find(|object| object.key == self.prefix);
+        Ok(object.map(|object| StoredObject {
+            key: String::new(),
+            ..object
+        }))
+    }
+
+    /// Requests one page of a list.
+    fn page(&self, parameters: &[(&str, &str)]) -> Result<ListingPage, ObjectStoreError> {
+        let query = encoded_query(parameters);
+        let page = self.request(StoreAction::List, "", &query, Vec::new(), LIST_MAX)?;
+        let page = ListingPage::parse(&String::from_utf8_lossy(&page));
+        page.ok_or_else(|| ObjectStoreError::NoList(self.address("")))
+    }
+
+    /// Returns the address of an object; with an empty key, that of the prefix.
     #[must_use]
     pub fn address(&self, key: &str) -> String {
         format!("s3://{}", self.key_in_store(key))
@@ -237,7 +292,8 @@ impl ObjectStore {
 
     /// Returns the bucket, the prefix and the key.
     fn key_in_store(&self, key: &str) -> String {
-        let slash = if self.prefix.is_empty() { "" } else { "/" };
+        let is_whole = self.prefix.is_empty() || key.is_empty();
+        let slash = if is_whole { "" } else { "/" };
         format!("{}/{}{slash}{key}", self.bucket, self.prefix)
     }
 
@@ -288,14 +344,17 @@ impl ObjectStore {
         let store = self.clone();
         let mut scope = Scope::new(&Token::new());
         let (sender, receiver) = sync_channel(1);
-        scope.worker(Place::default(), "store", move |_| async move {
+        scope.worker(Place::default(), "store", move |token| async move {
             let sent = store.send(action, &path, &query, &body, max);
-            let response = timeout(REQUEST_TIME_MAX, sent).await;
+            let response = token.run_until_cancelled(timeout(REQUEST_TIME_MAX, sent));
+            let Some(response) = response.await else {
+                return Ok(());
+            };
             let late = |_| Err(format!("no response within {REQUEST_TIME_MAX:?}").into());
             sender.send(response.unwrap_or_else(late))?;
             Ok(())
         })?;
-        let response = receiver.recv()?;
+        let response = wait(&receiver, &self.interrupt, INTERRUPTED_MAX);
         scope.close(Nanos::from_secs(1));
         response
     }
@@ -349,7 +408,34 @@ impl ObjectStore {
             _ => None,
         };
         let endpoint = Endpoint::of_target(&self.endpoint, tls);
-        Ok(endpoint.request(&request, max).await?)
+        let Some(stall) = self.stall else {
+            return Ok(endpoint.request(&request, max).await?);
+        };
+        let stall = stall + Nanos::from_secs(body.len() as u64 >> 20);
+        let response = endpoint.request_unless_stalled(stall, &request, max);
+        Ok(response.await?)
+    }
+}
+
+/// Waits for a response; once `interrupt` is raised, for `at_most`.
+fn wait<T>(
+    receiver: &Receiver<Result<T, Cause>>,
+    interrupt: &Interrupt,
+    at_most: Nanos,
+) -> Result<T, Cause> {
+    let mut raised: Option<Moment> = None;
+    loop {
+        match receiver.recv_timeout(LOOK_EVERY) {
+            Ok(response) => return response,
+            Err(error @ RecvTimeoutError::Disconnected) => return Err(error.into()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(signal) = interrupt.signal() {
+            let since = *raised.get_or_insert_with(clock::now);
+            if clock::now().since(since) >= at_most {
+                return Err(format!("no response before signal {signal}").into());
+            }
+        }
     }
 }
 
@@ -386,5 +472,24 @@ impl std::fmt::Display for StoreAction {
             Self::Delete => "delete",
             Self::List => "list",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_ends_a_request_without_a_response() {
+        let (sender, receiver) = sync_channel(1);
+        let interrupt = Interrupt::new();
+        interrupt.raise(15);
+        let ended = wait::<u8>(&receiver, &interrupt, Nanos::ZERO).unwrap_err();
+        assert_eq!(ended.to_string(), "no response before signal 15");
+        // A response that is there counts.
+        sender.send(Ok(7)).unwrap();
+        assert_eq!(wait(&receiver, &interrupt, Nanos::ZERO).unwrap(), 7);
+        drop(sender);
+        assert!(wait(&receiver, &Interrupt::new(), Nanos::ZERO).is_err());
     }
 }

@@ -139,6 +139,8 @@ struct Simulated<'a> {
     twice: Vec<usize>,
     is_done: Cell<bool>,
     cancelled: RefCell<u32>,
+    /// Times at which secrets were deleted.
+    forgotten: Cell<u32>,
 }
 
 impl Simulated<'_> {
@@ -219,6 +221,11 @@ impl Engine for Simulated<'_> {
         *self.cancelled.borrow_mut() += 1;
         Ok(())
     }
+
+    fn forget_secrets(&self, _handle: &JobHandle) -> Result<(), EngineError> {
+        self.forgotten.update(|forgotten| forgotten + 1);
+        Ok(())
+    }
 }
 
 fn conduct(
@@ -238,6 +245,7 @@ fn conduct(
         twice,
         is_done: Cell::new(false),
         cancelled: RefCell::new(0),
+        forgotten: Cell::new(0),
     };
     let fleet = FleetLoad {
         plan: &plan,
@@ -303,6 +311,17 @@ fn a_lost_generator_ends_all_and_is_named() {
     assert_eq!(cancelled, 0, "no other one was left");
 }
 
+fn handle(id: &str) -> JobHandle {
+    JobHandle {
+        engine: "simulated".to_owned(),
+        id: id.to_owned(),
+        tasks: 1,
+        logs: PathBuf::new(),
+        processes: Vec::new(),
+        options: Vec::new(),
+    }
+}
+
 /// Two controllers with one job: the tasks of the first are those of the job, and the others are cancelled.
 #[test]
 fn tasks_of_a_second_controller_are_cancelled() {
@@ -317,14 +336,7 @@ fn tasks_of_a_second_controller_are_cancelled() {
         twice: Vec::new(),
         is_done: Cell::new(false),
         cancelled: RefCell::new(0),
-    };
-    let handle = |id: &str| JobHandle {
-        engine: "simulated".to_owned(),
-        id: id.to_owned(),
-        tasks: 1,
-        logs: PathBuf::new(),
-        processes: Vec::new(),
-        options: Vec::new(),
+        forgotten: Cell::new(0),
     };
     let keep = |id| keep_handle(&engine, &store, &Interrupt::new(), handle(id));
     assert_eq!(keep("1").unwrap().id, "1");
@@ -336,4 +348,34 @@ fn tasks_of_a_second_controller_are_cancelled() {
     assert_eq!(*engine.cancelled.borrow(), 1);
     let kept: Option<JobHandle> = store.get_json(&Interrupt::new(), ENGINE).unwrap();
     assert_eq!(kept.unwrap().id, "1");
+    // Those of the first need the same secrets.
+    assert_eq!(engine.forgotten.get(), 0);
+}
+
+#[test]
+fn tasks_that_are_not_kept_or_are_cancelled_leave_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = |place: &str, is_made| {
+        let store = Store::open(&folder.path().join(place), is_made).unwrap();
+        let bounds = RetryBounds {
+            every: Nanos::from_millis(1),
+            at_most: Nanos::from_millis(1),
+        };
+        JobStore::new(store, "job", bounds).unwrap()
+    };
+    let (missing, made) = (store("missing", false), store("made", true));
+    let plan = plan(1, 1);
+    let engine = Simulated {
+        store: &made,
+        plan: &plan,
+        lost: Vec::new(),
+        twice: Vec::new(),
+        is_done: Cell::new(false),
+        cancelled: RefCell::new(0),
+        forgotten: Cell::new(0),
+    };
+    keep_handle(&engine, &missing, &Interrupt::new(), handle("1")).unwrap_err();
+    assert_eq!((*engine.cancelled.borrow(), engine.forgotten.get()), (1, 1));
+    cancel_job(&made, &engine, Some(&handle("2")), "cancelled").unwrap();
+    assert_eq!((*engine.cancelled.borrow(), engine.forgotten.get()), (2, 2));
 }

@@ -117,12 +117,11 @@ impl Engine for KubernetesEngine {
         let job = yaml::render(&manifest::job(&self.options, submission)?);
         // The name holds store and job, so a Job that is there is this one.
         self.create(&job)?;
-        if let Some(secrets) = submission.secrets {
-            let uid = self.kubectl(
-                &["get", "job", &name, "--output=jsonpath={.metadata.uid}"],
-                "",
-            )?;
-            self.create(&manifest::secret(&name, &uid, secrets).to_string())?;
+        if let Some(secrets) = submission.secrets
+            && let Err(error) = self.create_secret(&name, secrets)
+        {
+            // Without a handle no other command can end it. A Job that is left is the worse failure.
+            return Err(self.delete("job", &name).err().unwrap_or(error));
         }
         Ok(JobHandle {
             engine: self.name().to_owned(),
@@ -141,14 +140,7 @@ impl Engine for KubernetesEngine {
     fn cancel(&self, handle: &JobHandle) -> Result<(), EngineError> {
         // They are deleted with the pods. The end matters more.
         drop(self.save_logs(handle));
-        let words = [
-            "delete",
-            "job",
-            &handle.id,
-            "--ignore-not-found",
-            "--wait=false",
-        ];
-        self.kubectl(&words, "").map(drop)
+        self.delete("job", &handle.id)
     }
 
     fn render(&self, submission: &Submission<'_>) -> Result<String, EngineError> {
@@ -183,14 +175,7 @@ impl Engine for KubernetesEngine {
     }
 
     fn forget_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
-        let words = [
-            "delete",
-            "secret",
-            &handle.id,
-            "--ignore-not-found",
-            "--wait=false",
-        ];
-        self.kubectl(&words, "").map(drop)
+        self.delete("secret", &handle.id)
     }
 }
 
@@ -209,6 +194,19 @@ impl KubernetesEngine {
             Err(EngineError::Command { output, .. }) if output.contains("AlreadyExists") => Ok(()),
             created => created.map(drop),
         }
+    }
+
+    /// Creates the Secret of a Job.
+    fn create_secret(&self, job: &str, secrets: &str) -> Result<(), EngineError> {
+        let words = ["get", "job", job, "--output=jsonpath={.metadata.uid}"];
+        let uid = self.kubectl(&words, "")?;
+        self.create(&manifest::secret(job, &uid, secrets).to_string())
+    }
+
+    /// Deletes an object, if it is there.
+    fn delete(&self, kind: &str, name: &str) -> Result<(), EngineError> {
+        let words = ["delete", kind, name, "--ignore-not-found", "--wait=false"];
+        self.kubectl(&words, "").map(drop)
     }
 
     /// Returns the Job and its pods.

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use stillwell_capture::create_private_log;
 use stillwell_scope::clock;
 
-use super::{Engine, EngineError, JobHandle, Submission, TaskState, make_logs, write_secrets};
+use super::{
+    Engine, EngineError, JobHandle, Submission, TaskState, make_logs, not_submitted, write_secrets,
+};
 
 /// Processes on this machine. They outlive the controller.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,36 +33,18 @@ impl Engine for LocalEngine {
 
     fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError> {
         make_logs(submission.logs)?;
-        let id = format!("{}-{}", std::process::id(), clock::wall().as_u64());
         let mut handle = JobHandle {
             engine: self.name().to_owned(),
-            id: id.clone(),
+            id: format!("{}-{}", std::process::id(), clock::wall().as_u64()),
             tasks: submission.tasks,
             logs: submission.logs.to_owned(),
             processes: Vec::new(),
             options: Vec::new(),
         };
-        let words = submission.words(write_secrets(submission)?);
-        for task in 0..submission.tasks {
-            let failure = |source| EngineError::Start {
-                program: submission.program.display().to_string(),
-                source,
-            };
-            let log = create_private_log(&handle.log(task.into())).map_err(failure)?;
-            let child = Command::new(submission.program)
-                .args(&words)
-                .env("STILLWELL_TASK", task.to_string())
-                .env("STILLWELL_ATTEMPT", &id)
-                .stdin(Stdio::null())
-                .stdout(log.try_clone().map_err(failure)?)
-                .stderr(log)
-                // A signal for the controller is none for its tasks.
-                .process_group(0)
-                .spawn()
-                .map_err(failure)?;
-            let process = child.id().cast_signed();
-            let started = read_stat(process).map_or(0, |(_, started)| started);
-            handle.processes.push(LocalTask { process, started });
+        if let Err(error) = start(submission, &mut handle) {
+            // Without a handle no other command can end them.
+            self.cancel(&handle)?;
+            return Err(not_submitted(submission, error));
         }
         Ok(handle)
     }
@@ -96,6 +80,33 @@ impl Engine for LocalEngine {
     }
 }
 
+/// Starts the tasks, and adds the process of each to `handle`.
+fn start(submission: &Submission<'_>, handle: &mut JobHandle) -> Result<(), EngineError> {
+    let words = submission.words(write_secrets(submission)?);
+    for task in 0..submission.tasks {
+        let failure = |source| EngineError::Start {
+            program: submission.program.display().to_string(),
+            source,
+        };
+        let log = create_private_log(&handle.log(task.into())).map_err(failure)?;
+        let child = Command::new(submission.program)
+            .args(&words)
+            .env("STILLWELL_TASK", task.to_string())
+            .env("STILLWELL_ATTEMPT", &handle.id)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(failure)?)
+            .stderr(log)
+            // A signal for the controller is none for its tasks.
+            .process_group(0)
+            .spawn()
+            .map_err(failure)?;
+        let process = child.id().cast_signed();
+        let started = read_stat(process).map_or(0, |(_, started)| started);
+        handle.processes.push(LocalTask { process, started });
+    }
+    Ok(())
+}
+
 impl LocalTask {
     /// Returns true while the process runs. A child that has ended is reaped.
     fn is_running(self) -> bool {
@@ -122,7 +133,49 @@ fn parse_stat(text: &str) -> Option<(char, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use stillwell_run::Interrupt;
+    use stillwell_units::Nanos;
+
     use super::*;
+    use crate::pause::pause;
+
+    /// Returns true while a process has `word` in its command line.
+    fn is_running(word: &str) -> bool {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let mut lines = processes.flat_map(|process| fs::read(process.path().join("cmdline")));
+        lines.any(|line| String::from_utf8_lossy(&line).contains(word))
+    }
+
+    #[test]
+    fn a_submission_that_fails_leaves_no_task_and_no_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = folder.path().join("logs");
+        // The log of the second task cannot be made.
+        fs::create_dir_all(logs.join("task-1.log/x")).unwrap();
+        let file = folder.path().join("followed").display().to_string();
+        fs::write(&file, "").unwrap();
+        let words = ["-c", "exec tail -f \"$0\"", &file].map(str::to_owned);
+        let submission = Submission {
+            job: "a",
+            tasks: 2,
+            cpus: 1,
+            program: Path::new("sh"),
+            arguments: &words,
+            folder: None,
+            logs: &logs,
+            secrets: Some("hunter2"),
+        };
+        LocalEngine.submit(&submission).unwrap_err();
+        assert!(logs.join("task-0.log").exists(), "the first task began");
+        assert!(!logs.join(crate::engine::SECRETS).exists());
+        let until = clock::now() + Nanos::from_secs(20);
+        while is_running(&file) && clock::now() < until {
+            pause(&Interrupt::new(), Nanos::from_millis(20));
+        }
+        assert!(!is_running(&file), "the first task still runs");
+    }
 
     #[test]
     fn a_process_with_an_odd_name_is_read() {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::{
-    Engine, EngineError, JobHandle, Submission, TaskState, command, make_logs, write_secrets,
+    Engine, EngineError, JobHandle, Submission, TaskState, command, make_logs, not_submitted,
+    write_secrets,
 };
 
 /// Slurm, by `sbatch`, `squeue` and `scancel`.
@@ -21,8 +22,9 @@ impl Engine for SlurmEngine {
     fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError> {
         make_logs(submission.logs)?;
         let words = self.words(submission);
-        let script = script(submission, write_secrets(submission)?);
-        let output = command::run("sbatch", &words, &script)?;
+        let submitted = write_secrets(submission)
+            .and_then(|secrets| command::run("sbatch", &words, &script(submission, secrets)));
+        let output = submitted.map_err(|error| not_submitted(submission, error))?;
         // With several clusters the name of one follows.
         let id = output.trim().split(';').next().unwrap_or_default();
         Ok(JobHandle {
@@ -169,6 +171,26 @@ mod tests {
             script(&submission, None),
             "#!/bin/sh\nexec '/bin/x' 'a b' 'it'\\''s' '$HOME'\n"
         );
+    }
+
+    #[test]
+    fn a_submission_that_is_refused_leaves_no_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let submission = Submission {
+            job: "a",
+            tasks: 1,
+            cpus: 1,
+            program: Path::new("/bin/x"),
+            arguments: &[],
+            folder: None,
+            logs: folder.path(),
+            secrets: Some("hunter2"),
+        };
+        let engine = SlurmEngine {
+            options: vec!["--no-such-option".to_owned()],
+        };
+        engine.submit(&submission).unwrap_err();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -33,6 +33,47 @@ fn store_of_run(store: &JobStore, number: u32) -> JobStore {
     store.within(&format!("runs/{number:04}"))
 }
 
+/// Returns the objects of the allocation with this number, from 1, of a suite whose first one is in `store`.
+///
+/// # Errors
+/// [`StoreError::JobName`] if the name is too long.
+pub fn store_of_allocation(store: &JobStore, number: u32) -> Result<JobStore, StoreError> {
+    match number {
+        0 | 1 => Ok(store.clone()),
+        _ => store.beside(&format!("{}.{number}", store.job())),
+    }
+}
+
+/// Returns the objects of the last allocation of a suite whose first one is in `store`, and those of the
+/// earlier ones. Other jobs have their own objects alone.
+///
+/// # Errors
+/// [`StoreError`] if the store does not answer.
+pub fn allocations(
+    store: &JobStore,
+    interrupt: &Interrupt,
+) -> Result<(JobStore, Vec<JobStore>), StoreError> {
+    let (mut last, mut earlier) = (store.clone(), Vec::new());
+    let Some(first) = AllocationJob::read(store, interrupt)? else {
+        return Ok((last, earlier));
+    };
+    for number in 2.. {
+        // No job has a name that is too long.
+        let Ok(next) = store_of_allocation(store, number) else {
+            break;
+        };
+        if next.get(interrupt, JOB)?.is_none() {
+            break;
+        }
+        // A name that another job had was left out.
+        let job = AllocationJob::read(&next, interrupt)?;
+        if job.is_some_and(|job| job.is_beside(&first)) {
+            earlier.push(std::mem::replace(&mut last, next));
+        }
+    }
+    Ok((last, earlier))
+}
+
 /// Machines for several runs, as their controller has them.
 #[derive(Debug)]
 pub struct Allocation {
@@ -283,5 +324,30 @@ mod tests {
         assert!(task.next_run().unwrap().is_none());
         end_left(&store).unwrap();
         end_left(&store.beside("b").unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_job_is_its_last_allocation() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), true).unwrap();
+        let store = JobStore::new(store, "a", RetryBounds::default()).unwrap();
+        let quiet = Interrupt::new();
+        let names = || {
+            let (last, earlier) = allocations(&store, &quiet).unwrap();
+            let stores = earlier.iter().chain([&last]);
+            stores
+                .map(|store| store.job().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(), ["a"]);
+        begin(&store, 1).unwrap().end(&LocalEngine).unwrap();
+        assert_eq!(names(), ["a"]);
+        // The name of the second one is taken by a job that is none.
+        let job = AllocationJob::read(&store, &quiet).unwrap().unwrap();
+        let foreign = job.with_results(PathBuf::from("/other"));
+        let second = store_of_allocation(&store, 2).unwrap();
+        second.create_json(&quiet, JOB, &foreign).unwrap();
+        begin(&store_of_allocation(&store, 3).unwrap(), 3).unwrap();
+        assert_eq!(names(), ["a", "a.3"]);
     }
 }

@@ -93,11 +93,11 @@ impl JobStore {
         name: &str,
         bytes: &[u8],
     ) -> Result<Created, StoreError> {
-        let key = self.key(name);
+        let (key, store) = (self.key(name), self.store.ending_with(interrupt));
         let mut attempts = 0;
         let created = self.retry(interrupt, || {
             attempts += 1;
-            self.store.create(&key, bytes)
+            store.create(&key, bytes)
         })?;
         if created == Created::Before
             && attempts > 1
@@ -130,8 +130,8 @@ impl JobStore {
     /// # Errors
     /// As [`Self::create`].
     pub fn get(&self, interrupt: &Interrupt, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = self.key(name);
-        self.retry(interrupt, || self.store.get(&key))
+        let (key, store) = (self.key(name), self.store.ending_with(interrupt));
+        self.retry(interrupt, || store.get(&key))
     }
 
     /// The same for a value as JSON.
@@ -177,6 +177,7 @@ impl JobStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::STALL_MAX;
 
     #[test]
     fn a_store_that_does_not_come_back_is_given_up() {
@@ -189,6 +190,13 @@ mod tests {
         let store = JobStore::new(store, "job", bounds).unwrap();
         let result = store.get(&Interrupt::new(), "x");
         assert!(matches!(result, Err(StoreError::Missing(_))), "{result:?}");
+    }
+
+    #[test]
+    fn a_request_that_stalls_is_repeated() {
+        let bounds = RetryBounds::default();
+        let attempt = STALL_MAX + bounds.every;
+        assert!(attempt + attempt + attempt < bounds.at_most);
     }
 
     #[test]

@@ -9,6 +9,31 @@ pub struct StoredObject {
     pub size: u64,
 }
 
+/// The objects below a prefix.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct StoreListing {
+    /// The objects.
+    pub objects: Vec<StoredObject>,
+    /// True if there are more: the list ended at its limit.
+    pub is_cut: bool,
+}
+
+impl StoreListing {
+    /// Adds the objects of a page below `prefix`. Returns the token of the next page, unless the list has `max`
+    /// objects.
+    pub(super) fn add(&mut self, page: ListingPage, prefix: &str, max: usize) -> Option<String> {
+        let below = page.objects.into_iter().filter_map(|object| {
+            // An object with the name of the prefix is no file in it.
+            let key = object.key.strip_prefix(prefix)?;
+            let key = Some(key).filter(|key| !key.is_empty())?.to_owned();
+            Some(StoredObject { key, ..object })
+        });
+        self.objects.extend(below);
+        self.is_cut = page.next.is_some() && self.objects.len() >= max;
+        page.next.filter(|_| !self.is_cut)
+    }
+}
+
 /// One page of a list.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct ListingPage {
@@ -80,6 +105,27 @@ fn text(content: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_that_ends_at_its_limit_is_cut() {
+        let object = |key: &str| StoredObject {
+            key: key.to_owned(),
+            size: 1,
+        };
+        let page = |keys: &[&str], next: Option<&str>| ListingPage {
+            objects: keys.iter().map(|key| object(key)).collect(),
+            next: next.map(str::to_owned),
+        };
+        let mut listing = StoreListing::default();
+        let next = listing.add(page(&["p/", "p/a"], Some("1")), "p/", 3);
+        assert_eq!((next.as_deref(), listing.is_cut), (Some("1"), false));
+        let mut whole = listing.clone();
+        assert_eq!(whole.add(page(&["p/b", "p/c"], None), "p/", 3), None);
+        assert!(!whole.is_cut);
+        assert_eq!(whole.objects, [object("a"), object("b"), object("c")]);
+        let next = listing.add(page(&["p/b", "p/c"], Some("2")), "p/", 3);
+        assert_eq!((next, listing.is_cut), (None, true));
+    }
 
     #[test]
     fn a_page_has_its_objects_and_the_token_of_the_next_one() {

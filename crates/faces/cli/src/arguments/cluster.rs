@@ -14,8 +14,8 @@ pub(crate) struct JobArguments {
     /// Store of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "PLACE", requires = "on")]
     pub(crate) store: Option<PathBuf>,
-    /// Name of the job in the store; the same command with the same name resumes it
-    /// [default: a random name]
+    /// Name of the job in the store; if the command is killed, the same command with the same
+    /// name continues it [default: a random name]
     #[arg(long, value_name = "NAME", requires = "on")]
     pub(crate) job: Option<String>,
     /// Option for the engine, such as --partition=bench for sbatch or --image=NAME for

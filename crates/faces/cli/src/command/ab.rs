@@ -40,6 +40,7 @@ fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
         can_resume: false,
         resume: false,
         judge_only: false,
+        missing: Vec::new(),
         cache: None,
         gate: arguments.gate,
         exit_zero: arguments.exit_zero,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use stillwell_config::{Diagnostics, Loaded, RunOverrides, SuiteOverrides, TargetsOverrides};
 use stillwell_plan::{RunPlan, SuitePlan, TargetsPlan};
 
-use crate::arguments::CheckArguments;
+use crate::arguments::{CheckArguments, SelectArguments};
+use crate::command::run::targets;
 use crate::command::{counters, programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
@@ -16,7 +17,7 @@ pub(super) mod describe;
 const EXPERIMENT: &str = "experiment.yaml";
 
 pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let overrides = select::overrides(&arguments.select);
+    let overrides = PlanOverrides::of(arguments)?;
     let loaded = LoadedPlans::read(&arguments.paths, &overrides);
     let loaded = loaded.map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(loaded.warnings(), paint);
@@ -38,8 +39,54 @@ fn is_single_run(path: &Path) -> bool {
 
 /// Returns a description of what `paths` would run, and the warnings.
 pub(crate) fn examine(paths: &[PathBuf]) -> Result<(String, Diagnostics), Diagnostics> {
-    let loaded = LoadedPlans::read(paths, &SuiteOverrides::default())?;
+    let loaded = LoadedPlans::read(paths, &PlanOverrides::default())?;
     Ok((loaded.describe(), loaded.warnings().clone()))
+}
+
+/// Flags that change a single run.
+const RUN_FLAGS: [&str; 3] = ["--measure", "--seed", "--warmup"];
+
+/// Overrides from flags, for each kind of configuration file.
+#[derive(Debug, Default)]
+struct PlanOverrides {
+    run: RunOverrides,
+    targets: TargetsOverrides,
+    suite: SuiteOverrides,
+}
+
+impl PlanOverrides {
+    /// Returns the overrides for the kind of the files; a flag without effect on that kind is an error.
+    fn of(arguments: &CheckArguments) -> Result<Self, CommandError> {
+        let select = &arguments.select;
+        let mut overrides = Self::default();
+        match arguments.paths.as_slice() {
+            [file] if is_single_run(file) => overrides.run = run_overrides(select, file)?,
+            paths if loader().has_targets(paths) => {
+                overrides.targets = targets::overrides(select, &[], None)?;
+            }
+            _ => overrides.suite = select::overrides(select),
+        }
+        Ok(overrides)
+    }
+}
+
+/// Overrides of the single run in `file`.
+fn run_overrides(select: &SelectArguments, file: &Path) -> Result<RunOverrides, CommandError> {
+    let mut given = select::given_flags(select).into_iter();
+    if let Some(flag) = given.find(|flag| !RUN_FLAGS.contains(flag)) {
+        let file = file.display();
+        let error = anyhow::anyhow!("`{flag}` is for experiments, and {file} is a single run");
+        return Err(CommandError::new(Exit::Usage, error).hint(format!(
+            "leave it out; the file of an experiment is named `{EXPERIMENT}`, or its folder is given"
+        )));
+    }
+    let course = &select.changes.course;
+    Ok(RunOverrides {
+        warmup: course.warmup,
+        measure: course.measure,
+        seed: select.changes.seed,
+        ..RunOverrides::default()
+    })
 }
 
 /// Plans of configuration files, by their kind.
@@ -50,16 +97,16 @@ enum LoadedPlans {
 }
 
 impl LoadedPlans {
-    fn read(paths: &[PathBuf], overrides: &SuiteOverrides) -> Result<Self, Diagnostics> {
+    fn read(paths: &[PathBuf], overrides: &PlanOverrides) -> Result<Self, Diagnostics> {
         Ok(match paths {
             [file] if is_single_run(file) => {
-                let loaded = loader().run_plan(file, &RunOverrides::default())?;
+                let loaded = loader().run_plan(file, &overrides.run)?;
                 Self::Run(file.clone(), Box::new(loaded))
             }
             paths if loader().has_targets(paths) => {
-                Self::Targets(loader().targets(paths, &TargetsOverrides::default())?)
+                Self::Targets(loader().targets(paths, &overrides.targets)?)
             }
-            paths => Self::Suite(loader().suite(paths, overrides)?),
+            paths => Self::Suite(loader().suite(paths, &overrides.suite)?),
         })
     }
 
@@ -110,4 +157,65 @@ fn json(plan: &impl serde::Serialize) -> Result<String, CommandError> {
     serde_json::to_string_pretty(plan)
         .map(|text| text + "\n")
         .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_units::Nanos;
+
+    use super::*;
+
+    fn checked(file: &Path, change: impl Fn(&mut SelectArguments)) -> CheckArguments {
+        let mut select = SelectArguments::default();
+        change(&mut select);
+        CheckArguments {
+            paths: vec![file.to_path_buf()],
+            select,
+            plan: false,
+        }
+    }
+
+    #[test]
+    fn flags_change_a_single_run_or_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.yaml");
+        std::fs::write(&file, "workload: {}\n").unwrap();
+        let measured = checked(&file, |select| {
+            select.changes.course.measure = Some(Nanos::SECOND);
+        });
+        let overrides = PlanOverrides::of(&measured).unwrap();
+        assert_eq!(overrides.run.measure, Some(Nanos::SECOND));
+        let rated = checked(&file, |select| {
+            select.changes.rate = Some("1/s".to_owned());
+        });
+        let refused = PlanOverrides::of(&rated).unwrap_err();
+        assert_eq!(refused.exit, Exit::Usage);
+        let message = refused.to_string();
+        assert!(
+            message.starts_with("`--rate` is for experiments"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn flags_change_an_experiment_with_several_targets_or_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(EXPERIMENT);
+        std::fs::write(&file, "targets: {a: {command: [a]}}\n").unwrap();
+        let rated = checked(&file, |select| {
+            select.changes.rate = Some("1/s".to_owned());
+        });
+        let overrides = PlanOverrides::of(&rated).unwrap();
+        assert_eq!(overrides.targets.rate.as_deref(), Some("1/s"));
+        let paired = checked(&file, |select| {
+            select.changes.course.fixed_pairs = Some(4);
+        });
+        let refused = PlanOverrides::of(&paired).unwrap_err();
+        assert_eq!(refused.exit, Exit::Usage);
+        let message = refused.to_string();
+        assert!(
+            message.starts_with("`--pairs` is for variants"),
+            "{message}"
+        );
+    }
 }

@@ -5,8 +5,9 @@ mod state;
 use std::path::Path;
 
 use stillwell_cluster::{
-    AllocationJob, Attempt, Engine, GeneratorEnd, JobStatus, JobStore, LocalEngine, RetryBounds,
-    RunJob, Store, SuiteJob, cancel_job, engine_of, generate, job_status,
+    AllocationJob, Attempt, Engine, GeneratorEnd, GeneratorProgress, JobStatus, JobStore,
+    LocalEngine, RetryBounds, RunJob, Store, SuiteJob, allocations, cancel_job, end_left,
+    engine_of, generate, job_status,
 };
 use stillwell_config::files::read_text;
 use stillwell_run::Interrupt;
@@ -44,17 +45,19 @@ fn open(arguments: &ClusterJobArguments) -> Result<JobStore, CommandError> {
         .map_err(|error| CommandError::new(Exit::Usage, error))
 }
 
-fn open_job(arguments: &ClusterJobArguments) -> Result<(JobStore, JobStatus), CommandError> {
-    let store = open(arguments)?;
-    let quiet = Interrupt::new();
-    let status = job_status(&store, &quiet).map_err(could_not)?;
-    let no_job = || could_not(anyhow::anyhow!("the store has no job {}", arguments.job));
-    Ok((store, status.ok_or_else(no_job)?))
+/// Returns the objects of a job, and those of its earlier tasks: a suite may have had others.
+fn open_job(arguments: &ClusterJobArguments) -> Result<(JobStore, Vec<JobStore>), CommandError> {
+    allocations(&open(arguments)?, &Interrupt::new()).map_err(could_not)
+}
+
+fn status_of(store: &JobStore) -> Result<JobStatus, CommandError> {
+    let status = job_status(store, &Interrupt::new()).map_err(could_not)?;
+    status.ok_or_else(|| could_not(anyhow::anyhow!("the store has no job {}", store.job())))
 }
 
 fn status(arguments: &ClusterStatusArguments) -> Result<Exit, CommandError> {
-    let (_, status) = open_job(&arguments.job)?;
-    let state = JobState::of(&arguments.job.job, &status);
+    let (store, _) = open_job(&arguments.job)?;
+    let state = JobState::of(store.job(), &status_of(&store)?);
     let text = match arguments.format {
         StatusForm::Text => state.text(),
         StatusForm::Json => serde_json::to_string_pretty(&state).map_err(could_not)? + "\n",
@@ -73,14 +76,14 @@ pub(crate) fn states(place: &Path) -> Result<Vec<JobState>, CommandError> {
             job,
         };
         // Other folders may lie in a store.
-        let (_, status) = open_job(&arguments).ok()?;
+        let status = status_of(&open(&arguments).ok()?).ok()?;
         Some(JobState::of(&arguments.job, &status))
     });
     Ok(states.flatten().collect())
 }
 
 fn logs(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
-    let (_, status) = open_job(arguments)?;
+    let status = status_of(&open_job(arguments)?.0)?;
     let Some(handle) = &status.handle else {
         return Err(could_not(anyhow::anyhow!("the job has not started yet")));
     };
@@ -100,12 +103,27 @@ fn logs(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
 }
 
 fn cancel(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
-    let (store, status) = open_job(arguments)?;
+    let (store, earlier) = open_job(arguments)?;
+    let status = status_of(&store)?;
     let engine: Box<dyn Engine> = match &status.handle {
         Some(handle) => engine_of(handle).map_err(could_not)?,
         None => Box::new(LocalEngine),
     };
     cancel_job(&store, &*engine, status.handle.as_ref(), "cancelled").map_err(could_not)?;
+    for store in &earlier {
+        end_left(store).map_err(could_not)?;
+    }
+    let job = store.job();
+    if status.handle.is_none() {
+        return Err(could_not(anyhow::anyhow!(
+            "nothing was started by job {job} so far; tasks that its engine starts later end at once"
+        )));
+    }
+    if !status.generators.iter().any(GeneratorProgress::is_open) {
+        Paint::print_message(&format!(
+            "all tasks of job {job} had ended; if its command starts others, repeat this one"
+        ));
+    }
     Ok(Exit::Held)
 }
 

@@ -6,6 +6,7 @@ use stillwell_cluster::{
     Engine, EngineError, FleetError, JobStore, KubernetesEngine, KubernetesOptions, LocalEngine,
     RetryBounds, SlurmEngine, Store, StoreError,
 };
+use stillwell_run::Interrupt;
 use stillwell_units::{Secrets, Seed};
 
 use super::random::random;
@@ -20,6 +21,20 @@ pub(crate) fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
 
 pub(crate) fn usage(why: impl Into<String>) -> CommandError {
     CommandError::new(Exit::Usage, anyhow::anyhow!(why.into()))
+}
+
+/// Returns the end of a job. After a signal, an error has the exit code of that signal.
+pub(crate) fn interrupted_by<T>(
+    interrupt: &Interrupt,
+    ended: Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    ended.map_err(|error| match interrupt.signal() {
+        Some(signal) => CommandError {
+            exit: Exit::Interrupted(signal),
+            ..error
+        },
+        None => error,
+    })
 }
 
 /// Returns the error of a job that is to be printed, and whose engine is not named.
@@ -163,5 +178,23 @@ pub(crate) fn refused(error: FleetError) -> CommandError {
         FleetError::Store(StoreError::Taken(_))
         | FleetError::Engine(EngineError::Option { .. }) => CommandError::new(Exit::Usage, error),
         _ => could_not(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_after_a_signal_has_the_exit_code_of_the_signal() {
+        let interrupt = Interrupt::new();
+        let ended = || Err::<(), _>(could_not(anyhow::anyhow!("no store")));
+        let before = interrupted_by(&interrupt, ended()).unwrap_err();
+        assert_eq!(before.exit, Exit::CouldNotRun);
+        interrupt.raise(15);
+        let after = interrupted_by(&interrupt, ended()).unwrap_err();
+        assert_eq!(after.exit.code(), 143);
+        assert_eq!(after.to_string(), "no store");
+        assert!(interrupted_by(&interrupt, Ok(())).is_ok());
     }
 }

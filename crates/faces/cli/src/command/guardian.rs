@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::process::{Pid, getppid};
+use stillwell_run::clear_memory_disks;
 use stillwell_target::end_leftovers;
 
 use crate::command::places;
@@ -55,9 +56,8 @@ pub(crate) fn run() -> Exit {
     {}
     wait_for_end_of(parent);
     end_leftovers();
-    let ended = parent.filter(|_| getppid() != parent);
-    let ended = ended.and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok());
-    places::remove_abandoned_state(ended);
+    clear_memory_disks();
+    places::remove_abandoned_state();
     Exit::Held
 }
 

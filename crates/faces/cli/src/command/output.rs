@@ -61,6 +61,31 @@ pub(crate) fn deliver(
     write_files(&output.output, report, assets)
 }
 
+/// Returns the exit code of a command that ran and ended with `exit`, whose report was `delivered`. An error
+/// that is not returned is printed.
+///
+/// # Errors
+/// The error of the report, if nothing else went wrong, with exit code 4.
+pub(crate) fn exit_after(
+    exit: Exit,
+    delivered: Result<(), CommandError>,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    match delivered {
+        Ok(()) => Ok(exit),
+        // It has run, so it is no longer a matter of starting.
+        Err(error) if exit == Exit::Held => Err(CommandError {
+            exit: Exit::Invalid,
+            ..error
+        }),
+        // What went wrong before goes first: a full disk takes no report either.
+        Err(error) => {
+            paint.error(&error);
+            Ok(exit)
+        }
+    }
+}
+
 /// Prints data.
 pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
@@ -228,6 +253,7 @@ pub(crate) fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::ColorWhen;
 
     #[test]
     fn words_that_a_shell_would_split_are_quoted() {
@@ -253,6 +279,21 @@ mod tests {
             "run suite --results=old --pairs 4 --resume",
         ] {
             assert_eq!(line(words), expected);
+        }
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_written_changes_only_the_exit_code_of_success() {
+        let paint = Paint::new(ColorWhen::Never);
+        let after = |exit: Exit, delivered: Result<(), CommandError>| {
+            exit_after(exit, delivered, &paint).map_err(|error| error.exit)
+        };
+        let full = || CommandError::new(Exit::CouldNotRun, anyhow::anyhow!("the disk is full"));
+        assert_eq!(after(Exit::Held, Ok(())), Ok(Exit::Held));
+        assert_eq!(after(Exit::Held, Err(full())), Err(Exit::Invalid));
+        for exit in [Exit::Failed, Exit::Invalid, Exit::Interrupted(2)] {
+            assert_eq!(after(exit, Ok(())), Ok(exit));
+            assert_eq!(after(exit, Err(full())), Ok(exit));
         }
     }
 

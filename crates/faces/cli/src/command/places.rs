@@ -1,8 +1,9 @@
 //! Default folders.
 
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 use stillwell_config::files::read_text;
@@ -61,17 +62,46 @@ pub(crate) fn cache(given: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
         .context("neither HOME nor XDG_CACHE_HOME is set: give --cache DIR")
 }
 
+/// Start of the names of state folders.
+const STATE: &str = "stillwell-run-";
+
+/// File in a state folder whose lock its process holds.
+const LOCK: &str = "lock";
+
+/// Locks of the state folders of this process. The kernel releases them when the process ends,
+/// however it ends. They also count for processes in other PID namespaces.
+static LOCKS: Mutex<Vec<File>> = Mutex::new(Vec::new());
+
 /// Makes a folder for the state of this process's runs, which no other user may enter. Its path is
 /// short, because it holds Unix sockets. Folders of processes that have gone are removed.
 pub(crate) fn state_root() -> anyhow::Result<PathBuf> {
     let base = state_base();
-    remove_abandoned(&base, None);
+    remove_abandoned(&base);
+    let (path, lock) = make_locked(&base)?;
+    let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Those of earlier runs were removed.
+    locks.retain(|lock| lock.metadata().is_ok_and(|data| data.nlink() > 0));
+    locks.push(lock);
+    Ok(path)
+}
+
+/// Makes a state folder in `base`, and a lock in it.
+fn make_locked(base: &Path) -> anyhow::Result<(PathBuf, File)> {
     // The name cannot be foreseen, and a folder or link that is there already is an error.
     let number = u32::from_be_bytes(random().context("choose a random name for the state folder")?);
-    let path = base.join(format!("stillwell-{}-{number:08x}", std::process::id()));
+    let path = base.join(format!("{STATE}{number:08x}"));
     let made = DirBuilder::new().mode(0o700).create(&path);
-    made.with_context(|| format!("make the folder {}", path.display()))?;
-    Ok(path)
+    let locked = made.and_then(|()| {
+        let unnamed = path.join("unlocked");
+        let lock = File::create_new(&unnamed)?;
+        // In a file system without locks no process gets it, and the folder is never removed.
+        lock.try_lock().ok();
+        // With its name it is locked already: before that, others leave the folder alone.
+        fs::rename(&unnamed, path.join(LOCK))?;
+        Ok(lock)
+    });
+    let lock = locked.with_context(|| format!("make the folder {}", path.display()))?;
+    Ok((path, lock))
 }
 
 /// As [`state_root`], for runs of a target: a guardian ends it if this process is killed.
@@ -80,9 +110,9 @@ pub(crate) fn guarded_state_root() -> anyhow::Result<PathBuf> {
     state_root()
 }
 
-/// Removes the state of processes that were killed, and of `ended`, which may still be a zombie.
-pub(crate) fn remove_abandoned_state(ended: Option<u32>) {
-    remove_abandoned(&state_base(), ended);
+/// Removes the state of processes that were killed.
+pub(crate) fn remove_abandoned_state() {
+    remove_abandoned(&state_base());
 }
 
 /// Returns the folder of all state folders.
@@ -93,30 +123,30 @@ fn state_base() -> PathBuf {
         .unwrap_or_else(std::env::temp_dir)
 }
 
-/// Removes the state of our own processes that were killed. What cannot be removed stays.
-fn remove_abandoned(base: &Path, ended: Option<u32>) {
+/// Removes the state of this user's processes that were killed. Folders that cannot be removed stay.
+fn remove_abandoned(base: &Path) {
     let mounts = read_text(Path::new("/proc/self/mountinfo")).unwrap_or_default();
     let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let path = entry.path();
         let owned = |data: &Metadata| data.is_dir() && data.uid() == user;
         let is_ours = entry.metadata().as_ref().is_ok_and(owned);
-        let process = process_of(&entry.file_name().to_string_lossy());
-        let has_gone = process.is_some_and(|id| {
-            Some(id) == ended || !Path::new("/proc").join(id.to_string()).exists()
-        });
         let is_mounted = path.to_str().is_none_or(|path| mounts.contains(path));
-        if is_ours && has_gone && !is_mounted {
+        if !is_ours || is_mounted || !is_state(&entry.file_name().to_string_lossy()) {
+            continue;
+        }
+        let lock = File::open(path.join(LOCK));
+        let has_gone = lock.is_ok_and(|lock| lock.try_lock().is_ok());
+        if has_gone {
             fs::remove_dir_all(&path).ok();
         }
     }
 }
 
-/// Returns the process whose state is in a folder with this name.
-fn process_of(name: &str) -> Option<u32> {
-    let (process, number) = name.strip_prefix("stillwell-")?.split_once('-')?;
-    let is_number = number.len() == 8 && number.bytes().all(|c| c.is_ascii_hexdigit());
-    process.parse().ok().filter(|_| is_number)
+/// Returns true if a state folder has this name.
+fn is_state(name: &str) -> bool {
+    let number = name.strip_prefix(STATE).unwrap_or_default();
+    number.len() == 8 && number.bytes().all(|c| c.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -136,25 +166,39 @@ mod tests {
     #[test]
     fn state_is_private_and_that_of_killed_processes_is_removed() {
         let base = tempfile::tempdir().unwrap();
-        // No process has this number: it is above the kernel's largest.
         let names = [
+            "stillwell-run-00000001",
+            "stillwell-run-1",
             "stillwell-4194305-00000001",
-            "stillwell-4194305",
-            "other-4194305-00000001",
+            "other-run-00000001",
         ];
         for name in names {
             fs::create_dir(base.path().join(name)).unwrap();
+            fs::write(base.path().join(name).join(LOCK), "").unwrap();
         }
-        let alive = format!("stillwell-{}-00000001", std::process::id());
-        fs::create_dir(base.path().join(&alive)).unwrap();
-        remove_abandoned(base.path(), None);
-        let left = |name: &str| base.path().join(name).exists();
-        assert!(!left(names[0]));
-        assert!(left(names[1]) && left(names[2]) && left(&alive));
+        remove_abandoned(base.path());
+        let left = names.map(|name| base.path().join(name).exists());
+        assert_eq!(left, [false, true, true, true]);
+        // One that is being made has no lock yet.
+        fs::create_dir(base.path().join(names[0])).unwrap();
+        remove_abandoned(base.path());
+        assert!(base.path().join(names[0]).exists());
 
-        let made = state_root().unwrap();
-        let mode = fs::metadata(&made).unwrap().mode();
-        fs::remove_dir(&made).unwrap();
-        assert_eq!(mode & 0o777, 0o700);
+        let (made, _lock) = make_locked(base.path()).unwrap();
+        assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o700);
+    }
+
+    /// A process of another PID namespace has no folder in `/proc`.
+    #[test]
+    fn state_stays_while_its_process_holds_the_lock_and_no_longer() {
+        let base = tempfile::tempdir().unwrap();
+        let (path, lock) = make_locked(base.path()).unwrap();
+        assert!(is_state(&path.file_name().unwrap().to_string_lossy()));
+        remove_abandoned(base.path());
+        assert!(path.exists());
+        // A child of another test has a copy of it until its exec.
+        lock.unlock().unwrap();
+        remove_abandoned(base.path());
+        assert!(!path.exists());
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use stillwell_config::{SuiteOverrides, VariantArgument};
 use stillwell_experiment::{
-    Executor, Local, ObjectStore, Results, SuiteError, SuiteOptions, SuiteOutcome, latest,
+    Executor, Local, ObjectStore, Problem, Results, SuiteError, SuiteOptions, SuiteOutcome, latest,
     run_suite,
 };
 use stillwell_plan::SuitePlan;
@@ -112,6 +112,8 @@ pub(crate) struct SuiteRun<'a> {
     pub(crate) resume: bool,
     /// True if nothing is run: what other machines have measured is judged.
     pub(crate) judge_only: bool,
+    /// Problems of experiments that other machines should have measured and did not.
+    pub(crate) missing: Vec<Problem>,
     /// Folder of builds, if it is not the usual one.
     pub(crate) cache: Option<&'a PathBuf>,
     pub(crate) gate: Gate,
@@ -138,6 +140,7 @@ impl<'a> SuiteRun<'a> {
             can_resume: true,
             resume: arguments.resume,
             judge_only: false,
+            missing: Vec::new(),
             cache: arguments.cache.as_ref(),
             gate: arguments.gate,
             exit_zero: arguments.exit_zero,
@@ -185,7 +188,8 @@ impl SuiteRun<'_> {
         display.clear();
         export::finish(telemetry, interrupt, quiet);
         conductor.end();
-        let outcome = ran.map_err(|error| suite_error(error, results))?;
+        let mut outcome = ran.map_err(|error| suite_error(error, results))?;
+        outcome.problems.extend(self.missing.iter().cloned());
         let has_nothing = outcome.verdicts.is_empty() && outcome.problems.is_empty();
         let has_begun = Results::new(results.clone()).suite().exists();
         // In the builds there is nothing to report yet, and reports of an earlier session stay.

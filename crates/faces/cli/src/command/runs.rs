@@ -56,11 +56,11 @@ fn list(place: Option<&Path>, is_json: bool, paint: &Paint) -> anyhow::Result<()
             });
             Paint::data(&format!("{line}\n"))?;
         }
-        return Ok(());
+    } else {
+        let heads = ["started (UTC)", "kind", "path", "verdict"];
+        let rows = listing.results.iter().map(|entry| row(place, entry));
+        table(&heads, rows.collect(), paint)?;
     }
-    let heads = ["started (UTC)", "kind", "path", "verdict"];
-    let rows = listing.results.iter().map(|entry| row(place, entry));
-    table(&heads, rows.collect(), paint)?;
     if listing.is_cut {
         Paint::print_message("note: the list is not complete: give a folder with fewer entries");
     }
@@ -221,7 +221,7 @@ fn located(result: &Path) -> anyhow::Result<(RemovableResult, Vec<ResultFile>)> 
     if let Some(store) = store::of(result)? {
         let files = store::files(&store)?;
         ensure!(
-            store::is_result(&files),
+            store::is_result(&store, &files)?,
             "{} is not a result of Stillwell",
             result.display()
         );

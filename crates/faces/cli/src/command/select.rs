@@ -47,6 +47,37 @@ pub(crate) fn overrides_between(
     }
 }
 
+/// Returns the names of the flags of `select` that were given.
+pub(crate) fn given_flags(select: &SelectArguments) -> Vec<&'static str> {
+    let changes = &select.changes;
+    let course = &changes.course;
+    let flags = [
+        ("--baseline", select.baseline.is_some()),
+        ("--comparison", select.comparison.is_some()),
+        ("--repo", changes.repo.is_some()),
+        ("--build", changes.build.is_some()),
+        ("--build-output", changes.build_output.is_some()),
+        ("--target-command", changes.target_command.is_some()),
+        ("--only", !changes.only.is_empty()),
+        ("--seed", changes.seed.is_some()),
+        ("--goal", changes.goal.is_some()),
+        ("--rate", changes.rate.is_some()),
+        ("--max-pairs", course.max_pairs.is_some()),
+        ("--pairs", course.fixed_pairs.is_some()),
+        ("--no-max", course.no_max),
+        ("--max-time", course.max_time.is_some()),
+        ("--builds", course.builds.is_some()),
+        ("--quick", course.quick),
+        ("--design", course.design.is_some()),
+        ("--no-confirm", course.no_confirm),
+        ("--include-startup", course.include_startup),
+        ("--warmup", course.warmup.is_some()),
+        ("--measure", course.measure.is_some()),
+    ];
+    let given = flags.into_iter().filter(|(_, is_given)| *is_given);
+    given.map(|(flag, _)| flag).collect()
+}
+
 /// Of these flags only one is there.
 const fn stopping(course: &CourseArguments) -> Option<StoppingOverride> {
     match (course.max_pairs, course.fixed_pairs) {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use stillwell_testkit::{Finished, Process, free_port, signal_process, wait_until};
 
 use crate::load::{LONG, STILLWELL, serve};
-use crate::suite::Suite;
+use crate::suite::{Suite, assert_code, assert_holds};
 
 /// A store, and a load with three generators of a job in it.
 struct Fleet {
@@ -272,6 +273,45 @@ fn a_secret_reaches_the_target_and_is_not_in_the_store() {
     }
 }
 
+/// A `kubectl` that creates Jobs and no Secrets, and writes its words to `calls`.
+const KUBECTL: &str = r#"#!/bin/sh
+echo "$*" >>"$CALLS"
+case "$*" in *create*) if grep -q '"kind":"Secret"'; then echo forbidden >&2; exit 1; fi ;; esac
+"#;
+
+#[test]
+fn a_submission_that_fails_halfway_is_undone_and_nothing_is_left_to_cancel() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("kubectl");
+    fs::write(&program, KUBECTL).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let calls = folder.path().join("calls");
+    let path = std::env::var("PATH").unwrap();
+    let store = format!("--store={}", folder.path().join("store").display());
+    let run = |words: &[&str]| {
+        let mut command = Command::new(STILLWELL);
+        command.args(words).args(["--job=a", &store]);
+        command.env("PATH", format!("{}:{path}", folder.path().display()));
+        Process::start(command.env("CALLS", &calls)).finish(LONG)
+    };
+    let ended = run(&[
+        "load",
+        "http://127.0.0.1:1/",
+        "--on=kubernetes",
+        "--engine-option=--image=i",
+        "--engine-option=--host-path",
+        "--header=authorization: Bearer hunter2",
+    ]);
+    assert_code(&ended, 3);
+    assert_holds(&ended.stderr, &["forbidden"]);
+    let calls = fs::read_to_string(&calls).unwrap();
+    let last = calls.lines().last().unwrap();
+    assert!(last.contains("delete job stillwell-a-"), "{calls}");
+    let cancelled = run(&["cluster", "cancel"]);
+    assert_code(&cancelled, 3);
+    assert_holds(&cancelled.stderr, &["nothing was started by job a"]);
+}
+
 #[test]
 fn a_job_of_kubernetes_is_printed_without_secrets() {
     let fleet = Fleet::new();
@@ -345,6 +385,29 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
     assert_eq!(again.code, ended.code, "{}", again.stderr);
     let verdict = |results: &str| read(&suite.path(results).join("other/verdict.json"));
     assert_eq!(verdict("again")["verdict"], verdict("results")["verdict"]);
+}
+
+#[test]
+fn a_suite_on_nodes_that_is_interrupted_keeps_its_finished_pairs() {
+    let suite = Suite::new()
+        .with("phases", "{warmup: 100ms, measure: 300ms, quiet: 50ms}")
+        .with("pairs", "20")
+        .with("validity", "off");
+    suite.write();
+    let mut command = suite.stillwell(&["run", "experiment", "--on=local", "--job=s"]);
+    let run = Process::start(command.args(["--store=store", "--results=results"]));
+    let log = suite.path("store/s/logs/task-0.log");
+    let has_pair = || fs::read_to_string(&log).is_ok_and(|log| log.contains("pair 1 done"));
+    assert!(wait_until(LONG, has_pair), "{}", run.stderr());
+    run.signal("TERM");
+    let ended = run.finish(LONG);
+    assert_code(&ended, 143);
+    for variant in ["one", "two"] {
+        let manifest = read(&suite.capture_of(1, variant).join("manifest.json"));
+        assert_eq!(manifest["outcome"], "completed", "{}", ended.stderr);
+    }
+    let problems = read(&suite.results().join("problems.json"));
+    assert_eq!(problems["problems"][0]["experiment"], "experiment");
 }
 
 /// Start of the load of a generator by the true clock, from the manifest in its result.

@@ -234,6 +234,35 @@ fn results_go_to_a_store_and_come_back_equal() {
 }
 
 #[test]
+fn a_result_that_is_one_file_goes_to_a_store_comes_back_and_is_removed() {
+    const TEXT: &str = r#"{"schema": "stillwell/load/v1"}"#;
+    let folder = folder();
+    fs::write(folder.path().join("load.json"), TEXT).unwrap();
+    let (endpoint, objects) = store();
+    let keys = keys(&endpoint);
+    let run = |words: &[&str], code: i32| {
+        let ended = stillwell(folder.path(), words, &keys);
+        assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
+        ended.stdout
+    };
+    run(&["runs", "push", "load.json", "--to", "s3://b/p"], 0);
+    for name in ["load.json.old", "photo.jpg"] {
+        let key = format!("/b/p/{name}");
+        objects.lock().unwrap().insert(key, b"other".to_vec());
+    }
+    let shown = run(&["runs", "show", "s3://b/p/load.json"], 0);
+    assert!(shown.contains(" B\n"), "{shown}");
+    run(&["runs", "pull", "s3://b/p/load.json", "back"], 0);
+    let back = fs::read_to_string(folder.path().join("back/load.json"));
+    assert_eq!(back.unwrap(), TEXT);
+    run(&["runs", "pull", "s3://b/p/load", "back"], 3);
+    run(&["runs", "rm", "--yes", "s3://b/p/photo.jpg"], 3);
+    run(&["runs", "rm", "--yes", "s3://b/p/load.json"], 0);
+    let left: Vec<String> = objects.lock().unwrap().keys().cloned().collect();
+    assert_eq!(left, ["/b/p/load.json.old", "/b/p/photo.jpg"]);
+}
+
+#[test]
 fn the_table_of_variants_is_uploaded() {
     let suite = Suite::new();
     suite.write();

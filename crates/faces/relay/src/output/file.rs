@@ -4,8 +4,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use memchr::memchr_iter;
-
 use super::backoff::Backoff;
 use super::batch::Batch;
 use crate::core::Core;
@@ -21,26 +19,24 @@ pub(super) async fn send_on(core: &Core, path: &Path) {
     let mut batch = Batch::default();
     let mut open: Option<File> = None;
     while batch.fill(core, u64::MAX, WRITE_BYTES_MAX).await {
-        let mut rest = batch.bytes.as_slice();
-        while !rest.is_empty() {
-            match write(path, &mut open, rest) {
-                Ok(written @ 1..) => {
-                    rest = &rest[written..];
+        let mut written = 0;
+        while written < batch.bytes.len() {
+            match write(path, &mut open, &batch.bytes[written..]) {
+                Ok(length @ 1..) => {
+                    written += length;
+                    batch.count(core, written);
                     backoff.reset();
                 }
                 // What is left counts as that in the buffer. A later write would be in the place of these events.
                 Ok(0) | Err(_) if core.token.is_cancelled() => {
-                    let left = memchr_iter(b'\n', rest).count() as u64;
                     if core.disk.is_none() {
-                        add(&core.counters.events_dropped, left);
+                        add(&core.counters.events_dropped, batch.uncounted());
                     }
-                    let written = (batch.bytes.len() - rest.len()) as u64;
-                    return core.handed_over(batch.events - left, written);
+                    return;
                 }
                 Ok(0) | Err(_) => backoff.wait().await,
             }
         }
-        batch.count(core);
     }
 }
 

@@ -96,13 +96,13 @@ pub(super) async fn send_on(core: &Core, destination: &Destination) {
         loop {
             match post(destination, &mut connection, &request).await {
                 Ok(200..300) => {
-                    core.handed_over(batch.events, body_bytes);
+                    core.handed_over(batch.events(), body_bytes);
                     backoff.reset();
                     break;
                 }
                 // Sent again it would be refused again.
                 Ok(status @ 400..500) if !matches!(status, 408 | 429) => {
-                    core.gave_up(batch.events);
+                    core.gave_up(batch.events());
                     break;
                 }
                 Ok(_) | Err(_) => backoff.wait().await,

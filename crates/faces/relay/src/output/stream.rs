@@ -1,6 +1,5 @@
 //! Lines over a stream.
 
-use memchr::memrchr;
 use stillwell_wire::{DialError, Stream, dial};
 use tokio::io::AsyncWriteExt;
 use tokio::select;
@@ -29,27 +28,22 @@ pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
             match stream.write(&batch.bytes[written..]).await {
                 Ok(length @ 1..) => {
                     written += length;
+                    // The relay may end in the middle of the batch.
+                    batch.count(core, written);
                     backoff.reset();
                 }
                 Ok(0) | Err(_) => {
                     connection = None;
-                    written = begun_event(&batch.bytes, written);
+                    written = batch.begun_event(written);
                     backoff.wait().await;
                 }
             }
         }
-        batch.count(core);
     }
     if let Some(stream) = &mut connection {
         // Says that this is all; a peer that has gone need not receive it.
         stream.shutdown().await.unwrap_or_default();
     }
-}
-
-/// The beginning of the event that has the byte at `written`: a new connection must
-/// begin with a whole event.
-fn begun_event(bytes: &[u8], written: usize) -> usize {
-    memrchr(b'\n', &bytes[..written]).map_or(0, |end| end + 1)
 }
 
 /// Dials until that succeeds or the relay is to end. An attempt is never given
@@ -81,18 +75,5 @@ async fn dial_stream(endpoint: &Endpoint) -> Result<Stream, DialError> {
         Endpoint::UnixStream(path) => dial::unix_stream(path).await.map(Stream::from),
         Endpoint::Tcp(address) => dial::tcp(address).await.map(Stream::from),
         _ => unreachable!("only streams come here"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_broken_write_resumes_with_a_whole_event() {
-        let bytes = b"one\ntwo\nthree\n";
-        for (written, begun) in [(0, 0), (2, 0), (3, 0), (4, 4), (9, 8), (14, 14)] {
-            assert_eq!(begun_event(bytes, written), begun, "{written}");
-        }
     }
 }

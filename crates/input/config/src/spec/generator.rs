@@ -330,7 +330,12 @@ const COMMON: &[Field] = &[
         rate::SHAPE,
         "Rate of all connections together; from a probe by default.",
     ),
-    optional("connections", Shape::Whole, "Total number of connections."),
+    optional(
+        "connections",
+        Shape::Whole,
+        "Total number of connections; not for `container`, `file_tree`, `kubernetes`, `proc_fs` and \
+         `process_tree`.",
+    ),
     optional(
         "workers",
         Shape::Whole,
@@ -467,7 +472,7 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
     let rate = read_rate(context, rate_node, users, is_web);
     let (connections, concurrency) = read_threads(reader, &map, users);
     check_writers(reader, node, transport.as_ref(), connections);
-    kubernetes::check_single(reader, &map, transport.as_ref());
+    check_single(reader, &map, transport.as_ref());
     if let (false, Some(node), Some(rate)) = (sends_payload, rate_node, &rate) {
         check_paced_rate(reader, node, rate);
     }
@@ -553,6 +558,24 @@ fn check_writers(
         let message = "a `log` has one writer";
         let error = reader.error(code::OUT_OF_RANGE, node.span, message);
         reader.report(error.help("write `connections: 1`, or `folder` instead of `log`: it has a log for each connection"));
+    }
+}
+
+/// Generators without connections have one worker: each of several would do all of the work, with
+/// the same names.
+fn check_single(reader: &Reader, map: &MapReader<'_, '_>, transport: Option<&TransportPlan>) {
+    let label = match transport {
+        Some(TransportPlan::Container(_)) => "`count` of the generator is the number of containers",
+        Some(TransportPlan::Kubernetes(_)) => "`count` of the generator is the number of objects",
+        Some(
+            TransportPlan::FileTree(_) | TransportPlan::ProcFs(_) | TransportPlan::ProcessTree(_),
+        ) => "leave it out: the generator has one worker",
+        _ => return,
+    };
+    if let Some(node) = map.take("connections") {
+        let message = "`connections` has no effect here";
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label(label));
     }
 }
 

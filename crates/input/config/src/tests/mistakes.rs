@@ -321,6 +321,31 @@ workload:
 }
 
 #[test]
+fn a_generator_without_connections_has_one_worker() {
+    for generator in [
+        "file_tree: {root: /tmp/tree}",
+        "container: {repository: busybox, count: 2}",
+        "process_tree: {executables: [{program: sleep}]}",
+        "proc_fs: {root: /tmp/proc, processes: 2}",
+    ] {
+        let text = |more: &str| {
+            format!("workload:\n  generators:\n    - {generator}\n      rate: 5/s\n{more}")
+        };
+        if let Err(diagnostics) = run_plan(&text("")) {
+            panic!("{generator}: {diagnostics}");
+        }
+        for more in ["connections: 2", "connections: 2\n      workers: 2"] {
+            let refused = run_plan(&text(&format!("      {more}\n"))).unwrap_err();
+            let message = refused.to_string();
+            assert!(
+                message.contains("`connections` has no effect here"),
+                "{generator}: {message}"
+            );
+        }
+    }
+}
+
+#[test]
 fn mistakes_in_generators_of_the_system_and_in_tls() {
     snapshot!(
         "target: {command: ./x}

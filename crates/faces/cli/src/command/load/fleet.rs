@@ -107,11 +107,7 @@ fn conduct(
     ));
     let capture = load.conduct();
     signals.close(Nanos::SECOND);
-    if let (Some(signal), Err(_)) = (interrupt.signal(), &capture) {
-        let why = anyhow::anyhow!("interrupted before the start");
-        return Err(CommandError::new(Exit::Interrupted(signal), why));
-    }
-    capture.map_err(fleet::refused)
+    fleet::interrupted_by(&interrupt, capture.map_err(fleet::refused))
 }
 
 fn report(

@@ -16,8 +16,8 @@ use stillwell_verdict::{RunWarning, summarise};
 use super::{deliver, exit_of, keep, overrides, request};
 use crate::arguments::{Command, EngineName, ObserveArguments};
 use crate::command::fleet::{
-    could_not, engine_named, logs, no_engine, open_store, place, print_rendered, refused,
-    shared_line, task_words, typed_line, usage,
+    could_not, engine_named, interrupted_by, logs, no_engine, open_store, place, print_rendered,
+    refused, shared_line, task_words, typed_line, usage,
 };
 use crate::command::random::random;
 use crate::command::{output, places, select};
@@ -74,16 +74,17 @@ pub(super) fn run(
     let end = controller.conduct(&job, &tasks).map_err(refused);
     display.borrow_mut().clear();
     signals.close(Nanos::SECOND);
-    let merged = merge(end?, &folder);
+    let merged = merge(interrupted_by(&interrupt, end)?, &folder);
     // Nothing is left in it that the capture does not have.
     drop(std::fs::remove_dir_all(&tasks));
     merged.map_err(could_not)?;
     let capture = Capture::open(&folder).map_err(could_not)?;
     let summary = summarise(&capture);
     let exit = exit_of(&summary);
-    keep(&summary, &folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
-    deliver(arguments, summary, &capture, (&folder, paint))?;
-    Ok(exit)
+    let kept = keep(&summary, &folder);
+    let kept = kept.map_err(|error| CommandError::new(Exit::Invalid, error));
+    let delivered = deliver(arguments, summary, &capture, (&folder, paint));
+    output::exit_after(exit, kept.and(delivered), paint)
 }
 
 /// Prints what the engine would be given.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use stillwell_cluster::{
     Attempt, Created, ExperimentNode, FleetSuite, JobStore, SuiteJob, SuiteTask,
 };
-use stillwell_experiment::{BinaryIdentity, ObjectStore, Results, SuiteRecord, fingerprint};
+use stillwell_experiment::{
+    BinaryIdentity, ObjectStore, Problem, ProblemKind, Results, SuiteRecord, fingerprint,
+};
 use stillwell_plan::SuitePlan;
 use stillwell_run::Interrupt;
 use stillwell_target::{Privileges, prepare_privileges};
@@ -14,8 +16,8 @@ use stillwell_units::Nanos;
 use super::{SuiteRun, load, results_folder, store_of};
 use crate::arguments::{Command, EngineName, RunArguments};
 use crate::command::fleet::{
-    could_not, engine_named, logs, open_store, place, print_rendered, refused, shared_line,
-    task_words, typed_line, usage,
+    could_not, engine_named, interrupted_by, logs, open_store, place, print_rendered, refused,
+    shared_line, task_words, typed_line, usage,
 };
 use crate::command::{output, select};
 use crate::exit::{CommandError, Exit};
@@ -30,8 +32,8 @@ pub(super) fn run(
 ) -> Result<Exit, CommandError> {
     if arguments.resume {
         return Err(usage(
-            "--resume needs --generators with --on; to continue this suite, repeat the command with \
-             the same --job",
+            "--resume needs --generators with --on; if the command was killed, repeat it with the same \
+             --job",
         ));
     }
     let upload = store_of(arguments)?;
@@ -68,24 +70,33 @@ pub(super) fn run(
         print_message: &print_message,
     };
     print_message(&format!("job {} in {}", store.job(), place.display()));
-    let job = suite.job(job_of(&plan)?).map_err(refused)?;
+    let job = interrupted_by(&interrupt, suite.job(job_of(&plan)?).map_err(refused))?;
     let unpacked = results.join(".tasks");
     let ends = suite.conduct(&job, &unpacked).map_err(refused);
     signals.close(Nanos::SECOND);
-    let ends = ends?;
-    let merged = merge(&job, &ends, &unpacked, &results, &print_message)?;
-    let merged = MergedSuite {
-        names: merged,
-        results,
-        upload,
+    let judged = ends.and_then(|ends| {
+        let merged = MergedSuite {
+            names: merge(&job, &ends, &unpacked, &results, &print_message)?,
+            missing: problems(&job, &ends),
+            results,
+            upload,
+        };
+        judge(arguments, plan, &job, merged, paint)
+    });
+    let exit = interrupted_by(&interrupt, judged)?;
+    let Some(signal) = interrupt.signal() else {
+        return Ok(exit);
     };
-    judge(arguments, plan, &job, merged, paint)
+    print_message("interrupted: run the rest under another --job, with --only NAME");
+    Ok(Exit::Interrupted(signal))
 }
 
 /// Results of all nodes in one folder.
 struct MergedSuite {
     /// Names of the experiments that have some.
     names: Vec<String>,
+    /// Problems of those that have none.
+    missing: Vec<Problem>,
     results: PathBuf,
     /// Store that the table of results is uploaded to.
     upload: Option<ObjectStore>,
@@ -143,13 +154,7 @@ fn merge(
     let mut names = Vec::new();
     let all = Results::new(results.to_path_buf());
     for (task, (name, end)) in job.experiments.iter().zip(ends).enumerate() {
-        let node = match end {
-            Ok(node) => node,
-            Err(why) => {
-                Paint::print_message(&format!("warning: {name} has no result: {why}"));
-                continue;
-            }
-        };
+        let Ok(node) = end else { continue };
         let minutes = Nanos::new(node.ended.saturating_sub(node.began).as_u64());
         print_message(&format!(
             "{name}: ran on {} for {}",
@@ -173,8 +178,14 @@ fn merge(
         }
     }
     let Some(mut whole) = whole else {
-        return Err(could_not(anyhow::anyhow!("no experiment has a result")));
+        let reasons = missing(job, ends).map(|(name, why)| format!("{name}: {why}"));
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
+        let error = anyhow::anyhow!("no experiment has a result: {reasons}");
+        return Err(could_not(error));
     };
+    for (name, why) in missing(job, ends) {
+        Paint::print_message(&format!("warning: {name} has no result: {why}"));
+    }
     whole.command = secrets::command_words();
     whole.fingerprint = fingerprint(&whole.plan).map_err(could_not)?;
     let text = serde_json::to_vec_pretty(&whole).map_err(could_not)?;
@@ -182,6 +193,25 @@ fn merge(
     // Nothing is left in it that the results do not have.
     drop(std::fs::remove_dir_all(unpacked));
     Ok(names)
+}
+
+/// Returns the names of the experiments that have no result, each with the reason.
+fn missing<'a>(
+    job: &'a SuiteJob,
+    ends: &'a [Result<ExperimentNode, String>],
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let ends = job.experiments.iter().zip(ends);
+    ends.filter_map(|(name, end)| Some((name.as_str(), end.as_ref().err()?.as_str())))
+}
+
+/// Returns the same as problems of the suite.
+fn problems(job: &SuiteJob, ends: &[Result<ExperimentNode, String>]) -> Vec<Problem> {
+    let missing = missing(job, ends).map(|(name, why)| Problem {
+        experiment: name.to_owned(),
+        kind: ProblemKind::GivenUp,
+        reason: format!("it has no result: {why}"),
+    });
+    missing.collect()
 }
 
 /// Warns of an executable that is not the same on all nodes.
@@ -218,21 +248,16 @@ fn judge(
         overrides.seed = Some(seed);
         plan = load(arguments, &overrides, paint)?;
     }
-    let all = plan.experiments.len();
     plan.experiments
         .retain(|experiment| merged.names.contains(&experiment.name));
-    let is_whole = plan.experiments.len() == all;
     let run = SuiteRun {
         can_resume: false,
         resume: true,
         judge_only: true,
+        missing: merged.missing,
         ..SuiteRun::new(arguments, &plan, merged.upload.as_ref(), merged.results)
     };
-    let exit = run.carry_out(paint, None)?;
-    Ok(match exit {
-        Exit::Held if !is_whole && !arguments.exit_zero => Exit::Invalid,
-        exit => exit,
-    })
+    run.carry_out(paint, None)
 }
 
 /// Runs one task: an experiment of a suite.
@@ -246,21 +271,20 @@ pub(crate) fn be_task(
     // Only a process with a single thread can enter new namespaces.
     let privileges = prepare_privileges();
     let Some(task) = SuiteTask::begin(store, attempt, &Interrupt::new()).map_err(could_not)? else {
-        Paint::print_message("this experiment already has a result");
+        Paint::print_message("this experiment already has a result, or the suite has ended");
         return Ok(Exit::Held);
     };
     let results = std::env::temp_dir().join(format!("stillwell-{}", attempt.name));
     let exit = run_experiment(job, experiment, &results, &privileges);
-    let committed = match &exit {
-        Ok(Exit::Interrupted(signal)) => {
-            task.fail(format!("interrupted by signal {signal}"));
+    let has_runs = Results::new(results.clone())
+        .experiment(experiment)
+        .is_dir();
+    let committed = match nothing_to_commit(&exit, has_runs) {
+        Some(why) => {
+            task.fail(why);
             Ok(Created::Before)
         }
-        Err(error) => {
-            task.fail(format!("{error}"));
-            Ok(Created::Before)
-        }
-        Ok(_) => task.commit(&results).map_err(could_not),
+        None => task.commit(&results).map_err(could_not),
     };
     // What counts is in the store; what could not be packed is left for its user.
     if committed.is_ok() {
@@ -271,6 +295,19 @@ pub(crate) fn be_task(
         Created::Before => "another attempt of this task is used instead, or this one failed",
     });
     exit
+}
+
+/// Returns the reason why an experiment has no result. If it has runs, they are its result, also after
+/// an interruption or an error: finished pairs count, and the report names it as incomplete.
+fn nothing_to_commit(exit: &Result<Exit, CommandError>, has_runs: bool) -> Option<String> {
+    match exit {
+        _ if has_runs => None,
+        Err(error) => Some(error.to_string()),
+        Ok(Exit::Interrupted(signal)) => Some(format!(
+            "interrupted by signal {signal} before its first run"
+        )),
+        Ok(_) => Some("it ended before its first run; see the log of its task".to_owned()),
+    }
 }
 
 /// Runs one experiment as the command line of the job names it.
@@ -298,4 +335,41 @@ fn run_experiment(
         &Paint::new(crate::arguments::ColorWhen::Never),
         privileges,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_an_experiment_that_was_interrupted_are_its_result() {
+        for exit in [Exit::Held, Exit::Interrupted(15), Exit::CouldNotRun] {
+            assert_eq!(nothing_to_commit(&Ok(exit), true), None, "{exit:?}");
+            assert!(nothing_to_commit(&Ok(exit), false).is_some(), "{exit:?}");
+        }
+        let failed = || Err(could_not(anyhow::anyhow!("no disk")));
+        assert_eq!(nothing_to_commit(&failed(), true), None);
+        let why = nothing_to_commit(&failed(), false);
+        assert_eq!(why.as_deref(), Some("no disk"));
+    }
+
+    #[test]
+    fn an_experiment_without_a_result_is_a_problem_of_the_suite() {
+        let names = ["a", "b"].map(str::to_owned).to_vec();
+        let job = SuiteJob::new("1", PathBuf::new(), Vec::new(), "s".to_owned(), names);
+        let node = ExperimentNode {
+            attempt: "1".to_owned(),
+            node: "n".to_owned(),
+            boot: "b".to_owned(),
+            began: Nanos::ZERO,
+            ended: Nanos::ZERO,
+        };
+        let ends = [Ok(node), Err("its process ended".to_owned())];
+        let problem = Problem {
+            experiment: "b".to_owned(),
+            kind: ProblemKind::GivenUp,
+            reason: "it has no result: its process ended".to_owned(),
+        };
+        assert_eq!(problems(&job, &ends), [problem]);
+    }
 }

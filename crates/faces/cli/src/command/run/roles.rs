@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use stillwell_capture::{RunOutcome, RunTask, make_private, write_private};
 use stillwell_cluster::{
     Allocation, AllocationJob, Engine, FleetError, FleetRun, FleetRunEnd, JobStore, RunJob,
-    StoreError, Submission, end_left, failed_target, job_status,
+    StoreError, Submission, end_left, failed_target, job_status, store_of_allocation,
 };
 use stillwell_config::files::read_text;
 use stillwell_experiment::{Executor, ExecutorError, Local, Results};
@@ -391,11 +391,7 @@ impl RolesExecutor<'_> {
         drop(std::fs::remove_dir_all(self.unpacked()));
         loop {
             self.begun += 1;
-            let base = self.store.job();
-            let store = match self.begun {
-                1 => self.store.clone(),
-                number => self.store.beside(&format!("{base}.{number}"))?,
-            };
+            let store = store_of_allocation(&self.store, self.begun)?;
             let job = store.job().to_owned();
             match self.allocate(store, interrupt) {
                 // An earlier session had it.

@@ -15,7 +15,7 @@ use stillwell_run::RunTelemetry;
 use stillwell_target::Privileges;
 use stillwell_verdict::{RunSummary, TargetsVerdict, judge_targets, targets_exit_code};
 
-use crate::arguments::RunArguments;
+use crate::arguments::{RunArguments, SelectArguments};
 use crate::command::conduct::Conductor;
 use crate::command::report::profiles_of as read_profiles;
 use crate::command::{export, output, select};
@@ -28,7 +28,12 @@ pub(super) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
-    let overrides = overrides(arguments)?;
+    let overrides = overrides(&arguments.select, &arguments.targets, arguments.runs);
+    let overrides = overrides.map_err(|error| {
+        error.hint(
+            "`--runs N` sets the number of runs of each target, `--targets A,B` selects targets",
+        )
+    })?;
     let loaded = loader()
         .targets(&arguments.paths, &overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
@@ -72,16 +77,10 @@ pub(super) fn run(
         exit => exit,
     };
     let report = report(arguments, &plans, &outcome, verdicts, &left_out, &results);
-    deliver(&report, arguments, paint, &results)?;
-    match keep_table(&results, store.as_ref(), quiet) {
-        Ok(()) => Ok(exit),
-        Err(error) if exit == Exit::Held => Err(CommandError::new(Exit::Invalid, error)),
-        // What went wrong before goes first.
-        Err(error) => {
-            paint.error(&CommandError::new(exit, error));
-            Ok(exit)
-        }
-    }
+    let delivered = deliver(&report, arguments, paint, &results);
+    let kept = keep_table(&results, store.as_ref(), quiet);
+    let kept = kept.map_err(|error| CommandError::new(Exit::Invalid, error));
+    output::exit_after(exit, delivered.and(kept), paint)
 }
 
 /// Writes the table of all numbers beside the captures, and to the store if there is
@@ -95,39 +94,31 @@ fn keep_table(results: &Path, store: Option<&ObjectStore>, quiet: bool) -> anyho
     }
 }
 
-/// Overrides from flags; flags about variants are errors.
-fn overrides(arguments: &RunArguments) -> Result<TargetsOverrides, CommandError> {
-    let changes = &arguments.select.changes;
-    let course = &changes.course;
-    let refused = [
-        ("--baseline", arguments.select.baseline.is_some()),
-        ("--comparison", arguments.select.comparison.is_some()),
-        ("--goal", changes.goal.is_some()),
-        ("--pairs", course.fixed_pairs.is_some()),
-        ("--max-pairs", course.max_pairs.is_some()),
-        ("--no-max", course.no_max),
-        ("--design", course.design.is_some()),
-        ("--max-time", course.max_time.is_some()),
-        ("--quick", course.quick),
-        ("--no-confirm", course.no_confirm),
-        ("--include-startup", course.include_startup),
-    ];
-    if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
+/// Flags that change experiments with several targets.
+const FLAGS: [&str; 5] = ["--measure", "--only", "--rate", "--seed", "--warmup"];
+
+/// Overrides from flags: `named` targets and their number of `runs`. Flags about variants are errors.
+pub(crate) fn overrides(
+    select: &SelectArguments,
+    named: &[String],
+    runs: Option<u32>,
+) -> Result<TargetsOverrides, CommandError> {
+    let mut given = select::given_flags(select).into_iter();
+    if let Some(flag) = given.find(|flag| !FLAGS.contains(flag)) {
         let error =
             anyhow::anyhow!("`{flag}` is for variants, and this experiment has several targets");
-        return Err(CommandError::new(Exit::Usage, error).hint(
-            "`--runs N` sets the number of runs of each target, `--targets A,B` selects targets",
-        ));
+        return Err(CommandError::new(Exit::Usage, error));
     }
-    let named = arguments.targets.iter().map(|name| name.trim().to_owned());
+    let named = named.iter().map(|name| name.trim().to_owned());
     let named: Vec<String> = named.filter(|name| !name.is_empty()).collect();
     let is_all = named.iter().any(|name| name == "all");
+    let changes = &select.changes;
     Ok(TargetsOverrides {
         only: changes.only.clone(),
         targets: if is_all { Vec::new() } else { named },
-        runs: arguments.runs,
-        warmup: course.warmup,
-        measure: course.measure,
+        runs,
+        warmup: changes.course.warmup,
+        measure: changes.course.measure,
         seed: changes.seed,
         rate: changes.rate.clone(),
     })

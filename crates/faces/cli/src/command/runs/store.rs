@@ -8,7 +8,7 @@ use serde_json::json;
 use stillwell_capture::{make_private, write_private};
 use stillwell_config::files::open_input;
 use stillwell_experiment::ObjectStore;
-use stillwell_experiment::library::PlaceBelow;
+use stillwell_experiment::library::{PlaceBelow, is_result_file};
 use stillwell_units::{ByteSize, float_from_u64, human};
 
 use super::{ResultFile, table};
@@ -33,7 +33,17 @@ const HEADS: [&str; 5] = [
 ];
 
 /// Returns true if these are the files of one result, and not of several or of others.
-pub(super) fn is_result(files: &[ResultFile]) -> bool {
+pub(super) fn is_result(store: &ObjectStore, files: &[ResultFile]) -> anyhow::Result<bool> {
+    match files {
+        [(name, _)] if name.is_empty() => {
+            let content = store.download("", FILE_MAX)?;
+            Ok(is_result_file(store.address("").as_ref(), &content))
+        }
+        _ => Ok(has_head(files)),
+    }
+}
+
+fn has_head(files: &[ResultFile]) -> bool {
     files.iter().any(|(name, _)| HEADS.contains(&name.as_str()))
 }
 
@@ -45,9 +55,18 @@ pub(super) fn remove(store: &ObjectStore, mut files: Vec<ResultFile>) -> anyhow:
         .try_for_each(|(name, _)| store.delete(name).map_err(anyhow::Error::from))
 }
 
-/// Returns the files of a result in a store; at least one.
+/// Returns the files of a result in a store; at least one. A result that is one file has no name in it.
 pub(super) fn files(store: &ObjectStore) -> anyhow::Result<Vec<ResultFile>> {
-    let objects = store.list()?;
+    let listing = store.list()?;
+    ensure!(
+        !listing.is_cut,
+        "{} has more files than one result",
+        store.address("")
+    );
+    let mut objects = listing.objects;
+    if objects.is_empty() {
+        objects.extend(store.object_at_prefix()?);
+    }
     ensure!(
         !objects.is_empty(),
         "{} is empty or does not exist",
@@ -62,7 +81,8 @@ pub(super) fn files(store: &ObjectStore) -> anyhow::Result<Vec<ResultFile>> {
 /// Prints the results below the prefix of a store.
 pub(super) fn list(store: &ObjectStore, is_json: bool, paint: &Paint) -> anyhow::Result<()> {
     let mut results: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for object in store.list()? {
+    let listing = store.list()?;
+    for object in listing.objects {
         let name = object.key.split('/').next().unwrap_or_default();
         let (files, bytes) = results.entry(name.to_owned()).or_default();
         *files += 1;
@@ -73,14 +93,18 @@ pub(super) fn list(store: &ObjectStore, is_json: bool, paint: &Paint) -> anyhow:
             let line = json!({ "path": store.address(name), "files": files, "bytes": bytes });
             Paint::data(&format!("{line}\n"))?;
         }
-        return Ok(());
+    } else {
+        let rows = results.iter().map(|(name, (files, bytes))| {
+            let size = human::bytes(float_from_u64(*bytes));
+            let cells = [store.address(name), files.to_string(), size];
+            cells.iter().map(|cell| cell.as_str().into()).collect()
+        });
+        table(&["path", "files", "size"], rows.collect(), paint)?;
     }
-    let rows = results.iter().map(|(name, (files, bytes))| {
-        let size = human::bytes(float_from_u64(*bytes));
-        let cells = [store.address(name), files.to_string(), size];
-        cells.iter().map(|cell| cell.as_str().into()).collect()
-    });
-    table(&["path", "files", "size"], rows.collect(), paint)
+    if listing.is_cut {
+        Paint::print_message("note: the list is not complete: give a prefix with fewer objects");
+    }
+    Ok(())
 }
 
 /// Uploads the files of a result under its name.
@@ -121,7 +145,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Downloads a result into a new folder.
+/// Downloads a result into a new folder, or a new file.
 pub(super) fn pull(place: &Path, folder: Option<&Path>) -> anyhow::Result<()> {
     let store = of(place)?
         .with_context(|| format!("{} is not s3://BUCKET/PREFIX/NAME", place.display()))?;
@@ -135,13 +159,16 @@ pub(super) fn pull(place: &Path, folder: Option<&Path>) -> anyhow::Result<()> {
     let into = folder.unwrap_or(&default).join(name);
     let files = files(&store)?;
     // Names come from the store: all are checked before the first is written.
-    for (file, _) in &files {
+    for (file, _) in files.iter().filter(|(file, _)| !file.is_empty()) {
         PlaceBelow::parse(&format!("0/{file}"))
             .with_context(|| format!("{address}: an object has the name {file:?}"))?;
     }
     ensure!(!into.exists(), "{} already exists", into.display());
     for (file, _) in &files {
-        let path = into.join(file);
+        let path = match file.as_str() {
+            "" => into.clone(),
+            file => into.join(file),
+        };
         if let Some(parent) = path.parent() {
             make_private(parent).with_context(|| format!("make {}", parent.display()))?;
         }
@@ -165,8 +192,8 @@ mod tests {
         let files = |names: &[&str]| -> Vec<ResultFile> {
             names.iter().map(|name| ((*name).to_owned(), 1)).collect()
         };
-        assert!(is_result(&files(&["report.md", "suite.json"])));
-        assert!(!is_result(&files(&[
+        assert!(has_head(&files(&["report.md", "suite.json"])));
+        assert!(!has_head(&files(&[
             "a/suite.json",
             "b/suite.json",
             "photo.jpg"

@@ -3,7 +3,7 @@
 use stillwell_plan::TransportPlan;
 use stillwell_plan::generator::KubernetesPlan;
 use stillwell_plan::placement::{IsolationPlan, Wanted};
-use stillwell_text::{MapReader, Node, Reader, code};
+use stillwell_text::{Node, Reader, code};
 use stillwell_units::Nanos;
 
 use super::{GeneratorSpec, ReadContext};
@@ -63,21 +63,6 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
         kubeconfig: kubeconfig?,
         context: context?,
     })))
-}
-
-/// Objects have names, which two connections cannot both give.
-pub(super) fn check_single(
-    reader: &Reader,
-    map: &MapReader<'_, '_>,
-    transport: Option<&TransportPlan>,
-) {
-    if let Some(TransportPlan::Kubernetes(_)) = transport
-        && let Some(node) = map.take("connections")
-    {
-        let message = "`connections` has no effect here";
-        let error = reader.error(code::BAD_VALUE, node.span, message);
-        reader.report(error.label("`count` of the generator is the number of objects"));
-    }
 }
 
 /// A cluster is never in a network of the run's own: such a run has none.
