@@ -189,6 +189,7 @@ impl FleetLoad<'_> {
             folder: self.store.store().folder(),
             logs: &self.logs,
             secrets,
+            end_max: self.plan.grace,
         }
     }
 
@@ -652,7 +653,11 @@ pub(crate) fn keep_handle(
         Ok(Created::Now) => Ok(handle),
         Ok(Created::Before) => {
             // The tasks of the other controller read the same secrets, and it deletes them.
-            engine.cancel(&handle)?;
+            let other: Option<JobHandle> = store.get_json(interrupt, ENGINE)?;
+            // With Kubernetes the name of the Job follows from store and job: then it is the other one's.
+            if other.is_none_or(|other| other.id != handle.id) {
+                engine.cancel(&handle)?;
+            }
             Err(StoreError::Taken(format!("job {}", store.job())).into())
         }
         Err(error) => {

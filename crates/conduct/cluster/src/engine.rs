@@ -13,6 +13,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stillwell_units::Nanos;
 
 pub use kubernetes::{KubernetesEngine, KubernetesOptions};
 pub use local::{LocalEngine, LocalTask};
@@ -110,6 +111,8 @@ pub struct Submission<'a> {
     pub logs: &'a Path,
     /// Secrets for the tasks, which get them as a file.
     pub secrets: Option<&'a str>,
+    /// Longest time from the request to end a task to the end of its run; its result is stored after that.
+    pub end_max: Nanos,
 }
 
 impl Submission<'_> {

@@ -15,7 +15,7 @@ pub use retry::{JobStore, RetryBounds};
 /// Maximum number of jobs of a list.
 const JOBS_MAX: usize = 200;
 
-/// Longest step of a request to a bucket, for one with a small body: several attempts fit into [`RetryBounds`].
+/// Longest time without progress of a request to a bucket: several attempts fit into [`RetryBounds`].
 const STALL_MAX: Nanos = Nanos::from_secs(10);
 
 /// Maximum size of an object.

@@ -23,7 +23,7 @@ use crate::store::{Created, JobStore, StoreError};
 
 /// Time between two looks at the store.
 const LOOK_EVERY: Nanos = Nanos::from_millis(500);
-/// Time in which results arrive after an abort.
+/// Time in which results arrive after the end of aborted runs.
 const ABORT_MAX: Nanos = Nanos::from_secs(60);
 /// Most attempts of one task.
 const ATTEMPTS_MAX: u32 = 64;
@@ -115,6 +115,8 @@ pub struct FleetSuite<'a> {
     pub logs: PathBuf,
     /// Requests the early end.
     pub interrupt: &'a Interrupt,
+    /// Longest time from a request for the early end to the end of a run.
+    pub end_max: Nanos,
     /// Receives progress for readers.
     pub print_message: &'a dyn Fn(&str),
 }
@@ -181,7 +183,7 @@ impl FleetSuite<'_> {
                 (self.print_message)(&format!("{complete} of {of} experiments have ended"));
             }
             if let (Some(signal), None) = (self.interrupt.signal(), deadline) {
-                deadline = Some(clock::now() + ABORT_MAX);
+                deadline = Some(clock::now() + self.end_max + ABORT_MAX);
                 let why = format!("interrupted by signal {signal}");
                 // Results that are there count also if tasks cannot be ended.
                 if let Err(error) = end_job(self.store, self.engine, Some(&handle), &why) {
@@ -226,6 +228,7 @@ impl FleetSuite<'_> {
             folder: self.store.store().folder(),
             logs: &self.logs,
             secrets: None,
+            end_max: self.end_max,
         }
     }
 

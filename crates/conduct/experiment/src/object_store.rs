@@ -148,8 +148,7 @@ impl ObjectStore {
         }))
     }
 
-    /// The same store for a caller that repeats requests: those that stall for longer than `stall`, and a second
-    /// more for each MiB of their body, fail.
+    /// The same store for a caller that repeats requests: those that make no progress for `stall` fail.
     #[must_use]
     pub fn with_stall_limit(self, stall: Nanos) -> Self {
         Self {
@@ -411,7 +410,6 @@ impl ObjectStore {
         let Some(stall) = self.stall else {
             return Ok(endpoint.request(&request, max).await?);
         };
-        let stall = stall + Nanos::from_secs(body.len() as u64 >> 20);
         let response = endpoint.request_unless_stalled(stall, &request, max);
         Ok(response.await?)
     }

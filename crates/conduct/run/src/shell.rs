@@ -94,6 +94,8 @@ pub(crate) struct Shell {
     container: Option<Container>,
     /// The inspector of the target, until its end is requested.
     inspector: Option<TargetProcess>,
+    /// Number of starts of `perf`.
+    perf_starts: u8,
     exit: Option<Exit>,
     killed: bool,
     /// Number of starts of the target.
@@ -171,6 +173,7 @@ impl Shell {
             target: TargetProcess::none(),
             container: None,
             inspector: None,
+            perf_starts: 0,
             exit: None,
             killed: false,
             starts: 0,

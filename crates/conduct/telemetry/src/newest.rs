@@ -7,8 +7,12 @@ use stillwell_metric::{Labels, Sample, SeriesName, Value};
 /// Maximum number of series that are kept beside those of the last beat.
 pub(crate) const SERIES_MAX: usize = 50_000;
 
+/// Number of beats after which a series without a new value has ended. Expensive ones come every ten beats.
+const BEATS_KEPT: u64 = 60;
+
 /// The newest number of each series of a run. A beat does not have all series: expensive ones come every ten seconds,
-/// scraped ones when their page has answered. The last value of a series that has ended stays, as in lading.
+/// scraped ones when their page has answered. The last value of a series that has ended stays for some beats: a target
+/// that starts many processes has many of them.
 #[derive(Debug)]
 pub(crate) struct NewestSamples {
     series_max: usize,
@@ -37,6 +41,8 @@ impl NewestSamples {
             let series = (sample.name.clone(), sample.labels.clone());
             self.samples.insert(series, (self.beats, sample.clone()));
         }
+        let oldest = self.beats.saturating_sub(BEATS_KEPT);
+        self.samples.retain(|_, (beat, _)| *beat > oldest);
         if self.samples.len() > self.series_max {
             self.samples.retain(|_, (beat, _)| *beat == self.beats);
         }
@@ -69,6 +75,19 @@ mod tests {
         newest.add(&[rss(2)]);
         let samples: Vec<&Sample> = newest.iter().collect();
         assert_eq!(samples, [&pss("a"), &rss(2)]);
+    }
+
+    #[test]
+    fn a_series_without_new_values_ends_after_some_beats() {
+        let mut newest = NewestSamples::new(10);
+        newest.add(&[pss("a")]);
+        for _ in 1..BEATS_KEPT {
+            newest.add(&[rss(1)]);
+        }
+        assert_eq!(newest.iter().count(), 2);
+        newest.add(&[rss(1)]);
+        let samples: Vec<&Sample> = newest.iter().collect();
+        assert_eq!(samples, [&rss(1)]);
     }
 
     #[test]

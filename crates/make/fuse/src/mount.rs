@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_file_systems_in_memory_have_an_owner() {
+    fn only_file_systems_in_memory_of_stillwell_have_an_owner() {
         assert_eq!(owner_of("stillwell-a-1"), Some("a-1"));
         for source in ["stillwell", "tmpfs", "none", "other-a-1"] {
             assert_eq!(owner_of(source), None, "{source}");

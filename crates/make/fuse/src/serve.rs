@@ -238,14 +238,32 @@ fn is_ending(thread: u32) -> bool {
     }
 }
 
-/// Returns true if a SIGKILL is pending by the text of `/proc/PID/status`. The kernel makes one of each signal that ends a
-/// process because it has no handler.
+/// Returns true if a signal that ends the process is pending by the text of `/proc/PID/status`. The kernel makes a SIGKILL
+/// of one without a handler, but not of one that writes a core dump: its wait would last until the answer.
 fn has_pending_kill(status: &str) -> bool {
-    const SIGKILL: u64 = 1 << (9 - 1);
-    let fields = status.lines().filter_map(|line| line.split_once(':'));
-    let pending = fields.filter(|(key, _)| matches!(*key, "SigPnd" | "ShdPnd"));
-    let mut masks = pending.filter_map(|(_, mask)| u64::from_str_radix(mask.trim(), 16).ok());
-    masks.any(|mask| mask & SIGKILL != 0)
+    const SIGKILL: u64 = mask_of(&[9]);
+    // QUIT, ILL, TRAP, ABRT, BUS, FPE, SEGV, XCPU, XFSZ and SYS.
+    const WITH_CORE_DUMP: u64 = mask_of(&[3, 4, 5, 6, 7, 8, 11, 24, 25, 31]);
+    let mask = |key: &str| {
+        let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+        let field = fields.find(|(name, _)| *name == key);
+        let mask = field.and_then(|(_, mask)| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.unwrap_or(0)
+    };
+    let pending = mask("SigPnd") | mask("ShdPnd");
+    let harmless = mask("SigBlk") | mask("SigIgn") | mask("SigCgt");
+    pending & (SIGKILL | (WITH_CORE_DUMP & !harmless)) != 0
+}
+
+/// Returns the bits of these signals in a mask of `/proc/PID/status`.
+const fn mask_of(signals: &[u32]) -> u64 {
+    let mut mask = 0;
+    let mut index = 0;
+    while index < signals.len() {
+        mask |= 1 << (signals[index] - 1);
+        index += 1;
+    }
+    mask
 }
 
 /// Answers that are not due yet. The kernel bounds them: each is of a request whose
@@ -340,6 +358,33 @@ mod tests {
                 "Name:\ta: b\nSigQ:\t1/2\nSigPnd:\t{of_thread}\nShdPnd:\t{of_process}\nSigBlk:\t0000000000000100\n"
             );
             assert_eq!(has_pending_kill(&status), is_killed, "{status}");
+        }
+    }
+
+    /// The kernel makes no SIGKILL of SIGQUIT: a program in a long `fsync` did not end.
+    #[test]
+    fn a_pending_signal_with_a_core_dump_kills_without_a_handler() {
+        // QUIT is 3, USR1 is 10, TERM is 15, SYS is 31.
+        for (signal, blocked, ignored, caught, is_killed) in [
+            (3, 0, 0, 0, true),
+            (31, 0, 0, 0, true),
+            (3, 15, 10, 31, true),
+            (3, 3, 0, 0, false),
+            (3, 0, 3, 0, false),
+            (3, 0, 0, 3, false),
+            (9, 9, 9, 9, true),
+            (10, 0, 0, 0, false),
+            (15, 0, 0, 0, false),
+        ] {
+            let mask = |signal: u32| signal.checked_sub(1).map_or(0, |bit| 1_u64 << bit);
+            let [blocked, ignored, caught] = [blocked, ignored, caught].map(mask);
+            for (of_thread, of_process) in [(mask(signal), 0), (0, mask(signal))] {
+                let status = format!(
+                    "Name:\ta\nSigPnd:\t{of_thread:016x}\nShdPnd:\t{of_process:016x}\nSigBlk:\t{blocked:016x}\n\
+                     SigIgn:\t{ignored:016x}\nSigCgt:\t{caught:016x}\n"
+                );
+                assert_eq!(has_pending_kill(&status), is_killed, "{status}");
+            }
         }
     }
 

@@ -28,7 +28,7 @@ fn endpoint(target: &Target, headers: &[(String, String)]) -> EndpointPlan {
     // `Host` is written from the authority.
     let is_host = |header: &(String, String)| header.0.eq_ignore_ascii_case("host");
     let host = headers.iter().find(|header| is_host(header));
-    let others = headers.iter().filter(|header| !is_host(header));
+    let ordinary = headers.iter().filter(|header| !is_host(header));
     EndpointPlan {
         address: target.dial_address(),
         tls_host: is_secure.then(|| target.host().to_owned()),
@@ -37,7 +37,7 @@ fn endpoint(target: &Target, headers: &[(String, String)]) -> EndpointPlan {
             method: "POST".to_owned(),
             path: target.path_and_query().to_owned(),
             authority: host.map_or_else(|| target.authority(), |(_, value)| value.clone()),
-            headers: others.cloned().collect(),
+            headers: ordinary.cloned().collect(),
             body: BodyPlan::None,
         }],
     }

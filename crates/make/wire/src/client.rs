@@ -266,8 +266,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends `request` as [`Endpoint::request`] does, and fails if it stalls: connecting, sending
-    /// and each wait for more of the response take at most `stall`.
+    /// Sends `request` as [`Endpoint::request`] does, and fails if it stalls: connecting, each part
+    /// of 64 KiB that is sent, and each wait for more of the response take at most `stall`.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -351,6 +351,21 @@ async fn within<T>(
     timeout(after.as_duration(), step).await.map_err(late)
 }
 
+/// Sends a request; each part of it takes at most `stall`. The inner error is that of the connection.
+async fn send(
+    connection: &mut Connection,
+    request: &[u8],
+    stall: Option<Nanos>,
+) -> Result<io::Result<()>, RequestError> {
+    for part in request.chunks(BUFFER_BYTES) {
+        if let Err(error) = within(stall, true, connection.write_all(part)).await? {
+            return Ok(Err(error));
+        }
+    }
+    // Encrypted bytes may have stayed behind.
+    within(stall, true, connection.flush()).await
+}
+
 /// Sends a request and receives its response; each step takes at most `stall`.
 async fn exchange(
     mut connection: Connection,
@@ -358,13 +373,8 @@ async fn exchange(
     body_max: ByteSize,
     stall: Option<Nanos>,
 ) -> Result<Response, RequestError> {
-    let sent = async {
-        connection.write_all(request).await?;
-        // Encrypted bytes may have stayed behind.
-        connection.flush().await
-    };
     // A server may respond before it has read everything, and close: the response counts.
-    let sent = within(stall, true, sent).await?;
+    let sent = send(&mut connection, request, stall).await?;
     let mut response = OneShot::new(body_max);
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {

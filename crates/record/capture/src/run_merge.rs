@@ -161,7 +161,8 @@ pub fn merge_runs(
     for (index, (part, its, shift)) in read.into_iter().enumerate() {
         let is_reference = part.role == TaskRole::Target || (!has_target && index == 0);
         let marks = (&*its.phases, &*manifest.phases);
-        rows.extend(rows_of(part, is_reference, marks, shift)?);
+        let its_rows = rows_of(part, is_reference, marks, shift)?;
+        rows.extend(its_rows.into_iter().map(|row| (index, row)));
         events.extend(events_of(part, is_reference, shift)?);
         if is_reference {
             copy_files(&part.folder, folder).map_err(write::at(folder))?;
@@ -179,11 +180,11 @@ pub fn merge_runs(
     if let (Some(ledger), Some(machines)) = (&mut manifest.ledger, &manifest.machines) {
         ledger.clock_error = machines.clock_error;
     }
-    rows.sort_by_key(|row: &Row| row.beat.moment);
+    rows.sort_by_key(|(_, row): &(usize, Row)| row.beat.moment);
     renumber(&mut rows, manifest.phases.first());
     events.sort_by_key(|event: &EventRecord| event.moment);
     write_events(folder, &events, secrets)?;
-    write_series(folder, &manifest, rows)?;
+    write_series(folder, &manifest, rows.into_iter().map(|(_, row)| row))?;
     write::write_run(folder, &manifest, secrets)?;
     Ok(manifest)
 }
@@ -295,26 +296,33 @@ fn moved_beats(
     moved
 }
 
-/// Gives samples of all tasks, which are in order of time, one number and one wall clock for each moment. The clock is
-/// that of the manifest with the phase `first`.
-fn renumber(rows: &mut [Row], first: Option<&PhaseMark>) {
-    let mut last: Option<Beat> = None;
-    for row in rows {
-        let moment = row.beat.moment;
-        row.beat = match last {
-            Some(last) if last.moment == moment => last,
-            _ => {
-                let wall_millis = first.map_or(row.beat.wall_millis, |mark| wall_at(mark, moment));
-                // Increasing, as in the capture of one machine.
-                let least = last.map_or(0, |last| last.wall_millis.saturating_add(1));
-                Beat {
-                    index: last.map_or(0, |last| last.index + 1),
-                    moment,
-                    wall_millis: wall_millis.max(least),
-                }
-            }
+/// Gives samples of all tasks, which are in order of time and have the number of their task, one number and one wall
+/// clock for each moment. The clock is that of the manifest with the phase `first`.
+///
+/// It never decreases, and increases from sample to sample of one task, as in the capture of one machine. It does not
+/// increase with the samples of each task: they are closer than a millisecond if there are many tasks.
+fn renumber(rows: &mut [(usize, Row)], first: Option<&PhaseMark>) {
+    let mut last_wall = 0;
+    let mut walls: BTreeMap<usize, u64> = BTreeMap::new();
+    let samples = rows.chunk_by_mut(|(_, row), (_, after)| row.beat.moment == after.beat.moment);
+    for (index, sample) in (0..).zip(samples) {
+        let Some((_, row)) = sample.first() else {
+            continue;
         };
-        last = Some(row.beat);
+        let moment = row.beat.moment;
+        let wall_millis = first.map_or(row.beat.wall_millis, |mark| wall_at(mark, moment));
+        let of_tasks = sample.iter().filter_map(|(task, _)| walls.get(task));
+        let least = of_tasks.map(|wall| wall.saturating_add(1)).max();
+        let beat = Beat {
+            index,
+            moment,
+            wall_millis: wall_millis.max(last_wall).max(least.unwrap_or(0)),
+        };
+        for (task, row) in sample {
+            row.beat = beat;
+            walls.insert(*task, beat.wall_millis);
+        }
+        last_wall = beat.wall_millis;
     }
 }
 
@@ -400,7 +408,11 @@ fn write_events(
     write().map_err(write::at(&path))
 }
 
-fn write_series(folder: &Path, manifest: &Manifest, rows: Vec<Row>) -> Result<(), CaptureError> {
+fn write_series(
+    folder: &Path,
+    manifest: &Manifest,
+    rows: impl Iterator<Item = Row>,
+) -> Result<(), CaptureError> {
     let path = folder.join(SERIES);
     let run = manifest.run.to_string();
     let write = || {
@@ -506,22 +518,43 @@ mod tests {
             },
             ..row(at)
         };
-        // Of two tasks; the clock of the second is years behind.
+        // The clock of the second task is years behind.
         let mut rows = [
-            task(7, 9 * MILLI, 1_009),
-            task(0, 10 * MILLI - 1, 3),
-            task(8, 10 * MILLI, 1_010),
-            task(1, 10 * MILLI, 4),
-            task(9, 30 * MILLI, 1_030),
+            (0, task(7, 9 * MILLI, 1_009)),
+            (1, task(0, 10 * MILLI - 1, 3)),
+            (0, task(8, 10 * MILLI, 1_010)),
+            (1, task(1, 10 * MILLI, 4)),
+            (0, task(9, 30 * MILLI, 1_030)),
         ];
         let first = PhaseMark {
             wall_millis: 1_010,
             ..mark(Phase::Prepare, 10 * MILLI)
         };
         renumber(&mut rows, Some(&first));
-        let beats = rows.map(|row| (row.beat.index, row.beat.wall_millis));
+        let beats = rows.map(|(_, row)| (row.beat.index, row.beat.wall_millis));
+        // Both samples of the second task are in one millisecond.
         let expected = [(0, 1_009), (1, 1_010), (2, 1_011), (2, 1_011), (3, 1_030)];
         assert_eq!(beats, expected);
+    }
+
+    /// Each moment had a later millisecond, so the clock of 20 tasks advanced 2 s in each second.
+    #[test]
+    fn the_wall_clock_of_many_merged_tasks_does_not_run_ahead() {
+        const TASKS: u64 = 20;
+        const MICRO: u64 = 1_000;
+        // Each task takes a sample every 10 ms, 20 µs after the task before it.
+        let samples = (0..100_u64).flat_map(|sample| (0..TASKS).map(move |task| (sample, task)));
+        let mut rows: Vec<(usize, Row)> = samples
+            .map(|(sample, task)| {
+                let row = row((sample * 10_000 + task * 20) * MICRO);
+                (usize::try_from(task).unwrap(), row)
+            })
+            .collect();
+        renumber(&mut rows, Some(&mark(Phase::Prepare, 0)));
+        for (index, (_, row)) in (0..).zip(&rows) {
+            let expected = (index, index / TASKS * 10);
+            assert_eq!((row.beat.index, row.beat.wall_millis), expected);
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) fn amounts<'a>(
 ) -> BTreeMap<ProfileQuantity, NamedStacks<'a>> {
     let mut result = BTreeMap::new();
     for quantity in ProfileQuantity::ALL {
-        let pages = pages(files, quantity);
+        let pages = pages(files, quantity, work);
         let pages = pages.values();
         let of_pages = pages.filter_map(|parts| of_page(parts, quantity, work));
         let Some(mut stacks) = of_pages.reduce(added) else {
@@ -63,7 +63,7 @@ pub(crate) fn amounts<'a>(
 
 /// Returns the number of samples of the CPU in the measured time.
 pub(crate) fn cpu_samples(files: &[ProfileFile], work: &RunWork) -> u64 {
-    let pages = pages(files, ProfileQuantity::CpuTime);
+    let pages = pages(files, ProfileQuantity::CpuTime, work);
     let parts = pages.values().flatten();
     let parts = parts.filter(|part| part.is_measured(work));
     let parts = parts.filter_map(|part| {
@@ -81,15 +81,25 @@ pub(crate) fn cpu_samples(files: &[ProfileFile], work: &RunWork) -> u64 {
 }
 
 /// Returns the profiles of each page that counts `quantity`, without pages that count the same again: `allocs` has the
-/// content of `heap`, and `perf` samples the whole target.
-fn pages(files: &[ProfileFile], quantity: ProfileQuantity) -> BTreeMap<&str, Vec<Part<'_>>> {
+/// content of `heap`, and `perf` samples the whole target. A page without amounts in the measured time replaces none.
+fn pages<'a>(
+    files: &'a [ProfileFile],
+    quantity: ProfileQuantity,
+    work: &RunWork,
+) -> BTreeMap<&'a str, Vec<Part<'a>>> {
     let mut pages: BTreeMap<&str, Vec<Part<'_>>> = BTreeMap::new();
     for file in files {
         if let Some(part) = Part::new(file, quantity) {
             pages.entry(&file.page).or_default().push(part);
         }
     }
-    let has = |name: &str| pages.keys().any(|page| page_name(page) == name);
+    let has_amounts = |parts: &[Part<'_>]| {
+        of_page(parts, quantity, work).is_some_and(|stacks| !stacks.is_empty())
+    };
+    let has = |name: &str| {
+        let mut pages = pages.iter();
+        pages.any(|(page, parts)| page_name(page) == name && has_amounts(parts))
+    };
     let (has_perf, has_heap) = (has(PERF), has(HEAP));
     pages.retain(|page, _| match page_name(page) {
         PERF | HEAP => true,
@@ -347,6 +357,26 @@ mod tests {
         assert_eq!(amount(&files, ProfileQuantity::CpuTime), Some(1e7));
         assert_eq!(cpu_samples(&files, &WORK), 2);
         assert_eq!(cpu_samples(&files[1..], &WORK), 6);
+    }
+
+    #[test]
+    fn pages_without_amounts_replace_no_other() {
+        let cpu = ("cpu", "nanoseconds");
+        let mut empty = file("cpu-perf", cpu, 0, (11, 2));
+        empty.profile.samples.clear();
+        let early = file("cpu-perf", cpu, 9 * SECOND, (2, 2));
+        for perf in [empty, early] {
+            let files = [perf, file("profile", cpu, 2 * SECOND, (11, 2))];
+            assert_eq!(amount(&files, ProfileQuantity::CpuTime), Some(1e7));
+        }
+        // One profile has no growth.
+        let objects = ("alloc_objects", "count");
+        let files = [
+            file("heap", objects, 1000, (11, 0)),
+            file("allocs", objects, 1000, (12, 0)),
+            file("allocs", objects, 1400, (14, 0)),
+        ];
+        assert_eq!(amount(&files, ProfileQuantity::Allocations), Some(2.0));
     }
 
     #[test]

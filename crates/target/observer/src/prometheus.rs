@@ -32,8 +32,8 @@ pub struct PageSeries {
     pub value: f64,
 }
 
-/// Reads the series called `names`, or all of them, but not more than `series_max`. The name of a metric stands for
-/// its series with the suffix of a part, too.
+/// Reads the series called `names`, or all of them, but not more than `series_max`. The name of a metric includes
+/// its series with the suffix of a part.
 #[must_use]
 pub fn parse_page(page: &[u8], names: Option<&[String]>, series_max: usize) -> Page {
     let is_wanted =

@@ -113,7 +113,7 @@ fn masked(value: Value, names: Context) -> Value {
 
 fn masked_array(values: Vec<Value>) -> Value {
     if let [Value::String(name), secret] = values.as_slice()
-        && name::is_secret(name, Context::Chosen)
+        && name::is_secret(name, context_of_pair(name))
     {
         let secret = hide_all(secret.clone());
         return Value::Array(vec![Value::String(name.clone()), secret]);
@@ -128,6 +128,14 @@ fn masked_array(values: Vec<Value>) -> Value {
             .into_iter()
             .map(|value| masked(value, Context::Field))
             .collect(),
+    }
+}
+
+/// Returns the context of the first of two texts: that of a header, or of an option with its value.
+fn context_of_pair(name: &str) -> Context {
+    match name.starts_with('-') {
+        true => Context::Option,
+        false => Context::Chosen,
     }
 }
 

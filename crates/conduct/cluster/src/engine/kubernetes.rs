@@ -115,13 +115,14 @@ impl Engine for KubernetesEngine {
         make_logs(submission.logs)?;
         let name = manifest::name(submission);
         let job = yaml::render(&manifest::job(&self.options, submission)?);
-        // The name holds store and job, so a Job that is there is this one.
-        self.create(&job)?;
+        // The name holds store and job, so a Job that is there is this one, of another controller.
+        let is_ours = self.create(&job)?;
         if let Some(secrets) = submission.secrets
             && let Err(error) = self.create_secret(&name, secrets)
         {
             // Without a handle no other command can end it. A Job that is left is the worse failure.
-            return Err(self.delete("job", &name).err().unwrap_or(error));
+            let left = is_ours.then(|| self.delete("job", &name).err()).flatten();
+            return Err(left.unwrap_or(error));
         }
         Ok(JobHandle {
             engine: self.name().to_owned(),
@@ -188,11 +189,13 @@ impl KubernetesEngine {
         command::run("kubectl", &words, input)
     }
 
-    /// Creates an object, unless it is there.
-    fn create(&self, object: &str) -> Result<(), EngineError> {
+    /// Creates an object, unless it is there. Returns true if it was created.
+    fn create(&self, object: &str) -> Result<bool, EngineError> {
         match self.kubectl(&["create", "--filename=-"], object) {
-            Err(EngineError::Command { output, .. }) if output.contains("AlreadyExists") => Ok(()),
-            created => created.map(drop),
+            Err(EngineError::Command { output, .. }) if output.contains("AlreadyExists") => {
+                Ok(false)
+            }
+            created => created.map(|_| true),
         }
     }
 
@@ -200,7 +203,8 @@ impl KubernetesEngine {
     fn create_secret(&self, job: &str, secrets: &str) -> Result<(), EngineError> {
         let words = ["get", "job", job, "--output=jsonpath={.metadata.uid}"];
         let uid = self.kubectl(&words, "")?;
-        self.create(&manifest::secret(job, &uid, secrets).to_string())
+        let secret = manifest::secret(job, &uid, secrets).to_string();
+        self.create(&secret).map(drop)
     }
 
     /// Deletes an object, if it is there.

@@ -166,6 +166,7 @@ mod tests {
             folder: None,
             logs: &logs,
             secrets: Some("hunter2"),
+            end_max: Nanos::ZERO,
         };
         LocalEngine.submit(&submission).unwrap_err();
         assert!(logs.join("task-0.log").exists(), "the first task began");

@@ -1,6 +1,7 @@
 //! The objects of the engine `kubernetes`: an Indexed Job, and a Secret.
 
 use serde_json::{Map, Value, json};
+use stillwell_units::Nanos;
 
 use super::kubernetes::KubernetesOptions;
 use super::{EngineError, Submission};
@@ -13,8 +14,8 @@ const SECRETS_FOLDER: &str = "/run/stillwell";
 const USER: u32 = 65_532;
 /// Seconds for which a node may be away before its pods are given up; Kubernetes waits 300.
 const AWAY_SECONDS: u32 = 15;
-/// Seconds from the request to end a pod to its kill: a load ends within its grace.
-const END_SECONDS: u32 = 60;
+/// Seconds from the end of the run of a pod that is to end to the kill of the pod: its result is stored within them.
+const END_SECONDS: u64 = 60;
 /// Seconds after which a complete Job is deleted.
 const KEPT_SECONDS: u32 = 3_600;
 
@@ -92,11 +93,13 @@ fn pod(
         None => json!({"key": key, "operator": "Exists"}),
     }));
     let (volumes, mounts) = volumes(options, submission, name)?;
+    let end_seconds =
+        END_SECONDS.saturating_add(submission.end_max.as_u64().div_ceil(Nanos::SECOND.as_u64()));
     let mut pod = json!({
         "restartPolicy": "Never",
         "automountServiceAccountToken": false,
         "enableServiceLinks": false,
-        "terminationGracePeriodSeconds": END_SECONDS,
+        "terminationGracePeriodSeconds": end_seconds,
         "securityContext": {
             "runAsUser": user,
             "runAsGroup": user,

@@ -152,6 +152,8 @@ fn states(output: &str, tasks: u16) -> Vec<TaskState> {
 mod tests {
     use std::path::Path;
 
+    use stillwell_units::Nanos;
+
     use super::*;
 
     #[test]
@@ -166,6 +168,7 @@ mod tests {
             folder: None,
             logs: Path::new("/l"),
             secrets: None,
+            end_max: Nanos::ZERO,
         };
         assert_eq!(
             script(&submission, None),
@@ -185,6 +188,7 @@ mod tests {
             folder: None,
             logs: folder.path(),
             secrets: Some("hunter2"),
+            end_max: Nanos::ZERO,
         };
         let engine = SlurmEngine {
             options: vec!["--no-such-option".to_owned()],

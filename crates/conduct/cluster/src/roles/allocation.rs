@@ -278,6 +278,7 @@ mod tests {
             folder: None,
             logs: &logs,
             secrets: None,
+            end_max: Nanos::ZERO,
         };
         let quiet = Interrupt::new();
         Allocation::begin(store.clone(), &job, &LocalEngine, &submission, &quiet)

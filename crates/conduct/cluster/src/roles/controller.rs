@@ -153,6 +153,7 @@ impl FleetRun<'_> {
             folder: self.store.store().folder(),
             logs: &self.logs,
             secrets: None,
+            end_max: self.plan.target.stop.grace + self.plan.phases.close,
         }
     }
 

@@ -74,6 +74,10 @@ impl Shell {
         if exit.is_success() {
             return;
         }
+        if self.is_perf_repeated() {
+            self.start_inspector();
+            return;
+        }
         let output = inspector.last_lines(LAST_LINES).join("; ");
         let warning = if output.is_empty() {
             what

@@ -31,6 +31,9 @@ const TEXT_BYTES_MAX: u64 = 512 << 20;
 /// Share of lost samples above which a profile is reported as incomplete.
 const LOST_SHARE_MAX: f64 = 0.01;
 
+/// Number of times that `perf` is started: it fails if one of the processes has ended by then.
+const STARTS_MAX: u8 = 3;
+
 /// Samples of `perf` that are to become a profile.
 #[derive(Debug)]
 pub(super) struct PerfSamples {
@@ -44,18 +47,21 @@ pub(super) struct PerfSamples {
 impl Shell {
     /// Returns the inspector that samples the target; `None` if no profile by `perf` is requested or there is no
     /// target.
-    pub(super) fn perf_inspector(&self) -> Option<InspectorPlan> {
-        let plan = self.request.plan.observer.perf.as_ref()?;
+    pub(super) fn perf_inspector(&mut self) -> Option<InspectorPlan> {
+        let plan = self.request.plan.observer.perf?;
         let folder = self.request.folder.join(PROFILES);
         // A folder that cannot be made is the inspector's error, which it reports.
         make_private(&folder).unwrap_or_default();
         let first = self.target.pid()?;
-        let mut processes = self.target.processes();
-        if processes.is_empty() {
-            // A target that has ended is the error of `perf`, which reports it.
-            processes.push(first);
-        }
-        Some(perf_inspector(plan, &processes, &folder.join(DATA)))
+        self.perf_starts += 1;
+        let processes = sampled(self.perf_starts, first, self.target.processes());
+        Some(perf_inspector(&plan, &processes, &folder.join(DATA)))
+    }
+
+    /// Returns true if `perf`, which has failed, is to be started again.
+    pub(super) fn is_perf_repeated(&self) -> bool {
+        let is_planned = self.request.plan.observer.perf.is_some();
+        is_planned && self.perf_starts < STARTS_MAX
     }
 
     /// Returns the samples of this run, if there are any.
@@ -118,6 +124,16 @@ impl PerfSamples {
     }
 }
 
+/// Returns the processes to sample at this start, of all processes of the target; the last start has the first process
+/// alone, which does not end before the run. If the target has ended, that is the error of `perf`, which reports it.
+fn sampled(start: u8, first: u32, all: Vec<u32>) -> Vec<u32> {
+    if all.is_empty() || start >= STARTS_MAX {
+        vec![first]
+    } else {
+        all
+    }
+}
+
 fn read_text(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| explain(&error))?;
@@ -131,4 +147,16 @@ fn read_text(path: &Path) -> Result<String, String> {
         ));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_start_does_not_depend_on_processes_that_end() {
+        assert_eq!(sampled(1, 5, vec![5, 6, 7]), [5, 6, 7]);
+        assert_eq!(sampled(1, 5, Vec::new()), [5]);
+        assert_eq!(sampled(STARTS_MAX, 5, vec![5, 6, 7]), [5]);
+    }
 }

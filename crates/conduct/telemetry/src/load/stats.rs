@@ -98,13 +98,14 @@ impl StatsExporter {
 
     /// Exports the due pages of each flush, until the last.
     pub(super) async fn run(mut self, mut published: watch::Receiver<Published>) {
-        let mut seen = 0;
+        // Pages of a flush that failed are exported with the next one.
+        let (mut seen, mut exported_until) = (0, 0);
         loop {
             let next = published.wait_for(|published| published.flush > seen).await;
             let Ok(next) = next.map(|published| Published::clone(&published)) else {
                 return;
             };
-            let pages = next.due_after(seen);
+            let pages = next.due_after(exported_until);
             seen = next.flush;
             if pages.is_empty() {
                 // Runs that have recorded nothing have no page in the end.
@@ -121,6 +122,9 @@ impl StatsExporter {
                 self.counts.count(exported, false);
                 sleep(LAST_PAUSE.as_duration()).await;
                 exported = self.export_in_time(&pages).await;
+            }
+            if exported.is_ok() {
+                exported_until = next.flush;
             }
             self.counts.count(exported, next.is_last);
             if next.is_last {

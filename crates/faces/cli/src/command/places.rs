@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
+use rustix::fs::{Mode, OFlags, open};
 use stillwell_config::files::read_text;
 use stillwell_experiment::timestamp;
 use stillwell_scope::clock;
@@ -135,7 +136,9 @@ fn remove_abandoned(base: &Path) {
         if !is_ours || is_mounted || !is_state(&entry.file_name().to_string_lossy()) {
             continue;
         }
-        let lock = File::open(path.join(LOCK));
+        // A pipe or a link is no lock of ours.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let lock = open(path.join(LOCK), OFlags::RDONLY | flags, Mode::empty()).map(File::from);
         let has_gone = lock.is_ok_and(|lock| lock.try_lock().is_ok());
         if has_gone {
             fs::remove_dir_all(&path).ok();

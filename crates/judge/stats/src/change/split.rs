@@ -10,7 +10,7 @@ const WINDOW_MIN: usize = 10;
 pub(super) struct Split {
     /// The first value of the second side, counted from the segment's start.
     pub(super) index: usize,
-    /// How clear the step is: a normal score.
+    /// Likelihood ratio of the step, as a normal score.
     pub(super) distance: f64,
 }
 

@@ -5,6 +5,8 @@
 pub(super) enum Context {
     /// A user chose it: a header, a variable of the environment, a parameter of a URL.
     Chosen,
+    /// Before an equals sign in text, where it may be a word with a number: `pass=12 fail=0`.
+    Assignment,
     /// Before a colon in text, where it may be a word of a sentence.
     Sentence,
     /// An option of a command line.
@@ -77,7 +79,14 @@ const ABOUT: [&str; 14] = [
 
 /// Returns true if the value of `name` is a secret.
 pub(super) fn is_secret(name: &str, context: Context) -> bool {
-    let words = words(name);
+    // `APIkey` has one word, and `DBPassword` two: a secret by one of the readings is masked.
+    [Capitals::Together, Capitals::LastBegins]
+        .into_iter()
+        .any(|capitals| are_secret(&words(name, capitals), context))
+}
+
+/// Returns true if the value of a name of these words is a secret.
+fn are_secret(words: &[String], context: Context) -> bool {
     let Some((last, before)) = words.split_last() else {
         return false;
     };
@@ -87,10 +96,16 @@ pub(super) fn is_secret(name: &str, context: Context) -> bool {
     let is_of = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let is_key = last == "key" && !is_of(&ORDINARY_KEYS);
     let is_compound = words.iter().any(|word| is_compound(word));
-    // Before other words it is an ordinary one, as in `pass_rate`.
-    let is_word = is_of(&SECRET) || last == "pass";
+    // Before other words it is an ordinary one, as in `pass_rate`. Alone it may be a number: `-pass 1`.
+    let is_pass = last == "pass"
+        && match context {
+            Context::Chosen => true,
+            Context::Assignment | Context::Option | Context::Field => !before.is_empty(),
+            Context::Sentence => false,
+        };
+    let is_word = is_of(&SECRET) || is_pass;
     match context {
-        Context::Chosen => is_word || is_compound || is_key,
+        Context::Chosen | Context::Assignment => is_word || is_compound || is_key,
         Context::Sentence => {
             is_of(&ALWAYS) || is_compound || !before.is_empty() && (is_word || is_key)
         }
@@ -108,15 +123,24 @@ fn is_compound(word: &str) -> bool {
     SECRET_ENDS.iter().any(is_longer) && !is_ordinary
 }
 
+/// Reading of several capital letters in a row before a small letter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Capitals {
+    /// All are of one word with the small letters: `APIkey` is `apikey`.
+    Together,
+    /// The last one begins a word: `DBPassword` is `db` and `password`. A single letter is not a word, so `OAuth` is.
+    LastBegins,
+}
+
 /// Splits a name at capital letters and at everything that is not a letter or a digit. Capital letters in a row are one
-/// word, without the last one if a small letter follows: `DBPassword` is `db` and `password`. A single one is not a word,
-/// so `OAuth` is.
-fn words(name: &str) -> Vec<String> {
+/// word, as `capitals` says.
+fn words(name: &str, capitals: Capitals) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
     let mut characters = name.chars().peekable();
     while let Some(character) = characters.next() {
-        let is_behind_capitals = words.last().is_some_and(|word| word.len() > 1)
+        let is_behind_capitals = capitals == Capitals::LastBegins
+            && words.last().is_some_and(|word| word.len() > 1)
             && characters.peek().is_some_and(char::is_ascii_lowercase);
         let begins = character.is_ascii_uppercase() && (was_small || is_behind_capitals);
         if (begins || !character.is_ascii_alphanumeric())

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 17] = [
     "Authorization",
     "Proxy-Authorization",
     "Cookie",
@@ -19,7 +19,6 @@ const NAMES: [&str; 18] = [
     "access_token",
     "GITHUB_TOKEN",
     "PGPASSWORD",
-    "SMTP_PASS",
     "SSHPASS",
     "DBPassword",
 ];
@@ -43,6 +42,11 @@ fn a_name_is_of_a_secret_by_its_words_and_their_ends() {
         "csrftoken",
         "MYAPIKEY",
         "APIKey",
+        "APIkey",
+        "X-APIkey",
+        "SECRETs",
+        "CREDENTIALs",
+        "PASSphrase",
         "clientsecret",
     ] {
         assert_eq!(Secrets::Masked.value(name, "v"), MASK, "{name}");
@@ -103,6 +107,7 @@ fn texts_lose_their_secrets_and_nothing_else() {
         ("SSHPASS: a b", "SSHPASS: ***"),
         ("first pass: 3 rows", "first pass: 3 rows"),
         ("bypass: 3 rows", "bypass: 3 rows"),
+        ("X-APIkey: a", "X-APIkey: ***"),
         ("127.0.0.1:80 14:02:01 é=ü", "127.0.0.1:80 14:02:01 é=ü"),
     ] {
         assert_eq!(Secrets::Masked.text(text), expected);
@@ -120,6 +125,32 @@ fn words_behind_secret_options_are_hidden() {
     ] {
         assert_eq!(Secrets::Masked.words(&words(line)), words(expected));
     }
+}
+
+/// Plans of `ffmpeg -pass 1` and `-pass 2` had one fingerprint.
+#[test]
+fn pass_alone_is_a_secret_only_as_a_name_that_a_user_chose() {
+    for (text, expected) in [
+        ("first-pass: read 3 rows", "first-pass: read 3 rows"),
+        ("pass: 3 rows", "pass: 3 rows"),
+        ("pass=12 fail=0", "pass=12 fail=0"),
+        ("-pass=1", "-pass=1"),
+        ("DB_PASS=a b", "DB_PASS=*** b"),
+        ("--db-pass=a b", "--db-pass=*** b"),
+        ("http://h/?pass=a&b=c", "http://h/?pass=***&b=c"),
+        ("http://h/?b=c&pass=a", "http://h/?b=c&pass=***"),
+    ] {
+        assert_eq!(Secrets::Masked.text(text), expected);
+    }
+    let document = json!({
+        "pass": "1", "db_pass": "s", "pair": ["-pass", "1"], "header": ["pass", "s"],
+        "arguments": ["-i", "in", "-pass", "1", "--db-pass", "s"], "env": {"pass": "s"},
+    });
+    let expected = json!({
+        "pass": "1", "db_pass": "***", "pair": ["-pass", "1"], "header": ["pass", "***"],
+        "arguments": ["-i", "in", "-pass", "1", "--db-pass", "***"], "env": {"pass": "***"},
+    });
+    assert_eq!(Secrets::Masked.json(document), expected);
 }
 
 /// Errors in a file with a key were replaced by the mask, all of them.

@@ -117,12 +117,15 @@ fn without_user<'a>(address: &'a str, output: &mut String) -> &'a str {
 fn without_value<'a>(from: &'a str, output: &mut String) -> &'a str {
     let (sign, after) = from.split_at(1);
     let (name, quote) = name_before(output);
+    let before = output.len() - name.len() - quote.map_or(0, char::len_utf8);
     let context = match (sign, quote) {
-        ("=", _) | (_, Some(_)) => Context::Chosen,
+        (_, Some(_)) => Context::Chosen,
+        // A parameter of a URL.
+        ("=", None) if output[..before].ends_with(['?', '&']) => Context::Chosen,
+        ("=", None) => Context::Assignment,
         _ => Context::Sentence,
     };
     // A message about a file: `/etc/passwd: …`.
-    let before = output.len() - name.len() - quote.map_or(0, char::len_utf8);
     let is_path = context == Context::Sentence && output[..before].ends_with('/');
     let is_secret = !is_path && name::is_secret(name, context);
     output.push_str(sign);

@@ -141,7 +141,8 @@ fn set<T: Copy + TryFrom<u32>>(place: &mut Between<T>, range: Option<Between<u32
     true
 }
 
-/// Reads the range under one of its old names; the inner `None` if it is invalid.
+/// Reads the range under one of its old names; the inner `None` if it is invalid. Beside the current name, the old ones
+/// have no effect.
 fn old_range(
     reader: &Reader,
     map: &MapReader<'_, '_>,
@@ -155,6 +156,12 @@ fn old_range(
     let (low, high) = (map.take(minimum), map.take(maximum));
     let complete = plain.or(whole);
     let node = complete.or(low).or(high)?;
+    let current = if is_separate { "tag_length" } else { today };
+    if map.key_span(current).is_some() {
+        let message = format!("no effect beside `{current}`, the current name in lading");
+        reader.report(reader.note(code::NO_EFFECT, node.span, message));
+        return None;
+    }
     if !is_separate {
         let message = format!("read as `{today}`, the current name in lading");
         reader.report(reader.note(code::MEANING, node.span, message));

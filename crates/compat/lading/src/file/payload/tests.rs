@@ -179,6 +179,29 @@ fn old_ranges_beyond_their_limits_are_refused_at_their_place() {
     }
 }
 
+#[test]
+fn beside_a_current_name_old_ranges_of_dogstatsd_have_no_effect() {
+    for (current, old) in [
+        ("contexts: {constant: 100}", "contexts_maximum: 100"),
+        (
+            "contexts: {constant: 100}",
+            "contexts_range: {min: 0, max: 4}",
+        ),
+        ("tags_per_msg: {constant: 3}", "tags_per_msg_maximum: 300"),
+        ("tag_length: {constant: 20}", "tag_key_length_maximum: 3000"),
+        (
+            "tag_length: {constant: 20}",
+            "tag_value_length: {constant: 7}",
+        ),
+    ] {
+        let text = format!("{current}\n{old}");
+        assert_eq!(dogstatsd(&text), dogstatsd(current), "{text}");
+        let (_, result) = read("dogstatsd", &text, PayloadSpelling::Lading);
+        let codes: Vec<_> = result.iter().map(|single| single.code).collect();
+        assert_eq!(codes, [code::NO_EFFECT], "{text}");
+    }
+}
+
 /// Without any context there is nothing to send, and the payload was never made.
 #[test]
 fn no_contexts_are_refused_in_each_spelling() {

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use stillwell_units::Nanos;
 
 use super::*;
 
@@ -24,6 +25,7 @@ fn render(
         folder: folder.map(Path::new),
         logs: Path::new("/logs"),
         secrets,
+        end_max: Nanos::from_secs(30),
     };
     manifest::job(&options, &submission)
 }

@@ -69,7 +69,8 @@ pub(super) fn run(
         show: &show,
     };
     print_message(&format!("job {} in {}", store.job(), place.display()));
-    let job = controller.job(job_of(&plan, roles)?).map_err(refused)?;
+    let job = controller.job(job_of(&plan, roles)?).map_err(refused);
+    let job = interrupted_by(&interrupt, job)?;
     let tasks = folder.join(".tasks");
     let end = controller.conduct(&job, &tasks).map_err(refused);
     display.borrow_mut().clear();

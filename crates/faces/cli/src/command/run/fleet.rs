@@ -13,6 +13,7 @@ use stillwell_run::Interrupt;
 use stillwell_target::{Privileges, prepare_privileges};
 use stillwell_units::Nanos;
 
+use super::roles::end_max;
 use super::{SuiteRun, load, results_folder, store_of};
 use crate::arguments::{Command, EngineName, RunArguments};
 use crate::command::fleet::{
@@ -67,6 +68,7 @@ pub(super) fn run(
         arguments: &words,
         logs: logs(&store)?,
         interrupt: &interrupt,
+        end_max: end_max(&plan),
         print_message: &print_message,
     };
     print_message(&format!("job {} in {}", store.job(), place.display()));
@@ -119,6 +121,7 @@ pub(super) fn render(
         arguments: &task_words(&fleet.job, &store),
         logs: logs(&store)?,
         interrupt: &Interrupt::new(),
+        end_max: end_max(&plan),
         print_message: &|_| {},
     };
     let text = suite.render(plan.experiments.len()).map_err(refused)?;

@@ -203,6 +203,7 @@ impl<'a> TaskStart<'a> {
             folder: store.store().folder(),
             logs: self.logs,
             secrets: None,
+            end_max: end_max(suite),
         }
     }
 }
@@ -215,6 +216,15 @@ fn cpus(suite: &SuitePlan) -> u16 {
         workers.fold(0, u16::saturating_add)
     });
     workers.max().unwrap_or(1).max(1)
+}
+
+/// Longest time from a request for the early end to the end of any run.
+pub(super) fn end_max(suite: &SuitePlan) -> Nanos {
+    let ends = suite.experiments.iter().map(|experiment| {
+        let plan = &experiment.run_plan;
+        plan.target.stop.grace + plan.phases.close
+    });
+    ends.max().unwrap_or_default()
 }
 
 /// Carries runs out by the tasks of an allocation.
