@@ -434,7 +434,7 @@ impl Scaffold {
     fn write_course(&self, text: &mut String) {
         if self.rate().is_none() {
             text.push_str(
-                "\n# A short run at full speed finds what the baseline can do; both then get 60 % of it.\n\
+                "\n# A short run at full speed finds what the baseline can do; both then get 60 % of it or more.\n\
                  operating_point: {probe: {share: 60%, length: 2s}}\n",
             );
         }

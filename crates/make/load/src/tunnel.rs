@@ -311,7 +311,7 @@ impl Proxy {
         let client = match quic.get() {
             Some(client) => client,
             None => {
-                let made = QuicClient::new(tls).map_err(failed)?.kept();
+                let made = QuicClient::new(tls).map_err(failed)?;
                 quic.get_or_init(|| made)
             }
         };

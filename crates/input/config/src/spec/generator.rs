@@ -328,7 +328,7 @@ const COMMON: &[Field] = &[
     optional(
         "rate",
         rate::SHAPE,
-        "Rate of all connections together; from a probe by default.",
+        "Rate of all connections together; `run` finds one by a probe by default, `observe` sends at full speed.",
     ),
     optional(
         "connections",

@@ -32,6 +32,8 @@ pub(super) struct H2Connection {
     queue: VecDeque<Stream>,
     /// Streams that we have reset of late: the peer may not know yet.
     reset_of_late: VecDeque<u32>,
+    /// Streams up to this one may have been reset by us: they are no longer remembered one by one.
+    reset_until: u32,
     /// The stream whose last event is due, and whether trailers came with it.
     ending: Option<(Stream, bool)>,
     failure: Option<H2ConnectionError>,
@@ -89,6 +91,7 @@ impl H2Connection {
             receive_window: ReceiveWindow::new(limits.connection_window_bytes),
             queue: VecDeque::new(),
             reset_of_late: VecDeque::new(),
+            reset_until: 0,
             ending: None,
             failure: None,
             refused_above: u32::MAX,
@@ -149,9 +152,18 @@ impl H2Connection {
         code: H2ErrorCode,
         cause: H2StreamFailure,
     ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
+        self.count_reset()?;
         self.reset(stream, code);
-        self.flood.reset()?;
         Ok(Some(StreamEvent::Failed(stream, cause)))
+    }
+
+    /// Counts a stream that came to nothing. For a client each is a response to what it requested. On an error the
+    /// stream stays, and is lost with the connection.
+    fn count_reset(&mut self) -> Result<(), H2ConnectionError> {
+        match self.is_server {
+            true => self.flood.reset(),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn malformed(
@@ -166,9 +178,8 @@ impl H2Connection {
     /// So many bytes of the output were written.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.output.sent(bytes);
-        if self.output.pending_bytes() == 0 {
-            self.flood.replies_were_sent();
-        }
+        let (sent, written) = self.output.totals();
+        self.flood.output_was_sent(sent, written);
     }
 
     /// The event that ends the peer's part of `stream` is next.
@@ -182,10 +193,11 @@ impl H2Connection {
     /// Resets a stream that never was opened here, or is not any more.
     pub(super) fn write_reset(&mut self, number: u32, code: H2ErrorCode) {
         super::frame::write_reset(number, code, self.output.bytes());
-        // As many as a peer can have sent on before it learns of it.
         let remembered = 2 * self.limits.concurrent_streams_max.max(64) as usize;
         if self.reset_of_late.len() >= remembered {
-            self.reset_of_late.pop_front();
+            // A peer that stalls learns of it at any later time (RFC 9113, 5.1).
+            let earliest = self.reset_of_late.pop_front().unwrap_or_default();
+            self.reset_until = self.reset_until.max(earliest);
         }
         self.reset_of_late.push_back(number);
     }
@@ -205,6 +217,9 @@ impl H2Connection {
     /// [`H2ConnectionError`] where it cannot.
     pub(super) fn pass_over(&self, number: u32) -> Result<(), H2ConnectionError> {
         if self.reset_of_late.contains(&number) {
+            return Ok(());
+        }
+        if number <= self.reset_until && !self.is_idle(number) {
             return Ok(());
         }
         if self.is_idle(number) {

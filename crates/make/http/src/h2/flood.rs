@@ -13,7 +13,19 @@ pub(super) struct Flood {
     nuisances_max: u32,
     resets: u32,
     resets_max: u32,
-    unread_replies: u32,
+    unread_replies: UnreadReplies,
+}
+
+/// Replies that the peer may not have read, at most. They are counted in two parts, because the output is
+/// seldom empty while much is sent.
+#[derive(Debug, Default)]
+struct UnreadReplies {
+    /// Those before the mark.
+    earlier: u32,
+    /// Those behind it.
+    later: u32,
+    /// A position in the output of the connection.
+    mark: u64,
 }
 
 impl Flood {
@@ -25,7 +37,7 @@ impl Flood {
             nuisances_max: limits.nuisances_max,
             resets: 0,
             resets_max: limits.resets_max.max(under_way),
-            unread_replies: 0,
+            unread_replies: UnreadReplies::default(),
         }
     }
 
@@ -50,21 +62,57 @@ impl Flood {
 
     /// A frame that has to be answered.
     pub(super) const fn reply(&mut self) -> Result<(), H2ConnectionError> {
-        self.unread_replies += 1;
-        if self.unread_replies > UNREAD_REPLIES_MAX {
+        let unread = &mut self.unread_replies;
+        unread.later = unread.later.saturating_add(1);
+        if unread.earlier.saturating_add(unread.later) > UNREAD_REPLIES_MAX {
             let what = "frames whose responses it does not read";
             return Err(H2ConnectionError::Flood { what });
         }
         Ok(())
     }
 
-    pub(super) const fn replies_were_sent(&mut self) {
-        self.unread_replies = 0;
+    /// The output was sent up to the position `sent` of `written`.
+    pub(super) const fn output_was_sent(&mut self, sent: u64, written: u64) {
+        let unread = &mut self.unread_replies;
+        if sent >= unread.mark {
+            unread.earlier = if sent == written { 0 } else { unread.later };
+            unread.later = 0;
+            unread.mark = written;
+        }
     }
 
     /// An exchange was completed.
     pub(super) const fn relax(&mut self) {
         self.nuisances = self.nuisances.saturating_sub(1);
         self.resets = self.resets.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An output that is sent in parts and refilled is never empty.
+    #[test]
+    fn replies_that_were_sent_do_not_count_although_more_output_waits() {
+        let mut flood = Flood::new(&Limits::default());
+        let (mut sent, mut written) = (0, 1_000);
+        for _ in 0..100_000 {
+            flood.reply().unwrap();
+            written += 100;
+            sent += 100;
+            flood.output_was_sent(sent, written);
+        }
+    }
+
+    #[test]
+    fn replies_that_are_not_sent_are_limited() {
+        let mut flood = Flood::new(&Limits::default());
+        flood.output_was_sent(0, 1_000);
+        for _ in 0..UNREAD_REPLIES_MAX {
+            flood.output_was_sent(0, 1_000);
+            flood.reply().unwrap();
+        }
+        flood.reply().unwrap_err();
     }
 }

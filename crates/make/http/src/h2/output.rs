@@ -8,6 +8,8 @@ const SENT_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Output {
     bytes: Vec<u8>,
     sent_bytes: usize,
+    /// Bytes that were removed from the front.
+    removed_bytes: u64,
 }
 
 impl Output {
@@ -24,13 +26,21 @@ impl Output {
         &mut self.bytes
     }
 
+    /// Returns the number of bytes that were sent, and that of all bytes.
+    pub(super) const fn totals(&self) -> (u64, u64) {
+        let sent = self.removed_bytes + self.sent_bytes as u64;
+        (sent, self.removed_bytes + self.bytes.len() as u64)
+    }
+
     /// So many bytes were sent; at most what was pending.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.sent_bytes = (self.sent_bytes + bytes).min(self.bytes.len());
         if self.sent_bytes == self.bytes.len() {
+            self.removed_bytes += self.sent_bytes as u64;
             self.bytes.clear();
             self.sent_bytes = 0;
         } else if self.sent_bytes > SENT_BYTES_MAX && self.sent_bytes > self.bytes.len() / 2 {
+            self.removed_bytes += self.sent_bytes as u64;
             self.bytes.drain(..self.sent_bytes);
             self.sent_bytes = 0;
         }

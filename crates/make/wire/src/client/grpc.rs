@@ -101,6 +101,8 @@ pub struct GrpcCall {
     /// The rest of the messages that are sent.
     unsent: Vec<u8>,
     is_end_pending: bool,
+    /// True if encrypted bytes may have stayed behind.
+    needs_flush: bool,
     is_answered: bool,
     /// A status of success in the head of the response.
     head_end: Option<GrpcEnd>,
@@ -135,6 +137,7 @@ impl GrpcCall {
             coding: Vec::new(),
             unsent: Vec::new(),
             is_end_pending: false,
+            needs_flush: false,
             is_answered: false,
             head_end: None,
             end: None,
@@ -179,7 +182,6 @@ impl GrpcCall {
     /// # Errors
     /// [`GrpcError::Exchange`] where the connection broke.
     pub async fn flush(&mut self) -> Result<(), GrpcError> {
-        let mut has_sent = false;
         loop {
             // Once all was written, the output has room for more of a large message.
             self.pump();
@@ -196,11 +198,12 @@ impl GrpcCall {
                     return Err(GrpcError::Exchange(io::ErrorKind::WriteZero.into()));
                 }
                 self.client.sent(length);
-                has_sent = true;
+                self.needs_flush = true;
             }
         }
-        if has_sent {
+        if self.needs_flush {
             self.connection.flush().await.map_err(GrpcError::Exchange)?;
+            self.needs_flush = false;
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ impl QuicClient {
         let crypto = QuicClientConfig::with_initial(tls.config(), initial);
         let crypto = crypto.map_err(|_| TlsError::NoTls13)?;
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(transport::settings(0));
+        config.transport_config(transport::client_settings());
         let mut endpoint = EndpointConfig::default();
         // Each connection has a socket of its own: its packets need no name.
         endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(0)));
@@ -97,14 +97,6 @@ impl QuicClient {
             buffers: Rc::new(RefCell::new(Buffers::new())),
             times: Times::new(),
         })
-    }
-
-    /// The same, whose connections are not lost for their silence: what they carry may
-    /// be silent for as long as it likes.
-    #[must_use]
-    pub fn kept(mut self) -> Self {
-        self.config.transport_config(transport::kept());
-        self
     }
 
     /// A connection to `host:port` in `address`, from the local address `source` where

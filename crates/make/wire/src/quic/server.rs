@@ -55,7 +55,7 @@ pub fn bind_quic(
     let crypto = QuicServerConfig::with_initial(tls.config(), initial);
     let crypto = crypto.map_err(|_| TlsError::NoTls13)?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(transport::settings(streams_max));
+    config.transport_config(transport::server_settings(streams_max));
     config.migration(false);
     let config = Arc::new(config);
     let sockets = listen::udp_shared(address, workers)?;
@@ -246,7 +246,7 @@ impl QuicServer {
         {
             if let Some(served) = self.served(key) {
                 served.is_blocked = false;
-                self.send(context, key);
+                self.flush(context, key);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quinn_proto::{IdleTimeout, TransportConfig, VarInt};
 
-/// Maximum silence of a connection before it counts as lost.
+/// Maximum time without a packet from the peer before a connection counts as lost.
 const IDLE_MS: u32 = 30_000;
 
 /// Streams of one direction that the peer may have open: three are of use.
@@ -25,13 +25,13 @@ const FIRST_ROUND_TRIP: Duration = Duration::from_millis(100);
 /// Interval of keep-alives.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// The settings of a side whose peer may have `bidi_streams_max` requests under way.
-pub(super) fn settings(bidi_streams_max: u32) -> Arc<TransportConfig> {
+/// The settings of a server whose peer may have `bidi_streams_max` requests under way.
+pub(super) fn server_settings(bidi_streams_max: u32) -> Arc<TransportConfig> {
     Arc::new(settings_for(bidi_streams_max))
 }
 
-/// Settings of a client, and of connections that are not lost for their silence.
-pub(super) fn kept() -> Arc<TransportConfig> {
+/// Settings of a client: the connection stays open while the server takes its time (RFC 9114, 5.1).
+pub(super) fn client_settings() -> Arc<TransportConfig> {
     let mut settings = settings_for(0);
     settings.keep_alive_interval(Some(KEEP_ALIVE));
     Arc::new(settings)

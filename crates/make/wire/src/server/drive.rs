@@ -271,9 +271,11 @@ pub async fn linger<S: AsyncWrite + Unpin>(
     stream: &mut S,
     mut discard: impl AsyncFnMut(&mut S) -> bool,
 ) {
-    if stream.shutdown().await.is_err() {
-        return;
-    }
-    let read_all = async { while discard(stream).await {} };
-    timeout(LINGER_MAX, read_all).await.unwrap_or_default();
+    // Over TLS the close is a record, for which a peer that reads nothing leaves no room.
+    let closed = async {
+        if stream.shutdown().await.is_ok() {
+            while discard(stream).await {}
+        }
+    };
+    timeout(LINGER_MAX, closed).await.unwrap_or_default();
 }

@@ -24,8 +24,10 @@ impl H2Connection {
             Frame::Settings(settings) => self.receive_settings(&settings)?,
             Frame::SettingsAck => self.receive_acknowledgement()?,
             Frame::Ping { payload, ack } => {
-                self.flood.nuisance("pings")?;
-                if !ack {
+                if ack {
+                    self.flood.nuisance("acknowledgements of pings")?;
+                } else {
+                    // Peers measure round trips by them while data flows: only unread answers are limited.
                     self.flood.reply()?;
                     write_ping(payload, true, self.output.bytes());
                 }
@@ -234,8 +236,8 @@ impl H2Connection {
             self.flood.nuisance("resets of streams that have ended")?;
             return Ok(None);
         };
+        self.count_reset()?;
         self.forget(stream);
-        self.flood.reset()?;
         let cause = match code {
             H2ErrorCode::REFUSED_STREAM => H2StreamFailure::Refused,
             code => H2StreamFailure::Reset(code),
