@@ -653,9 +653,9 @@ pub(crate) fn keep_handle(
         Ok(Created::Now) => Ok(handle),
         Ok(Created::Before) => {
             // The tasks of the other controller read the same secrets, and it deletes them.
-            let other: Option<JobHandle> = store.get_json(interrupt, ENGINE)?;
+            let kept: Option<JobHandle> = store.get_json(interrupt, ENGINE)?;
             // With Kubernetes the name of the Job follows from store and job: then it is the other one's.
-            if other.is_none_or(|other| other.id != handle.id) {
+            if kept.is_none_or(|kept| kept.id != handle.id) {
                 engine.cancel(&handle)?;
             }
             Err(StoreError::Taken(format!("job {}", store.job())).into())

@@ -17,7 +17,7 @@ pub(super) struct Flood {
 }
 
 /// Replies that the peer may not have read, at most. They are counted in two parts, because the output is
-/// seldom empty while much is sent.
+/// rarely empty while much is sent.
 #[derive(Debug, Default)]
 struct UnreadReplies {
     /// Those before the mark.
