@@ -58,6 +58,10 @@ impl Way {
 }
 
 fn run(suite: &Suite, way: &Way, timeline: &str, settings: &str) -> Run {
+    run_for("2s", suite, way, timeline, settings)
+}
+
+fn run_for(measure: &str, suite: &Suite, way: &Way, timeline: &str, settings: &str) -> Run {
     let Way {
         input,
         output,
@@ -67,7 +71,7 @@ fn run(suite: &Suite, way: &Way, timeline: &str, settings: &str) -> Run {
     let text = format!(
         "target:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"{}\", --out, \"{}\"{words}]\n  \
          ready: {ready}\n\
-         phases: {{ready: 10s, warmup: 200ms, measure: 2s, drain: 10s, quiet: 1s}}\n\
+         phases: {{ready: 10s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 1s}}\n\
          workload:\n  generators:\n    - {{{}, id: load, payload: syslog5424, cache: 1 MiB, \
          rate: 2k/s, stamps: all}}\n  sinks:\n    - {{{}, id: out}}\n\
          timeline: {timeline}\n{settings}",
@@ -116,7 +120,7 @@ impl Run {
     fn assert_accounted(&self) {
         let [sent, received, lost] = ["sent", "received", "lost"].map(|name| self.count(name));
         assert_eq!(sent, received + lost, "{}", self.shown);
-        // Most of the 4,400 that are scheduled: fewer are sent if others use the CPUs.
+        // More are scheduled: fewer are sent if others use the CPUs.
         assert!(sent > 500, "{}", self.shown);
     }
 
@@ -232,7 +236,8 @@ fn a_target_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recover
         ),
     ] {
         let suite = Suite::new();
-        let run = run(&suite, &Way::tcp(&suite), steps, "");
+        // On a busy machine the end and the start take more than two seconds.
+        let run = run_for("6s", &suite, &Way::tcp(&suite), steps, "");
         run.assert_accounted();
         let [restart] = run.manifest.restarts[..] else {
             panic!("{:?}", run.manifest.restarts);
