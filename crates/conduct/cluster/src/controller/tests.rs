@@ -350,6 +350,9 @@ fn tasks_of_a_second_controller_are_cancelled() {
     assert_eq!(kept.unwrap().id, "1");
     // Those of the first need the same secrets.
     assert_eq!(engine.forgotten.get(), 0);
+    // With Kubernetes both have the same Job, which goes on.
+    keep("1").unwrap_err();
+    assert_eq!(*engine.cancelled.borrow(), 1);
 }
 
 #[test]

@@ -73,17 +73,7 @@ pub(crate) fn run(
         ));
     }
     let exit = exit_of(&summary.outcome, &report, arguments.strict);
-    match kept {
-        Err(error) if exit == Exit::Held => Err(CommandError {
-            exit: Exit::Invalid,
-            ..error
-        }),
-        Err(error) => {
-            paint.error(&error);
-            Ok(exit)
-        }
-        Ok(()) => Ok(exit),
-    }
+    output::exit_after(exit, kept, paint)
 }
 
 fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Path) -> BenchReport {

@@ -61,14 +61,7 @@ pub(crate) fn run(
     let kept = keep(&summary, &folder);
     let kept = kept.map_err(|error| CommandError::new(Exit::Invalid, error));
     let delivered = deliver(arguments, summary, &capture, (&folder, paint));
-    match (kept.and(delivered), exit) {
-        (Ok(()), exit) => Ok(exit),
-        (Err(error), Exit::Held) => Err(error),
-        (Err(error), exit) => {
-            paint.error(&error);
-            Ok(exit)
-        }
-    }
+    output::exit_after(exit, kept.and(delivered), paint)
 }
 
 /// Prints the report of the run and writes it to files; then the target's last lines and the folder.

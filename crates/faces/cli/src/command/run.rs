@@ -209,19 +209,7 @@ impl SuiteRun<'_> {
             exit => exit,
         };
         let reported = self.report(paint, &outcome);
-        match reported.and_then(|()| self.upload()) {
-            Ok(()) => Ok(exit),
-            // It has run, so it is no longer a matter of starting.
-            Err(error) if exit == Exit::Held => Err(CommandError {
-                exit: Exit::Invalid,
-                ..error
-            }),
-            // What went wrong before goes first: a full disk takes no report either.
-            Err(error) => {
-                paint.error(&error);
-                Ok(exit)
-            }
-        }
+        output::exit_after(exit, reported.and_then(|()| self.upload()), paint)
     }
 
     /// Uploads the table of results, if there is a store.

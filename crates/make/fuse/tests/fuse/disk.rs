@@ -329,15 +329,20 @@ fn a_signal_that_does_not_kill_ends_no_fsync() {
     wait_for(|| shard.written.total() == 1000);
     send_signal(&dd, Signal::STOP);
     // Requests that come later are answered.
-    for _ in 0..100 {
-        fs::write(at.join("other"), "").unwrap();
-    }
-    fs::remove_file(at.join("other")).unwrap();
+    request_more(&at);
     served.disk.change(&DiskChange::Restore);
     send_signal(&dd, Signal::CONT);
     assert!(dd.wait().unwrap().success());
     assert_eq!(figures(shard), [1000, 1000, 1, 1000]);
     assert_eq!(served.end_unused(), None);
+}
+
+/// Makes requests that come later than one that waits.
+fn request_more(at: &Path) {
+    for _ in 0..100 {
+        fs::write(at.join("other"), "").unwrap();
+    }
+    fs::remove_file(at.join("other")).unwrap();
 }
 
 #[test]
@@ -348,10 +353,7 @@ fn an_fsync_whose_program_was_first_stopped_and_then_killed_is_no_fsync() {
         return;
     };
     send_signal(&dd, Signal::STOP);
-    for _ in 0..100 {
-        fs::write(at.join("other"), "").unwrap();
-    }
-    fs::remove_file(at.join("other")).unwrap();
+    request_more(&at);
     // The kernel does not report this signal.
     dd.kill().unwrap();
     dd.wait().unwrap();
