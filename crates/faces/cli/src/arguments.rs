@@ -196,7 +196,7 @@ pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     /// Run loads for remote clients over gRPC, like Nighthawk's service
     Service(Box<ServiceArguments>),
-    /// Manage a load that runs on several machines: show its state, print its logs, cancel it
+    /// Manage a load or a suite on several machines: show its state, print its logs, cancel it
     Cluster(ClusterArguments),
     /// Convert a load result to another format
     Transform(TransformArguments),

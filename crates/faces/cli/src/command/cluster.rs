@@ -121,7 +121,7 @@ fn cancel(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
     }
     if !status.generators.iter().any(GeneratorProgress::is_open) {
         Paint::print_message(&format!(
-            "all tasks of job {job} had ended; if its command starts others, repeat this one"
+            "all tasks of job {job} have ended already; if its command starts new ones, cancel it again"
         ));
     }
     Ok(Exit::Held)
