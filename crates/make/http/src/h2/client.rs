@@ -335,9 +335,6 @@ fn receive_headers(
     let connection = &mut side.connection;
     let Some(stream) = connection.streams.find(number) else {
         connection.pass_over(number)?;
-        connection
-            .flood
-            .nuisance("frames on streams that were reset")?;
         return Ok(None);
     };
     if side.sections.last.is_overflowed() {

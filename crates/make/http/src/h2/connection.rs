@@ -157,6 +157,14 @@ impl H2Connection {
         Ok(Some(StreamEvent::Failed(stream, cause)))
     }
 
+    /// Counts a frame on a stream that has ended. For a client they are late responses to what it requested.
+    pub(super) fn count_late(&mut self) -> Result<(), H2ConnectionError> {
+        match self.is_server {
+            true => self.flood.nuisance("frames on streams that were reset"),
+            false => Ok(()),
+        }
+    }
+
     /// Counts a stream that came to nothing. For a client each is a response to what it requested. On an error the
     /// stream stays, and is lost with the connection.
     fn count_reset(&mut self) -> Result<(), H2ConnectionError> {

@@ -325,9 +325,7 @@ impl Requests {
         }
         if number <= connection.highest_stream {
             connection.pass_over(number)?;
-            connection
-                .flood
-                .nuisance("frames on streams that were reset")?;
+            connection.count_late()?;
             return Ok(None);
         }
         let open_max = connection.limits.concurrent_streams_max as usize;

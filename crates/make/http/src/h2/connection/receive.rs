@@ -128,7 +128,7 @@ impl H2Connection {
         let Some(stream) = self.streams.find(number) else {
             self.pass_over(number)?;
             if end_frame {
-                self.flood.nuisance("frames on streams that were reset")?;
+                self.count_late()?;
             }
             return Ok(None);
         };
@@ -233,7 +233,7 @@ impl H2Connection {
             ));
         }
         let Some(stream) = self.streams.find(number) else {
-            self.flood.nuisance("resets of streams that have ended")?;
+            self.count_late()?;
             return Ok(None);
         };
         self.count_reset()?;

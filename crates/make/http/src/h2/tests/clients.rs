@@ -252,6 +252,27 @@ fn what_was_given_up_is_passed_over() {
     assert_eq!(resets.count(), 1);
 }
 
+/// A target that stalls for several timeouts responds to all requests that were given up.
+#[test]
+fn any_number_of_late_responses_is_passed_over() {
+    let mut client = client_with(0);
+    let mut wire = Wire::server();
+    for _ in 0..20 {
+        for _ in 0..1_000 {
+            let stream = client.request(&get(), BodyLength::None).unwrap();
+            client.reset(stream, H2ErrorCode::CANCEL);
+            let number = stream.number();
+            wire = wire
+                .ok(number, false)
+                .data(number, b"x", true)
+                .reset(number, 0);
+        }
+        client.sent(usize::MAX / 2);
+        let events = events_of(&mut client, &std::mem::take(&mut wire).bytes, &[]);
+        assert!(events.is_empty(), "{events:?}");
+    }
+}
+
 #[test]
 fn bodies_wait_for_windows_and_settings_move_them() {
     let mut client = client_with(0);
