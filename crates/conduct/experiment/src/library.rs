@@ -5,7 +5,7 @@ mod places;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -110,8 +110,10 @@ pub struct ResultListing {
     pub results: Vec<ResultEntry>,
     /// Configuration files, by path.
     pub files: Vec<PlaceBelow>,
-    /// True if the walk ended at one of its limits.
+    /// True if there are more results, or may be.
     pub is_cut: bool,
+    /// True if there are more files, or may be.
+    pub are_files_cut: bool,
 }
 
 /// Finds results, and remembers what it has read of them.
@@ -123,11 +125,12 @@ pub struct Library {
 impl Library {
     /// Returns everything below the roots.
     pub fn survey(&self, roots: &ResultRoots) -> ResultListing {
-        let mut walk = Walk {
-            library: self,
-            listing: ResultListing::default(),
-            entries: 0,
-        };
+        self.survey_at_most(roots, RESULTS_MAX)
+    }
+
+    /// Of too many results, those that changed last are described.
+    fn survey_at_most(&self, roots: &ResultRoots, results_max: usize) -> ResultListing {
+        let mut walk = Walk::default();
         for (root, folder) in roots.folders().iter().enumerate() {
             let place = PlaceBelow {
                 root,
@@ -135,7 +138,18 @@ impl Library {
             };
             walk.folder(folder, &place);
         }
-        let mut listing = walk.listing;
+        let Walk {
+            mut listing,
+            mut located,
+            ..
+        } = walk;
+        located.sort_by(|a, b| {
+            let newest = b.stamp.cmp(&a.stamp);
+            newest.then_with(|| a.place.cmp(&b.place))
+        });
+        listing.is_cut |= located.len() > results_max;
+        located.truncate(results_max);
+        listing.results = located.iter().map(|located| self.entry(located)).collect();
         listing.results.sort_by(|a, b| {
             let newest = b.started_millis.cmp(&a.started_millis);
             newest.then_with(|| a.place.cmp(&b.place))
@@ -148,15 +162,19 @@ impl Library {
 
     /// Returns the result at `place`.
     pub fn result(&self, path: &Path, place: &PlaceBelow) -> Option<ResultEntry> {
-        let kind = kind_of(path)?;
-        let stamp = stamp_of(path, kind);
+        let located = Located::at(path.to_path_buf(), place)?;
+        Some(self.entry(&located))
+    }
+
+    fn entry(&self, located: &Located) -> ResultEntry {
+        let (place, stamp) = (&located.place, located.stamp);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, entry)) = known.get(place).filter(|(known, _)| *known == stamp) {
-            return Some(entry.clone());
+            return entry.clone();
         }
-        let entry = describe(path, place, kind, stamp);
+        let entry = describe(&located.path, place, located.kind, stamp);
         known.insert(place.clone(), (stamp, entry.clone()));
-        Some(entry)
+        entry
     }
 }
 
@@ -170,22 +188,43 @@ pub fn describe_result(path: &Path) -> Option<ResultEntry> {
     Library::default().result(path, &place)
 }
 
-struct Walk<'l> {
-    library: &'l Library,
+/// A result that is not described yet.
+struct Located {
+    path: PathBuf,
+    place: PlaceBelow,
+    kind: ResultKind,
+    stamp: u64,
+}
+
+impl Located {
+    fn at(path: PathBuf, place: &PlaceBelow) -> Option<Self> {
+        let kind = kind_of(&path)?;
+        Some(Self {
+            stamp: stamp_of(&path, kind),
+            path,
+            place: place.clone(),
+            kind,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Walk {
     listing: ResultListing,
+    located: Vec<Located>,
     entries: usize,
 }
 
-impl Walk<'_> {
+impl Walk {
     fn folder(&mut self, folder: &Path, place: &PlaceBelow) {
         if place.names.len() > DEPTH_MAX {
             return;
         }
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             self.entries += 1;
-            let is_full = self.listing.results.len() >= RESULTS_MAX;
-            if self.entries > ENTRIES_MAX || is_full {
+            if self.entries > ENTRIES_MAX {
                 self.listing.is_cut = true;
+                self.listing.are_files_cut = true;
                 return;
             }
             let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
@@ -197,24 +236,24 @@ impl Walk<'_> {
                 if is_hidden || SKIPPED.contains(&name.as_str()) {
                     continue;
                 }
-                match self.library.result(&path, &inner) {
-                    Some(result) => self.listing.results.push(result),
+                match Located::at(path.clone(), &inner) {
+                    Some(located) => self.located.push(located),
                     None => self.folder(&path, &inner),
                 }
             } else if kind.is_file() && !name.starts_with('.') {
-                self.file(&path, &name, inner);
+                self.file(path, &name, inner);
             }
         }
     }
 
-    fn file(&mut self, path: &Path, name: &str, place: PlaceBelow) {
+    fn file(&mut self, path: PathBuf, name: &str, place: PlaceBelow) {
         if name.ends_with(".yaml") || name.ends_with(".yml") {
             match self.listing.files.len() < FILES_MAX {
                 true => self.listing.files.push(place),
-                false => self.listing.is_cut = true,
+                false => self.listing.are_files_cut = true,
             }
-        } else if let Some(result) = self.library.result(path, &place) {
-            self.listing.results.push(result);
+        } else {
+            self.located.extend(Located::at(path, &place));
         }
     }
 }
@@ -378,6 +417,8 @@ fn headline(report: &Path) -> Option<Headline> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn write(folder: &Path, name: &str, text: &str) {
@@ -426,6 +467,25 @@ mod tests {
         write(at, "other.html", "<p>");
         write(at, "suite/experiment.yaml", "");
         std::os::unix::fs::symlink(at, at.join("again")).unwrap();
+    }
+
+    #[test]
+    fn of_too_many_results_the_newest_are_listed() {
+        let root = tempfile::tempdir().unwrap();
+        for age in 0..8_u64 {
+            let name = format!("{age}/manifest.json");
+            write(root.path(), &name, "{}");
+            let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 - age);
+            let file = File::options().write(true).open(root.path().join(name));
+            file.unwrap().set_modified(changed).unwrap();
+        }
+        let roots = ResultRoots::new(vec![root.path().to_path_buf()]);
+        for (max, expected, is_cut) in [(3, "0 1 2", true), (8, "0 1 2 3 4 5 6 7", false)] {
+            let listing = Library::default().survey_at_most(&roots, max);
+            let names = listing.results.iter().map(|entry| entry.place.shown());
+            assert_eq!(names.collect::<Vec<_>>().join(" "), expected);
+            assert_eq!(listing.is_cut, is_cut);
+        }
     }
 
     #[test]
@@ -480,7 +540,7 @@ mod tests {
             listing.files,
             [PlaceBelow::parse("0/suite/experiment.yaml").unwrap()]
         );
-        assert!(!listing.is_cut);
+        assert!(!listing.is_cut && !listing.are_files_cut);
         assert_eq!(library.survey(&roots), listing);
     }
 }

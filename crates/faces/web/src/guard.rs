@@ -89,10 +89,11 @@ impl Guard {
         let Some(host) = facts.host.filter(|host| self.is_served(host)) else {
             return Admission::Refused(Reason::Host);
         };
-        if !is_same_site(facts, host) {
+        let is_link = facts.is_reading && facts.token.is_some_and(|token| self.is_token(token));
+        if !is_same_site(facts, host, is_link) {
             return Admission::Refused(Reason::Origin);
         }
-        if facts.is_reading && facts.token.is_some_and(|token| self.is_token(token)) {
+        if is_link {
             return Admission::Greeted;
         }
         let mut cookies = facts.cookies.unwrap_or_default().split(';');
@@ -137,8 +138,9 @@ impl Guard {
     }
 }
 
-/// Returns true if a request comes from our pages, or from the user. Browsers send `Origin` with every form.
-fn is_same_site(facts: &RequestFacts<'_>, host: &str) -> bool {
+/// Returns true if a request comes from our pages, or from the user. Browsers send `Origin` with every form. `is_link`
+/// is true for the address that the server printed.
+fn is_same_site(facts: &RequestFacts<'_>, host: &str, is_link: bool) -> bool {
     let is_foreign = facts
         .fetch_site
         .is_some_and(|site| !matches!(site, "same-origin" | "none"));
@@ -147,7 +149,7 @@ fn is_same_site(facts: &RequestFacts<'_>, host: &str) -> bool {
             .strip_prefix("http://")
             .is_some_and(|origin| origin.eq_ignore_ascii_case(host)),
         // A link on another page has no `Origin`; it reads with the token alone.
-        None => facts.is_reading && !(is_foreign && facts.token.is_none()),
+        None => facts.is_reading && (is_link || !is_foreign),
     }
 }
 

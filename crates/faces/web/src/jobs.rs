@@ -185,6 +185,12 @@ impl Jobs {
         all.filter(|job| !job.view.state.has_ended()).count()
     }
 
+    /// Returns true if the results of a command are in this folder, or will be.
+    pub(crate) fn has_results_at(&self, place: &PlaceBelow) -> bool {
+        let board = self.board();
+        board.jobs.iter().any(|job| job.view.results == *place)
+    }
+
     /// Returns the events of a command: its state now and after each change. `None` if it is unknown. Of too many
     /// browsers, the first loses its events, and its page requests them again.
     pub(crate) fn watch(&self, id: u64) -> Option<mpsc::Receiver<Bytes>> {
@@ -290,6 +296,11 @@ mod tests {
                 ..
             }
         ));
+        let has_results = ["0/a", "0/a/b"].map(|text| {
+            let place = PlaceBelow::parse(text).unwrap();
+            jobs.has_results_at(&place)
+        });
+        assert_eq!(has_results, [true, false]);
     }
 
     #[test]

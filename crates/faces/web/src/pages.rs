@@ -17,7 +17,7 @@ pub(crate) use compare::{CompareChoice, choices, compare, history, only};
 pub(crate) use edit::{EditView, edit, files};
 pub(crate) use frame::{report_header, stored};
 pub(crate) use job::{job, job_event};
-pub(crate) use message::{message, refused};
+pub(crate) use message::{greeting, message, refused};
 pub(crate) use results::results;
 pub(crate) use start::{StartView, start};
 
@@ -68,6 +68,15 @@ fn navigation(section: Section, chrome: Chrome<'_>) -> Markup {
                     a class="running" href="/start#commands" { (chrome.unfinished) " running or waiting" }
                 }
             }
+        }
+    }
+}
+
+/// Returns a remark on a list that is not complete.
+fn cut_remark(is_cut: bool) -> Markup {
+    html! {
+        @if is_cut {
+            p class="remark warning" { "The folder has more entries than are shown: open a smaller one." }
         }
     }
 }

@@ -33,8 +33,9 @@ pub trait Program: Send + Sync + 'static {
     /// Checks a configuration file.
     fn check(&self, file: &Path) -> CheckedFile;
 
-    /// Returns a new folder for results below the working folder, such as `.stillwell/loads/TIME-NAME`.
-    fn new_folder(&self, kind: &str, name: &str) -> String;
+    /// Returns a new folder for results below the working folder, such as `.stillwell/loads/TIME-NAME`: one that is not
+    /// taken.
+    fn new_folder(&self, kind: &str, name: &str, is_taken: &dyn Fn(&str) -> bool) -> String;
 
     /// Checks the words of a command line after the name of the program.
     ///

@@ -103,7 +103,8 @@ async fn admit(State(shared): Server, request: Request, next: Next) -> Answer {
     match shared.guard.judge(&facts) {
         Admission::Refused(reason) => answer::page(StatusCode::FORBIDDEN, pages::refused(reason)),
         Admission::Greeted => {
-            let mut greeting = answer::see(request.uri().path());
+            let page = pages::greeting(request.uri().path());
+            let mut greeting = answer::page(StatusCode::OK, page);
             if let Ok(cookie) = HeaderValue::from_str(&shared.guard.set_cookie()) {
                 greeting.headers_mut().insert(SET_COOKIE, cookie);
             }

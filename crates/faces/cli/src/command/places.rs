@@ -20,10 +20,22 @@ pub(crate) const HOME: &str = ".stillwell";
 /// A new folder below `kind`, named by the time and `name`, so names sort
 /// by age.
 pub(crate) fn fresh(kind: &str, name: &str) -> PathBuf {
+    fresh_where(kind, name, |folder| folder.symlink_metadata().is_ok())
+}
+
+/// As [`fresh`], where the caller knows which folders are taken. Those of the same second are numbered.
+pub(crate) fn fresh_where(kind: &str, name: &str, is_taken: impl Fn(&Path) -> bool) -> PathBuf {
     let wall = clock::wall().as_u64() / 1_000_000_000;
-    Path::new(HOME)
+    let first = Path::new(HOME)
         .join(kind)
-        .join(format!("{}-{name}", timestamp(wall)))
+        .join(format!("{}-{name}", timestamp(wall)));
+    let mut folder = first.clone();
+    let mut number = 1;
+    while is_taken(&folder) {
+        number += 1;
+        folder = PathBuf::from(format!("{}-{number}", first.display()));
+    }
+    folder
 }
 
 /// Name of results: that of the first path.
@@ -164,6 +176,16 @@ mod tests {
             name_of(Path::new("/suites/case/lading/lading.yaml")),
             "case"
         );
+    }
+
+    #[test]
+    fn a_folder_that_is_taken_is_not_a_new_one() {
+        let ends = |folder: &Path, end: &str| folder.to_string_lossy().ends_with(end);
+        let folder = fresh_where("loads", "a", |_| false);
+        assert!(ends(&folder, "-a"), "{folder:?}");
+        let is_taken = |folder: &Path| ends(folder, "-a") || ends(folder, "-a-2");
+        let folder = fresh_where("loads", "a", is_taken);
+        assert!(ends(&folder, "-a-3"), "{folder:?}");
     }
 
     #[test]

@@ -202,8 +202,10 @@ impl Program for Commands {
         }
     }
 
-    fn new_folder(&self, kind: &str, name: &str) -> String {
-        places::fresh(kind, name).display().to_string()
+    fn new_folder(&self, kind: &str, name: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
+        let is_taken = |folder: &Path| is_taken(&folder.to_string_lossy());
+        let folder = places::fresh_where(kind, name, is_taken);
+        folder.display().to_string()
     }
 
     fn check_words(&self, words: &[String]) -> Result<(), String> {

@@ -80,8 +80,8 @@ fn only_a_browser_with_the_token_of_this_start_sees_pages() {
     let ui = Ui::start(folder.path());
     assert_eq!(ui.exchange("GET /", &[], "").0, 403);
     let (status, answer) = ui.exchange(&format!("GET /start?token={}&file=a", ui.token), &[], "");
-    assert_eq!(status, 303, "{answer}");
-    assert!(answer.contains("location: /start\r\n"), "{answer}");
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.contains("content=\"0;url=/start\""), "{answer}");
     assert!(
         answer.contains("; HttpOnly; SameSite=Strict\r\n"),
         "{answer}"
@@ -104,6 +104,10 @@ fn only_a_browser_with_the_token_of_this_start_sees_pages() {
     ] {
         assert_eq!(ui.exchange("GET /", &headers, "").0, status, "{headers:?}");
     }
+    // The printed address may be a link on a page of another site.
+    let path = format!("GET /?token={}", ui.token);
+    let (status, _) = ui.exchange(&path, &["sec-fetch-site: cross-site"], "");
+    assert_eq!(status, 200);
     // A form of another site has no origin of ours.
     let body = "url=http://127.0.0.1:1/";
     assert_eq!(ui.exchange("POST /start/load", &[&ui.cookie], body).0, 403);
@@ -223,6 +227,13 @@ fn the_end_of_the_server_is_the_end_of_what_it_started() {
     let body = format!("url={url}&rate=100/s&duration=60s");
     let (status, answer) = ui.post("/start/load", &body);
     assert_eq!(status, 303, "{answer}");
+    assert_eq!(ui.post("/start/load", &body).0, 303);
+    let folders = [1, 2].map(|id| {
+        let (_, page) = ui.read(&format!("/commands/{id}"));
+        let (_, rest) = page.split_once("--capture=").unwrap();
+        rest.split_once(' ').unwrap().0.to_owned()
+    });
+    assert_ne!(folders[0], folders[1], "both began in the same second");
     let (_, answer) = ui.post("/start/load", "url=--help");
     assert!(answer.contains("role=\"alert\""), "{answer}");
     let mut started = Vec::new();
@@ -242,6 +253,20 @@ fn the_end_of_the_server_is_the_end_of_what_it_started() {
     assert!(!started.iter().any(is_there), "{started:?}");
     server.signal("TERM");
     assert_eq!(server.finish(LONG).code, 0);
+}
+
+#[test]
+fn results_are_not_written_through_a_link() {
+    let outside = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), folder.path().join(".stillwell")).unwrap();
+    let ui = Ui::start(folder.path());
+    let (status, answer) = ui.post("/start/load", "url=http://127.0.0.1:1/");
+    assert_eq!(status, 422, "{answer}");
+    assert!(answer.contains("links are not followed"), "{answer}");
+    ui.process.signal("TERM");
+    assert_eq!(ui.process.finish(LONG).code, 0);
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 }
 
 #[test]

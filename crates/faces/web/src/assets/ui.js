@@ -1,40 +1,133 @@
 "use strict";
-// What pages have beyond HTML: events of a command, filters of lists, numbers of lines in the editor. Everything works
-// without it.
+// What pages have beyond HTML: events of a command, news of clusters, filters of lists, numbers of lines in the editor.
+// Everything works without it.
 (() => {
+  // A text about the page itself.
+  const notice = document.createElement("div");
+  notice.setAttribute("role", "status");
+  const tell = (text) => {
+    if (notice.textContent === text) return;
+    notice.textContent = text;
+    notice.className = text && "remark warning";
+  };
+  const lost = "Connection lost; this state may be old";
+  const held = "Not updated while its text is selected";
+  const isSelected = (part) => {
+    const selection = getSelection();
+    return !selection.isCollapsed && selection.containsNode(part, true);
+  };
+  // A part that is the same stays, so a click on it is not lost. A part of which only the text is new keeps its focus.
+  const update = (shown, parts) => {
+    parts.forEach((part, index) => {
+      const old = shown.children[index];
+      if (!old) shown.append(part);
+      else if (old.isEqualNode(part)) return;
+      else if (!old.childElementCount && !part.childElementCount && old.cloneNode().isEqualNode(part.cloneNode())) {
+        old.textContent = part.textContent;
+      } else old.replaceWith(part);
+    });
+    while (shown.childElementCount > parts.length) shown.lastElementChild.remove();
+  };
+  const readAgain = async () => {
+    const answer = await fetch(location.href);
+    if (!answer.ok) throw new Error(answer.statusText);
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  };
+
   const job = document.querySelector("#job[data-events]");
   if (job) {
+    job.before(notice);
     const isAtEnd = (part) => part.scrollTop + part.clientHeight >= part.scrollHeight - 2;
     const toEnd = (part) => {
       part.scrollTop = part.scrollHeight;
     };
     // The same part of the new text has the focus and the place that it had. Text that grows stays at its end, unless
     // it was scrolled. The server is the only source of this text, and it escapes what commands print.
-    const show = (event) => {
+    const show = (text) => {
       const focused = job.contains(document.activeElement) ? document.activeElement : null;
       const places = new Map();
       for (const part of job.querySelectorAll("pre[id]")) {
         const canScroll = part.scrollHeight > part.clientHeight;
         places.set(part.id, isAtEnd(part) && (canScroll || "tail" in part.dataset) ? null : part.scrollTop);
       }
-      job.innerHTML = event.data;
+      const next = document.createElement("div");
+      next.innerHTML = text;
+      update(job, [...next.children]);
       for (const part of job.querySelectorAll("pre[id]")) {
         const place = places.get(part.id);
         if (place === null || (place === undefined && "tail" in part.dataset)) toEnd(part);
         else part.scrollTop = place ?? 0;
       }
-      if (!focused) return;
+      if (!focused || focused.isConnected) return;
       const same = focused.id ? document.getElementById(focused.id) : job.querySelector(focused.localName);
       (same || job.querySelector("a"))?.focus({ preventScroll: true });
     };
+    let waiting = null;
+    let isPressed = false;
+    let isLost = false;
+    // A state waits until a press or a selection ends.
+    const apply = () => {
+      if (waiting !== null && !isPressed && !isSelected(job)) {
+        show(waiting);
+        waiting = null;
+      }
+      tell(isLost ? lost : waiting !== null && !isPressed ? held : "");
+    };
+    const receive = (event) => {
+      isLost = false;
+      waiting = event.data;
+      apply();
+    };
     const source = new EventSource(job.dataset.events);
-    source.addEventListener("job", show);
+    source.addEventListener("job", receive);
     source.addEventListener("end", (event) => {
       source.close();
-      show(event);
+      receive(event);
+      // Commands may wait behind this one.
+      document.querySelector(".running")?.remove();
+      const count = (page) => document.querySelector(".bar nav").append(...page.querySelectorAll(".running"));
+      readAgain().then(count, () => {});
     });
+    source.addEventListener("error", () => {
+      isLost = true;
+      apply();
+    });
+    // The click comes first.
+    const release = () =>
+      setTimeout(() => {
+        isPressed = false;
+        apply();
+      });
+    for (const press of ["pointerdown", "keydown"]) {
+      job.addEventListener(press, () => {
+        isPressed = true;
+      });
+    }
+    for (const end of ["pointerup", "pointercancel", "keyup", "blur"]) window.addEventListener(end, release);
+    // A scroll bar has no `pointerup`.
+    window.addEventListener("pointermove", (event) => {
+      if (isPressed && !event.buttons) release();
+    });
+    document.addEventListener("selectionchange", apply);
     window.addEventListener("pagehide", () => source.close());
     job.querySelectorAll("[data-tail]").forEach(toEnd);
+  }
+
+  const live = document.querySelector("[data-refresh]");
+  if (live) {
+    live.before(notice);
+    const refresh = async () => {
+      try {
+        const page = await readAgain();
+        const isHeld = isSelected(live);
+        if (!isHeld) update(live, [...page.querySelector("[data-refresh]").children]);
+        tell(isHeld ? held : "");
+      } catch {
+        tell(lost);
+      }
+      setTimeout(refresh, 2000);
+    };
+    setTimeout(refresh, 2000);
   }
 
   for (const input of document.querySelectorAll("[data-filter]")) {

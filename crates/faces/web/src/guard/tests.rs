@@ -90,6 +90,15 @@ fn a_request_of_another_site_is_refused() {
         let admission = guard("127.0.0.1:4000").judge(&facts);
         assert_eq!(admission, expected, "{origin:?} {fetch_site:?}");
     }
+    for (token, expected) in [("x", refused), (TOKEN, Admission::Greeted)] {
+        let facts = RequestFacts {
+            fetch_site: Some("same-site"),
+            token: Some(token),
+            ..reading()
+        };
+        let admission = guard("127.0.0.1:4000").judge(&facts);
+        assert_eq!(admission, expected, "{token}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Figures of a running command over time, from the lines that it prints for this.
 
+use std::ops::Deref;
+
 use serde::Deserialize;
 
 /// Begin of a line with figures, on standard error of commands with [`VARIABLE`].
@@ -33,7 +35,7 @@ pub(crate) struct CourseInterval {
     /// The latest interval in words.
     pub(crate) text: String,
     /// The intervals over time.
-    pub(crate) points: Vec<IntervalPoint>,
+    pub(crate) points: Points<IntervalPoint>,
 }
 
 /// An interval at one time. A value or an end may be unknown yet.
@@ -46,11 +48,19 @@ pub(crate) struct IntervalPoint {
     pub(crate) upper: Option<f64>,
 }
 
+/// Every `stride`-th of all points so far, and the latest.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Points<T> {
+    kept: Vec<T>,
+    count: usize,
+    stride: usize,
+}
+
 /// Figures over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Course {
     /// Those of each second, by variant.
-    pub(crate) seconds: Vec<(String, Vec<CoursePoint>)>,
+    pub(crate) seconds: Vec<(String, Points<CoursePoint>)>,
     /// Results so far, the latest last.
     pub(crate) intervals: Vec<CourseInterval>,
 }
@@ -118,12 +128,15 @@ impl Course {
         let all = &mut self.seconds;
         match all.iter().position(|(name, _)| *name == series) {
             Some(place) => all[place].1.push(point),
-            None if all.len() < SERIES_MAX => all.push((series, vec![point])),
+            None if all.len() < SERIES_MAX => {
+                let stride = all.first().map_or(1, |(_, points)| points.stride);
+                all.push((series, Points::new(point, stride)));
+            }
             None => {}
         }
         let count: usize = all.iter().map(|(_, points)| points.len()).sum();
         if count > POINTS_MAX {
-            all.iter_mut().for_each(|(_, points)| thin_out(points));
+            all.iter_mut().for_each(|(_, points)| points.thin_out());
         }
     }
 
@@ -135,7 +148,7 @@ impl Course {
                 interval.text = text;
                 interval.points.push(point);
                 if interval.points.len() > POINTS_MAX / SERIES_MAX {
-                    thin_out(&mut interval.points);
+                    interval.points.thin_out();
                 }
             }
             None => {
@@ -146,20 +159,49 @@ impl Course {
                     name,
                     unit,
                     text,
-                    points: vec![point],
+                    points: Points::new(point, 1),
                 });
             }
         }
     }
 }
 
-/// Keeps every other point.
-fn thin_out<T>(points: &mut Vec<T>) {
-    let mut number = 0_usize;
-    points.retain(|_| {
-        number += 1;
-        number % 2 == 1
-    });
+impl<T> Points<T> {
+    fn new(point: T, stride: usize) -> Self {
+        Self {
+            kept: vec![point],
+            count: 1,
+            stride,
+        }
+    }
+
+    fn push(&mut self, point: T) {
+        if !(self.count - 1).is_multiple_of(self.stride) {
+            // It was only kept as the latest.
+            self.kept.pop();
+        }
+        self.kept.push(point);
+        self.count += 1;
+    }
+
+    /// Doubles the stride.
+    fn thin_out(&mut self) {
+        self.stride *= 2;
+        let latest = self.kept.len();
+        let mut number = 0_usize;
+        self.kept.retain(|_| {
+            number += 1;
+            number % 2 == 1 || number == latest
+        });
+    }
+}
+
+impl<T> Deref for Points<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.kept
+    }
 }
 
 #[cfg(test)]
@@ -223,7 +265,14 @@ mod tests {
         for (_, points) in &course.seconds {
             assert!(points.len() <= POINTS_MAX, "{}", points.len());
             assert!(points[0].seconds < 1.0);
-            assert!(points[points.len() - 1].seconds > 9_000.0);
+            assert!(points[points.len() - 1].seconds > 9_998.0);
+            let pairs = points.windows(2);
+            let gaps = pairs.map(|pair| pair[1].seconds - pair[0].seconds);
+            let gaps: Vec<f64> = gaps.collect();
+            // The latest point is kept between two strides.
+            let full = &gaps[..gaps.len() - 1];
+            let is_even = full.iter().all(|gap| (gap - full[0]).abs() < 0.5);
+            assert!(is_even, "{gaps:?}");
         }
     }
 }

@@ -8,19 +8,21 @@ use crate::program::{ClusterJobView, Refusal};
 /// Jobs of a store, by the store's place.
 type StoreJobs = (String, Result<Vec<ClusterJobView>, Refusal>);
 
-/// Returns the page of the jobs in all stores. Without scripts it reloads itself.
+/// Returns the page of the jobs in all stores. It is updated by its script, or reloads itself.
 pub(crate) fn cluster(stores: &[StoreJobs], chrome: Chrome<'_>) -> String {
     let body = html! {
-        h1 { "Cluster" }
-        @if stores.is_empty() {
-            p { "No cluster store was found. Give its folder: " code { "stillwell ui --store DIR" } }
-        }
-        @for (place, jobs) in stores {
-            h2 { "Store " code { (place) } }
-            @match jobs {
-                Err(refusal) => p class="remark failure" { (refusal.message) },
-                Ok(jobs) if jobs.is_empty() => p { "No jobs yet." },
-                Ok(jobs) => @for job in jobs { (one_job(job)) },
+        div data-refresh[!stores.is_empty()] {
+            h1 { "Cluster" }
+            @if stores.is_empty() {
+                p { "No cluster store was found. Give its folder: " code { "stillwell ui --store DIR" } }
+            }
+            @for (place, jobs) in stores {
+                h2 { "Store " code { (place) } }
+                @match jobs {
+                    Err(refusal) => p class="remark failure" { (refusal.message) },
+                    Ok(jobs) if jobs.is_empty() => p { "No jobs yet." },
+                    Ok(jobs) => @for job in jobs { (one_job(job)) },
+                }
             }
         }
     };

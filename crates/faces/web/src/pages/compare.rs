@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Chrome, Section, page};
+use super::{Chrome, Section, cut_remark, page};
 use crate::program::Refusal;
 use stillwell_experiment::library::ResultListing;
 
@@ -35,6 +35,7 @@ pub(crate) fn choices(listing: &ResultListing, choice: CompareChoice<'_>) -> Mar
             }
             button type="submit" { "Compare" }
         }
+        (cut_remark(listing.is_cut))
     }
 }
 

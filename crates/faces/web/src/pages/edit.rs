@@ -3,12 +3,13 @@
 use maud::{Markup, html};
 
 use super::start::is_experiment;
-use super::{Chrome, Section, keys, page};
+use super::{Chrome, Section, cut_remark, keys, page};
 use crate::program::{CheckedFile, FileFinding};
-use stillwell_experiment::library::PlaceBelow;
+use stillwell_experiment::library::{PlaceBelow, ResultListing};
 
 /// Returns the list of configuration files.
-pub(crate) fn files(files: &[PlaceBelow], chrome: Chrome<'_>) -> String {
+pub(crate) fn files(listing: &ResultListing, chrome: Chrome<'_>) -> String {
+    let files = &listing.files;
     let body = html! {
         h1 { "Experiments" }
         p { a class="button" href="/start?form=init#init" { "New experiment" } }
@@ -17,6 +18,7 @@ pub(crate) fn files(files: &[PlaceBelow], chrome: Chrome<'_>) -> String {
         } @else {
             ul { @for file in files { li { a href={ "/edit/" (file.link()) } { (file.shown()) } } } }
         }
+        (cut_remark(listing.are_files_cut))
     };
     page(Section::Files, "Experiments", chrome, false, &body)
 }

@@ -41,8 +41,11 @@ fn state(view: &JobView, now: Moment) -> Markup {
             form action={ "/commands/" (view.id) "/stop" } method="post" { button type="submit" class="stop" { (label) } }
         }
     };
+    let (words, time) = words_and_time(&view.state, now);
     html! {
-        p class="state" role="status" { (status(&view.state, now)) }
+        p class="state" role="status" { (words) }
+        // Outside the status, which is read out after each change.
+        @if !time.is_empty() { p class="dim" { (time) } }
         @match &view.state {
             JobState::Queued => (stop("Remove from the queue")),
             JobState::Running { is_stopping: false, .. } => (stop("Stop")),
@@ -154,13 +157,21 @@ fn charts(course: &Course) -> Markup {
     }
 }
 
-/// Returns the state of a command in words.
+/// Returns the state of a command in one line.
 pub(super) fn status(state: &JobState, now: Moment) -> String {
+    match words_and_time(state, now) {
+        (words, time) if time.is_empty() => words,
+        (words, time) => format!("{words}, {time}"),
+    }
+}
+
+/// Returns the state of a command in words, and its time, which may be empty.
+fn words_and_time(state: &JobState, now: Moment) -> (String, String) {
     match state {
-        JobState::Queued => "Waiting for earlier commands".to_owned(),
+        JobState::Queued => ("Waiting for earlier commands".to_owned(), String::new()),
         JobState::Running { since, is_stopping } => {
             let word = if *is_stopping { "Stopping" } else { "Running" };
-            format!("{word}, {}", human::clock(now.since(*since)))
+            (word.to_owned(), human::clock(now.since(*since)))
         }
         JobState::Ended { took, end } => {
             let end = match end {
@@ -175,9 +186,9 @@ pub(super) fn status(state: &JobState, now: Moment) -> String {
                 JobEnd::Exited(code) => format!("Ended with exit code {code}"),
                 JobEnd::Killed(signal) => format!("Killed by signal {signal}"),
                 JobEnd::NotStarted(error) => format!("Did not start: {error}"),
-                JobEnd::Withdrawn => return "Removed from the queue".to_owned(),
+                JobEnd::Withdrawn => return ("Removed from the queue".to_owned(), String::new()),
             };
-            format!("{end}, after {}", human::clock(*took))
+            (end, format!("after {}", human::clock(*took)))
         }
     }
 }

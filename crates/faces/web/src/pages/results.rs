@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use stillwell_report::history::utc_minute;
 
-use super::{Chrome, Section, page};
+use super::{Chrome, Section, cut_remark, page};
 use stillwell_experiment::library::{ResultEntry, ResultListing};
 
 /// Returns the list of results, newest first. Any two can be compared.
@@ -17,9 +17,7 @@ pub(crate) fn results(listing: &ResultListing, chrome: Chrome<'_>) -> String {
         } @else {
             (table(&listing.results))
         }
-        @if listing.is_cut {
-            p class="remark warning" { "The folder has more entries than are shown: open a smaller one." }
-        }
+        (cut_remark(listing.is_cut))
     };
     page(Section::Results, "Results", chrome, false, &body)
 }

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use stillwell_units::Moment;
 
 use super::job::{line, status};
-use super::{Chrome, Section, page};
+use super::{Chrome, Section, cut_remark, page};
 use crate::fields::Fields;
 use crate::jobs::JobView;
 use crate::orders::{FieldError, FieldInput, OrderField, OrderKind};
-use stillwell_experiment::library::PlaceBelow;
+use stillwell_experiment::library::{PlaceBelow, ResultListing};
 
 /// Content of the page.
 #[derive(Debug)]
@@ -17,7 +17,8 @@ pub(crate) struct StartView<'v> {
     pub(crate) filled: Option<(OrderKind, &'v Fields)>,
     /// The field that is not accepted; its name may be empty for the whole form.
     pub(crate) error: Option<&'v FieldError>,
-    pub(crate) files: &'v [PlaceBelow],
+    /// Everything below the roots, for the choice of a file.
+    pub(crate) listing: &'v ResultListing,
     pub(crate) jobs: &'v [JobView],
     pub(crate) now: Moment,
 }
@@ -85,16 +86,19 @@ fn form(kind: OrderKind, view: &StartView<'_>) -> Markup {
         .filter(|(filled, _)| *filled == kind)
         .map(|(_, fields)| fields);
     let error = view.error.filter(|_| fields.is_some());
-    if kind == OrderKind::Experiment && !view.files.iter().any(is_experiment) {
-        return html! { p { "There is no experiment file in this folder. " a href="/start?form=init#init" { "Make one" } } };
+    let files = &view.listing.files;
+    let remark = cut_remark(kind == OrderKind::Experiment && view.listing.are_files_cut);
+    if kind == OrderKind::Experiment && !files.iter().any(is_experiment) {
+        return html! { (remark) p { "There is no experiment file in this folder. " a href="/start?form=init#init" { "Make one" } } };
     }
     html! {
         form action={ "/start/" (kind.command()) } method="post" class="fields" {
             @if let Some(error) = error.filter(|error| error.field.is_empty()) {
                 p class="remark failure" role="alert" { (error.message) }
             }
+            (remark)
             @for field in kind.fields() {
-                (input(kind, field, fields, error, view.files))
+                (input(kind, field, fields, error, files))
             }
             div { button type="submit" { "Start" } }
         }

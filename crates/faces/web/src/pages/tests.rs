@@ -78,14 +78,38 @@ fn a_refused_form_keeps_its_fields_and_shows_the_reason_at_one() {
         field: "rate",
         message: "no rate".to_owned(),
     };
+    let listing = ResultListing {
+        files: vec![place("0/a/experiment.yaml"), place("1/b.yaml")],
+        ..ResultListing::default()
+    };
+    let cut = ResultListing {
+        are_files_cut: true,
+        ..listing.clone()
+    };
     let view = StartView {
         filled: Some((OrderKind::Load, &fields)),
         error: Some(&error),
-        files: &[place("0/a/experiment.yaml"), place("1/b.yaml")],
+        listing: &listing,
         jobs: &[view(JobState::Queued)],
         now: Moment::default(),
     };
     insta::assert_snapshot!(content(&start(&view, CHROME)));
+    let view = StartView {
+        listing: &cut,
+        ..view
+    };
+    for page in [start(&view, CHROME), files(&cut, CHROME)] {
+        let remarks = page.matches("more entries than are shown").count();
+        assert_eq!(remarks, 1, "{page}");
+    }
+}
+
+#[test]
+fn a_greeting_opens_the_page_without_the_token() {
+    let page = greeting("/edit/0/<a>");
+    let refresh = "http-equiv=\"refresh\" content=\"0;url=/edit/0/&lt;a&gt;\"";
+    assert!(page.contains(refresh), "{page}");
+    assert!(page.contains("href=\"/edit/0/&lt;a&gt;\""), "{page}");
 }
 
 #[test]
@@ -238,7 +262,7 @@ fn every_page_has_its_navigation_and_no_inline_code() {
     let listing = ResultListing::default();
     let pages = [
         results(&listing, CHROME),
-        files(&[place("0/a.yaml")], CHROME),
+        files(&listing, CHROME),
         compare(&listing, CompareChoice::default(), Some(&refusal), CHROME),
         history("a", &refusal, CHROME),
         message("Not Found", &refusal, CHROME),

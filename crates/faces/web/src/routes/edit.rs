@@ -19,7 +19,7 @@ pub(super) async fn files(State(shared): Server) -> Result<Answer, Answer> {
     let listing = shared.listing().await?;
     Ok(answer::page(
         StatusCode::OK,
-        pages::files(&listing.files, shared.chrome()),
+        pages::files(&listing, shared.chrome()),
     ))
 }
 

@@ -37,7 +37,7 @@ async fn filled(
     let view = StartView {
         filled,
         error,
-        files: &listing.files,
+        listing: &listing,
         jobs: &shared.jobs.views(),
         now: clock::now(),
     };
@@ -69,48 +69,52 @@ pub(super) async fn submit(
 
 /// Adds the command of a form to the queue.
 fn order(shared: &Shared, kind: OrderKind, fields: &Fields) -> Result<u64, FieldError> {
-    let whole = |message: String| FieldError { field: "", message };
     let file = match fields.line("file") {
         "" => None,
         address => Some(experiment(shared, address)?),
     };
-    let results = match kind.results() {
-        Some((folder, _)) => shared.program.new_folder(folder, kind.command()),
-        None => new_folder(shared, fields.line("folder"))?,
+    let place = match kind.results() {
+        Some((folder, _)) => {
+            let is_taken = |path: &str| is_taken(shared, path);
+            let program = &shared.program;
+            let path = program.new_folder(folder, kind.command(), &is_taken);
+            results_place(shared, "", &path)?
+        }
+        None => results_place(shared, "folder", fields.line("folder"))?,
     };
-    let words = words(kind, fields, &results, file.as_deref())?;
+    let words = words(kind, fields, &place.shown(), file.as_deref())?;
     let checked = shared.program.check_words(&words);
     checked.map_err(|message| located(kind, message))?;
-    let place = PlaceBelow::parse(&format!("0/{results}"));
-    let place = place.map_err(|error| whole(error.to_string()))?;
     let submitted = shared.jobs.submit(words, place);
-    submitted.map_err(|error| whole(error.to_string()))
+    submitted.map_err(|error| FieldError {
+        field: "",
+        message: error.to_string(),
+    })
 }
 
-/// Checks the path of a folder below the first root, of which no part is a link.
-fn new_folder(shared: &Shared, path: &str) -> Result<String, FieldError> {
-    let refuse = |message: String| FieldError {
-        field: "folder",
-        message,
-    };
+/// Returns true if a path below the first root exists, or a command will make it.
+fn is_taken(shared: &Shared, path: &str) -> bool {
+    PlaceBelow::parse(&format!("0/{path}"))
+        .is_ok_and(|place| shared.jobs.has_results_at(&place) || shared.roots.path(&place).is_ok())
+}
+
+/// Returns the place of a folder below the first root, of which no part is a link. It may be new.
+fn results_place(
+    shared: &Shared,
+    field: &'static str,
+    path: &str,
+) -> Result<PlaceBelow, FieldError> {
+    let refuse = |message: String| FieldError { field, message };
     if path.is_empty() {
         return Err(refuse("name a folder".to_owned()));
     }
     let place = PlaceBelow::parse(&format!("0/{path}"));
     let place = place.map_err(|error| refuse(error.to_string()))?;
-    for length in 1..=place.names.len() {
-        let above = PlaceBelow {
-            names: place.names[..length].to_vec(),
-            ..place.clone()
-        };
-        match shared.roots.path(&above) {
-            Ok(_) => {}
-            // It is made by the command.
-            Err(PlaceError::Open { .. }) => break,
-            Err(error) => return Err(refuse(error.to_string())),
-        }
+    match shared.roots.path(&place) {
+        // The command makes the part that is missing.
+        Ok(_) | Err(PlaceError::Open { .. }) => Ok(place),
+        Err(error) => Err(refuse(error.to_string())),
     }
-    Ok(place.shown())
 }
 
 /// Returns the path of an experiment below the first root, where commands run.
