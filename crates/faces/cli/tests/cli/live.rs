@@ -141,7 +141,7 @@ fn a_live_view_is_drawn_and_every_end_restores_the_terminal() {
         let (mut emulator, slave) = Emulator::open(30, columns);
         let modes = tcgetattr(&slave).unwrap();
         let kept = slave.try_clone().unwrap();
-        let duration = if end.is_some() { "60s" } else { "2500ms" };
+        let duration = if end.is_some() { "60s" } else { "6s" };
         let child = started(
             slave,
             &["load", &url, "--rate=200/s", "--duration", duration],

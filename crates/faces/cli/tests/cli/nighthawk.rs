@@ -133,6 +133,11 @@ impl Found {
         actual.unwrap()
     }
 
+    /// Returns true if the log says that less was sent than was due.
+    fn is_short(&self) -> bool {
+        self.log.contains("rate not reached")
+    }
+
     /// Number of samples of a statistic.
     fn samples(&self, id: &str) -> u64 {
         whole(&self.statistic(id)["count"])

@@ -25,13 +25,25 @@ fn fingerprints(suite: &Suite, pairs: &[u32]) -> Vec<String> {
 
 #[test]
 fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
-    let suite = Suite::new()
-        .with("phases", "{warmup: 100ms, measure: 500ms, quiet: 50ms}")
+    let suite = Suite::new();
+    let third = suite.capture_of(3, "one");
+    // The first target of the third pair is not ready before it is killed.
+    let script = format!(
+        "test -d {} && mkdir {} && exec sleep 100; exec \"$@\"",
+        third.parent().unwrap().display(),
+        suite.path("once").display()
+    );
+    let suite = suite
+        .script(&script)
+        .with(
+            "phases",
+            "{ready: 100s, warmup: 100ms, measure: 500ms, quiet: 50ms}",
+        )
         .with("pairs", "6");
     let run = suite.run(&[]);
-    let third = || VARIANTS.iter().any(|v| suite.capture_of(3, v).exists());
-    let running = || third() && !suite.target_processes("relay").is_empty();
-    assert!(wait_until(LONG, running), "{}", run.stderr());
+    // A zero byte ends each word of a command line: the script does not have these two words.
+    let sleeps = || !suite.target_processes("sleep\x00100").is_empty();
+    assert!(wait_until(LONG, sleeps), "{}", run.stderr());
     run.signal("KILL");
     assert_code(&run.finish(LONG), 137);
     // The kernel ends the target with the thread that started it.

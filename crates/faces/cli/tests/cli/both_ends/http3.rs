@@ -89,7 +89,11 @@ fn what_goes_wrong_over_http3_has_its_outcome() {
             name => format!("--error='{name}'"),
         };
         let (server, ca) = serving(folder.path(), &[&error]);
-        let arguments = ["--protocol=http3", &ca, "-n6", "-c1", "--timeout=300ms"];
+        let timeout = match outcome {
+            "timed_out" => "--timeout=300ms",
+            _ => "--timeout=20s",
+        };
+        let arguments = ["--protocol=http3", &ca, "-n6", "-c1", timeout];
         let report = load(&[arguments.as_slice(), &[&server.url]].concat());
         assert_eq!(
             report.outcome(outcome),

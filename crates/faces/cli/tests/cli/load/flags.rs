@@ -136,7 +136,8 @@ const fn effect(
 
 /// Flags about requests and connections.
 fn sent() -> Vec<Effect> {
-    let slow = "-n6 -c3 --rate=5/s http://127.0.0.1:PORT/";
+    // Only a stall of three seconds makes all ten due at once.
+    let slow = "-n10 -c10 --rate=3/s http://127.0.0.1:PORT/";
     let item = "-n1 -c1 --timeout=1s http://127.0.0.1:PORT/";
     let named = "-n6 -c2 http://localhost:PORT/";
     let list = "--request-source={options:[{request_method:PUT}]}";
@@ -192,7 +193,7 @@ fn sent() -> Vec<Effect> {
             "--connection-reuse",
             slow,
             "--connection-reuse=lru",
-            |seen| seen.used() == 3,
+            |seen| seen.used() == 10,
         ),
         effect("--address-family", named, "--address-family=v6", |seen| {
             seen.requests.is_empty()

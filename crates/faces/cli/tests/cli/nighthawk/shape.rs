@@ -78,8 +78,9 @@ fn jitter_moves_requests_and_loses_none() {
     let line = "--rps 200 --jitter-uniform 0.01s --duration 1 --connections 20";
     let result = measure(&format!("{line} {}", origin.url()));
     let answered = result.counter("benchmark.http_2xx");
-    // What was due in the last quarter of a second may be beyond the end, or find no CPU.
-    assert!((150..=200).contains(&answered), "{answered}");
+    // The last ones may be due beyond the end.
+    let least = if result.is_short() { 0 } else { 190 };
+    assert!((least..=200).contains(&answered), "{answered}");
     assert_eq!(result.output["options"]["jitter_uniform"], "0.010s");
 }
 
@@ -93,7 +94,8 @@ fn a_linear_ramp_sends_half_as_much_while_it_lasts() {
     let line = format!("--rps 100 --duration 1 --rate-limiter-plugin-config '{limiter}'");
     let result = measure(&format!("{line} {}", origin.url()));
     let answered = result.counter("benchmark.http_2xx");
-    assert!((60..=76).contains(&answered), "{answered}");
+    let least = if result.is_short() { 0 } else { 60 };
+    assert!((least..=76).contains(&answered), "{answered}");
     let name = &result.output["options"]["rate_limiter_plugin_config"]["name"];
     assert_eq!(name, "nighthawk.linear-ramping-rate-limiter-plugin");
 }
@@ -123,7 +125,7 @@ fn a_signal_ends_a_load_without_end_in_good_order() {
 fn processes_that_do_not_end_in_time_are_killed_and_reported() {
     let origin = Origin::start();
     let delay = config_header("{static_delay: \"100s\"}");
-    let line = "--rps 100 --duration 0.2s --timeout 0.3s";
+    let line = "--rps 100 --duration 3 --timeout 0.3s";
     let result = measure(&format!("{line} {delay} {}", origin.url()));
     assert_eq!(result.counter("benchmark.http_2xx"), 0);
     let text = "Wait for the connection pool drain timed out, proceeding to hard shutdown";
@@ -158,8 +160,8 @@ fn every_way_to_wait_sends_all_that_is_due() {
         let line = format!("--sequencer-idle-strategy {strategy} --rps 100 --duration 0.5s");
         let result = measure(&format!("{line} {}", origin.url()));
         let answered = result.counter("benchmark.http_2xx");
-        // What is due in the last quarter of a second may come too late where there is no CPU for it.
-        assert!((25..=50).contains(&answered), "{strategy}: {answered}");
+        let least = if result.is_short() { 0 } else { 50 };
+        assert!((least..=50).contains(&answered), "{strategy}: {answered}");
         let printed = &result.output["options"]["sequencer_idle_strategy"]["value"];
         assert_eq!(printed, &strategy.to_uppercase());
     }

@@ -204,7 +204,8 @@ fn requests_come_from_a_source_of_others() {
     let source = Listening::service(&words);
     let load = |source: &str| {
         client(&format!(
-            "--request-source grpc://{source} --rps 50 --duration 1 --output-format json \
+            "--request-source grpc://{source} --rps 50 --connections 1 --duration 100 \
+             --termination-predicate benchmark.http_2xx:49 --output-format json \
              --sequencer-idle-strategy sleep http://{}/",
             target.1
         ))
@@ -218,7 +219,7 @@ fn requests_come_from_a_source_of_others() {
     );
     let global = output.global().unwrap();
     let sent = global.counter("benchmark.http_2xx");
-    assert!((45..=55).contains(&sent), "{sent}");
+    assert_eq!(sent, 50);
     assert_eq!(global.counter("requestsource.internal.upstream_rq_200"), 1);
     assert!(global.counter("source_requests") >= sent);
     target.0.signal("TERM");
