@@ -576,6 +576,8 @@ CHECKS = {"nats": check_nats, "amqp": check_amqp, "kafka": check_kafka}
 
 
 def main():
+    # The brokers are ended by `finally`.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for broker in sys.argv[3:]:
         print(f"{broker}:")
         begin = time.monotonic()

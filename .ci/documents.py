@@ -172,6 +172,8 @@ def run(commands, shown, settings, files, stillwell, root, shared):
 
 
 def main():
+    # The servers of a block are ended by `finally`.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as shared:
         return run_all(os.path.abspath(sys.argv[1]), sys.argv[2:], shared)
 
