@@ -26,13 +26,9 @@ fn fingerprints(suite: &Suite, pairs: &[u32]) -> Vec<String> {
 #[test]
 fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
     let suite = Suite::new();
-    let third = suite.capture_of(3, "one");
-    // The first target of the third pair is not ready before it is killed.
-    let script = format!(
-        "test -d {} && mkdir {} && exec sleep 100; exec \"$@\"",
-        third.parent().unwrap().display(),
-        suite.path("once").display()
-    );
+    // The first target of the third pair never becomes ready.
+    let is_first = suite.is_first_of_pair(3);
+    let script = format!("{is_first} && exec tail -f /dev/null; exec \"$@\"");
     let suite = suite
         .script(&script)
         .with(
@@ -42,8 +38,8 @@ fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
         .with("pairs", "6");
     let run = suite.run(&[]);
     // A zero byte ends each word of a command line: the script does not have these two words.
-    let sleeps = || !suite.target_processes("sleep\x00100").is_empty();
-    assert!(wait_until(LONG, sleeps), "{}", run.stderr());
+    let has_begun = || !suite.target_processes("tail\x00-f").is_empty();
+    assert!(wait_until(LONG, has_begun), "{}", run.stderr());
     run.signal("KILL");
     assert_code(&run.finish(LONG), 137);
     // The kernel ends the target with the thread that started it.

@@ -175,6 +175,14 @@ impl Suite {
         self.path("results")
     }
 
+    /// A condition for a [`script`](Self::script): true for the first target of this pair alone.
+    pub(crate) fn is_first_of_pair(&self, pair: u32) -> String {
+        let capture = self.capture_of(pair, "one");
+        let folder = capture.parent().unwrap();
+        let once = self.path("once");
+        format!("test -d {} && mkdir {}", folder.display(), once.display())
+    }
+
     /// The capture of one run of `stillwell run`.
     pub(crate) fn capture_of(&self, pair: u32, variant: &str) -> PathBuf {
         let experiment = self.path("experiment");

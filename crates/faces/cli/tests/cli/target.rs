@@ -39,13 +39,9 @@ fn a_run_shows_the_last_lines_of_a_target_that_was_killed() {
 #[test]
 fn a_run_whose_target_was_killed_loses_that_pair_and_repeats_it() {
     let suite = Suite::new();
-    let second = suite.capture_of(2, "one");
     // The signal kills the first target of the second pair, and no other.
-    let script = format!(
-        "echo my last words >&2; test -d {} && mkdir {} || trap '' USR1; exec \"$@\"",
-        second.parent().unwrap().display(),
-        suite.path("once").display()
-    );
+    let is_first = suite.is_first_of_pair(2);
+    let script = format!("echo my last words >&2; {is_first} || trap '' USR1; exec \"$@\"");
     // Of five, two may be repeated.
     let suite = suite
         .script(&script)

@@ -10,8 +10,8 @@
     notice.textContent = text;
     notice.className = text && "remark warning";
   };
-  const lost = "Connection lost; this state may be old";
-  const held = "Not updated while its text is selected";
+  const lost = "Connection lost: this page may be out of date";
+  const held = "Not updated while text is selected";
   const isSelected = (part) => {
     const selection = getSelection();
     return !selection.isCollapsed && selection.containsNode(part, true);
