@@ -6,6 +6,7 @@
 //! field is laid out are looked at.
 
 mod binary;
+mod text_format;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,8 +21,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MessageDescriptor, Met
 use serde_json::{Map, Value};
 use stillwell_text::nearest;
 
-/// Messages within messages in text that are read.
-const DEPTH_MAX: usize = 100;
+pub use text_format::{TextFormatError, read_text_format};
 
 /// Names that an error lists.
 const NAMES_MAX: usize = 20;
@@ -412,19 +412,7 @@ impl GrpcMethod {
     /// # Errors
     /// [`MessageTextError`] names the field that is wrong.
     pub fn message_of_text(&self, text: &str) -> Result<Vec<u8>, MessageTextError> {
-        let mut depth = 0_usize;
-        for byte in text.bytes() {
-            match byte {
-                b'{' | b'<' | b'[' => depth += 1,
-                b'}' | b'>' | b']' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth > DEPTH_MAX {
-                let problem = format!("it has more than {DEPTH_MAX} nested messages");
-                return Err(self.shape(None, problem));
-            }
-        }
-        let message = DynamicMessage::parse_text_format(self.descriptor.input(), text);
+        let message = read_text_format(&self.descriptor.input(), text);
         let message = message.map_err(|error| self.shape(None, error.to_string()))?;
         Ok(message.encode_to_vec())
     }

@@ -41,7 +41,7 @@ pub use bench::{
 };
 pub use descriptors::{
     Descriptors, DescriptorsError, GrpcMethod, MessageTextError, MethodError, MethodName,
-    MethodNameError,
+    MethodNameError, TextFormatError, read_text_format,
 };
 pub use load::{Loaded, Loader};
 pub use overrides::{

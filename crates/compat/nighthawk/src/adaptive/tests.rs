@@ -150,8 +150,16 @@ fn the_json_form_has_the_same_content() {
 #[test]
 fn invalid_messages_of_a_session_are_refused_by_name() {
     for (from, to, expected) in [
-        ("connections {", "connectoins {", "no field `connectoins`"),
-        ("\"success-rate\"", "\"success-rate", "not closed"),
+        (
+            "connections {",
+            "connectoins {",
+            "field 'connectoins' not found",
+        ),
+        (
+            "\"success-rate\"",
+            "\"success-rate",
+            "invalid string character",
+        ),
         ("nighthawk.linear_scoring", "mine", "scoring_function.name"),
         (
             "nighthawk.exponential_search",
@@ -173,7 +181,7 @@ fn invalid_messages_of_a_session_are_refused_by_name() {
         (
             "measuring_period {",
             "measuring_period",
-            "`measuring_period` is a message",
+            "expected ':' or a message value",
         ),
     ] {
         let text = SPEC.replacen(from, to, 1);

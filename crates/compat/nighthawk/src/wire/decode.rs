@@ -137,7 +137,7 @@ impl Decoder<'_> {
 }
 
 /// JSON has no word for what is not finite; protocol buffers have texts.
-pub(super) fn number(value: f64) -> Value {
+fn number(value: f64) -> Value {
     if value.is_finite() {
         return Value::from(value);
     }

@@ -20,16 +20,39 @@
 //! The JSON form is between text and data, as between bytes and data: durations are texts,
 //! wrappers are their values, and `Any` has its type under `@type`.
 
-mod read;
-mod tokens;
 mod write;
+
+use serde_json::Value;
+use stillwell_config::{TextFormatError, read_text_format};
+
+use super::decode::{Decoder, UnknownFields};
+use super::error::WireError;
+use super::schema::Schema;
 
 /// A text that is no message.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("line {line} of the text proto: {problem}")]
-pub struct TextError {
-    /// The line, from 1 on.
-    pub line: usize,
-    /// The problem.
-    pub problem: String,
+pub enum TextError {
+    /// It does not fit the message's type.
+    #[error("{0}")]
+    Format(#[from] TextFormatError),
+    /// The type is not known, or a value is not permitted here.
+    #[error(transparent)]
+    Message(#[from] WireError),
+}
+
+impl Schema {
+    /// The message `name` that `text` says in the text form of protocol buffers, in
+    /// its JSON form.
+    ///
+    /// # Errors
+    /// [`TextError`] names the line, and the field that the message does not have or
+    /// that holds something else.
+    pub fn read_text(&self, name: &str, text: &str) -> Result<Value, TextError> {
+        let message = read_text_format(&self.message(name)?, text)?;
+        let decoder = Decoder {
+            schema: self,
+            unknown: UnknownFields::Refuse,
+        };
+        Ok(decoder.message(&message, 0)?)
+    }
 }

@@ -387,9 +387,5 @@ fn a_session_that_cannot_be_is_reported_why() {
     );
     let (ended, _) = adaptive(folder.path(), "nonsense", "output.json");
     assert_eq!(ended.code, 1);
-    assert!(
-        ended.stderr.contains("has no field `nonsense`"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("line 1: "), "{}", ended.stderr);
 }

@@ -3,7 +3,7 @@
 use prost_reflect::prost::encoding::decode_varint;
 use prost_reflect::{DynamicMessage, Kind, MessageDescriptor};
 
-use super::DEPTH_MAX;
+use super::text_format::DEPTH_MAX;
 
 /// One field of a message.
 struct Part<'b> {
