@@ -107,9 +107,9 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
     ),
     (
         "datagrams_dropped",
-        "The kernel dropped datagrams because a sink was too slow. Loss, duplicates, event \
-         latency and output throughput are unknown. Give the sink more `workers`, or lower the \
-         rate.",
+        "The kernel dropped datagrams because a sink was too slow. Loss and duplicates are \
+         unknown, and, if it dropped some in the measured phase, event latency and output \
+         throughput. Give the sink more `workers`, or lower the rate.",
     ),
 ];
 

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use stillwell_capture::{
-    Capture, MANIFEST_SCHEMA, Manifest, PhaseMark, Point, RunIdentity, RunOutcome, RunStage,
-    SeriesTable,
+    Capture, CountBounds, LedgerFigures, MANIFEST_SCHEMA, Manifest, PhaseMark, Point, RunIdentity,
+    RunOutcome, RunStage, SeriesTable,
 };
 use stillwell_metric::{Kind, Labels, Metric, Value, catalogue};
 use stillwell_plan::generator::Concurrency;
 use stillwell_plan::payload::BlockShape;
 use stillwell_plan::{
     ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, PayloadFormat, PayloadPlan, Phase,
-    RatePlan, RunPlan, SinkPlan, SinkProtocol, StoppingPlan, TargetKind, TargetPlan, TransportPlan,
+    RatePlan, RunPlan, SinkPlan, SinkProtocol, StampPlan, StoppingPlan, TargetKind, TargetPlan,
+    TransportPlan,
 };
 use stillwell_units::{
     ByteSize, EventRate, Moment, RunId, Seed, Tolerance, float_from_u64, floor_to_u64,
@@ -255,6 +256,38 @@ pub(crate) fn run_plan() -> RunPlan {
             ..empty.target
         },
         ..empty
+    }
+}
+
+/// The account of 100 stamped events, of which `lost` never arrived.
+pub(crate) fn lost_of_100(lost: u64) -> LedgerFigures {
+    let exactly = |count| CountBounds {
+        least: count,
+        most: count,
+    };
+    LedgerFigures {
+        id: "g".to_owned(),
+        expected: StampPlan::ALL,
+        streams: 1,
+        sent: 100,
+        received: exactly(100 - lost),
+        lost: exactly(lost),
+        incomplete: exactly(0),
+        duplicated: exactly(0),
+        unsent: exactly(0),
+        arrivals: 100 - lost,
+        reordered: 0,
+        displacement_max: 0,
+        late: 0,
+        unclear: 0,
+        intact: 100 - lost,
+        damaged: 0,
+        unverifiable: 0,
+        undeclared: 0,
+        bounded_windows: 0,
+        losses: Vec::new(),
+        loss_ranges: u64::from(lost > 0),
+        damages: Vec::new(),
     }
 }
 

@@ -136,15 +136,21 @@ pub enum RunWarning {
     BodiesUnread {
         /// Name of the sink.
         id: String,
-        /// Their number.
+        /// Their number over the whole run.
         count: u64,
+        /// Of these during the measured phase.
+        #[serde(default)]
+        measured: u64,
     },
     /// The kernel dropped datagrams of the target because a sink was too slow.
     DatagramsDropped {
         /// Name of the sink.
         id: String,
-        /// Their number.
+        /// Their number over the whole run.
         count: u64,
+        /// Of these during the measured phase.
+        #[serde(default)]
+        measured: u64,
     },
     /// Clocks of machines were compared too coarsely for latencies between them.
     ClocksUncertain {
@@ -192,6 +198,8 @@ impl RunWarning {
     #[must_use]
     pub fn spoils(&self, metric: &GoalMetric) -> bool {
         let by_wall_clock = metric.is_wall_based();
+        // Other goals of what arrives are of the measured phase.
+        let is_of_whole_run = matches!(metric, GoalMetric::Duplicated | GoalMetric::Loss);
         match self {
             // The costs of the target were measured correctly: it was not at its limit, or
             // the load came in bursts, or others used its CPU for a while.
@@ -211,11 +219,15 @@ impl RunWarning {
                 let limit_counted = limit * (limits::STEAL_SHARE_COUNTED / limits::STEAL_SHARE);
                 by_wall_clock || (*share > limit_counted && !is_untouched)
             }
-            Self::BodiesUnread { .. } => metric.is_of_arrivals(),
+            Self::BodiesUnread { measured, .. } => {
+                metric.is_of_arrivals() && (is_of_whole_run || *measured > 0)
+            }
             Self::ClocksUncertain { .. } => matches!(metric, GoalMetric::EventLatency(_)),
             Self::OnMachine { warning, .. } => warning.spoils(metric),
-            Self::DatagramsDropped { .. } => {
-                metric.is_of_arrivals() || *metric == GoalMetric::EgressThroughput
+            Self::DatagramsDropped { measured, .. } => {
+                let is_received =
+                    metric.is_of_arrivals() || *metric == GoalMetric::EgressThroughput;
+                is_received && (is_of_whole_run || *measured > 0)
             }
             _ => true,
         }
@@ -258,13 +270,13 @@ impl fmt::Display for RunWarning {
                 "out of memory: the kernel killed {} of the target; raise its memory limit",
                 counted(*kills, "process", "processes")
             ),
-            Self::BodiesUnread { id, count } => write!(
+            Self::BodiesUnread { id, count, .. } => write!(
                 f,
                 "bodies unread: sink {id} could not decode {}, so their events are not counted; use \
                  gzip, deflate, zstd, Snappy or no content coding",
                 counted(*count, "request body", "request bodies")
             ),
-            Self::DatagramsDropped { id, count } => write!(
+            Self::DatagramsDropped { id, count, .. } => write!(
                 f,
                 "datagrams dropped: the kernel dropped {count} because sink {id} was too slow; give \
                  it more workers, or send less"
@@ -330,6 +342,18 @@ impl RunWarning {
                 | Self::SinkSaturated { .. }
                 | Self::TargetDelayed { .. }
                 | Self::WorkerDelayed { .. }
+        )
+    }
+
+    /// Returns true if a sink missed events that may have reached it: the target need not have
+    /// lost them.
+    pub(crate) const fn hides_arrivals(&self) -> bool {
+        if let Self::OnMachine { warning, .. } = self {
+            return warning.hides_arrivals();
+        }
+        matches!(
+            self,
+            Self::BodiesUnread { .. } | Self::DatagramsDropped { .. }
         )
     }
 

@@ -144,8 +144,10 @@ pub fn knee<E>(
             }
         }
     }
-    let most = loads.iter().copied().max().unwrap_or(0);
-    let knee = knee_of(&searched.probes, most);
+    // Time may have ended before the largest of `loads`.
+    let tried = searched.probes.iter();
+    let most = tried.filter_map(|probe| probe.connections).max();
+    let knee = knee_of(&searched.probes, most.unwrap_or(0));
     searched.answer = Some(CapacityAnswer::Knee(knee));
     Ok(searched)
 }
@@ -303,6 +305,24 @@ mod tests {
         let (held, failed) = (bounds.held.unwrap().rate, bounds.failed.unwrap().rate);
         assert!(held < 1000.0 && failed >= 1000.0, "{held} {failed}");
         assert_eq!(watching.brackets.last(), Some(&(held, failed)));
+    }
+
+    /// The largest load of the plan was reported, tried or not.
+    #[test]
+    fn a_knee_without_time_names_the_highest_load_that_was_tried() {
+        let mut watching = Watching {
+            out_of_time_after: Some(5),
+            ..Watching::default()
+        };
+        let searched = knee(&knee_loads(1, 16), 1, &mut watching, |connections| {
+            let load = f64::from(connections);
+            let slowed = 1.0 + 0.1 * (load - 1.0) + 0.01 * load * (load - 1.0);
+            Ok::<_, String>(probe(Observed::Held, 1000.0 * load / slowed))
+        });
+        let Some(CapacityAnswer::Knee(Ok(knee))) = searched.unwrap().answer else {
+            panic!("no answer");
+        };
+        assert_eq!(knee.connections_max, 6);
     }
 
     #[test]

@@ -123,8 +123,16 @@ fn judge_completed(
         // The summary has left out what validity lets pass.
         validity: Validity::Normal,
     };
-    match judge_probe(bounds, &evidence) {
-        (Observed::Held, _) if course.depends_on_sends_in_flight(bounds) => {
+    let missed = missed_by_sink(summary, bounds, figures);
+    let known: Vec<CapacityBound> = match missed {
+        None => bounds.to_vec(),
+        Some(_) => without_loss(bounds),
+    };
+    match (judge_probe(&known, &evidence), missed) {
+        ((Observed::Held | Observed::Unclear, _), Some(warning)) => {
+            (Observed::Unclear, Some(warning.to_string()))
+        }
+        ((Observed::Held, _), None) if course.depends_on_sends_in_flight(bounds) => {
             let share = figure_text(CapacityFigure::Throughput, course.sent - course.counted);
             let why = format!(
                 "sends still in flight may be {share} of all, and decide whether the bounds \
@@ -132,8 +140,33 @@ fn judge_completed(
             );
             (Observed::Unclear, Some(why))
         }
-        judged => judged,
+        (judged, _) => judged,
     }
+}
+
+/// The warning of a sink that missed events, where a bound of loss broke: the target need not have
+/// lost them.
+fn missed_by_sink<'s>(
+    summary: &'s RunSummary,
+    bounds: &[CapacityBound],
+    figures: &[(CapacityFigure, Option<f64>)],
+) -> Option<&'s RunWarning> {
+    let mut items = figures.iter();
+    let loss = items.find(|item| item.0 == CapacityFigure::Loss);
+    let loss = loss.and_then(|item| item.1);
+    let is_broken =
+        |bound: &CapacityBound| bound.figure == CapacityFigure::Loss && !bound.is_kept(loss);
+    let mut warnings = summary.warnings.iter();
+    let warning = warnings.find(|warning| warning.hides_arrivals())?;
+    bounds.iter().any(is_broken).then_some(warning)
+}
+
+/// Bounds that do not depend on the events that sinks received.
+fn without_loss(bounds: &[CapacityBound]) -> Vec<CapacityBound> {
+    let bounds = bounds.iter().copied();
+    bounds
+        .filter(|bound| bound.figure != CapacityFigure::Loss)
+        .collect()
 }
 
 /// The quantile of latencies that captures hold for this share, if they do.
@@ -345,6 +378,52 @@ mod tests {
         };
         let errors = figure_of(&summary, course, CapacityFigure::Errors).unwrap();
         assert!((errors - 0.1).abs() < 1e-12, "{errors}");
+    }
+
+    /// Its own sink had dropped the events, and the target was the one that failed.
+    #[test]
+    fn what_a_sink_missed_is_no_loss_of_the_target() {
+        let id = || "s".to_owned();
+        let dropped = RunWarning::DatagramsDropped {
+            id: id(),
+            count: 7,
+            measured: 0,
+        };
+        let unread = RunWarning::BodiesUnread {
+            id: id(),
+            count: 7,
+            measured: 0,
+        };
+        let load = ProbeLoad::Rate {
+            unit: RateUnit::Events,
+            per_second: 100.0,
+            purpose: Purpose::Grow,
+        };
+        let course = ProbeCourse {
+            sent: 1.0,
+            counted: 1.0,
+            in_time: 1.0,
+        };
+        let bounds = ["loss<1%".parse().unwrap(), "errors<1%".parse().unwrap()];
+        let judged = |warnings: &[RunWarning], loss: f64, errors: f64| {
+            let mut summary = crate::synthetic::run("e", (RunStage::Search, 1, "baseline"), &[]);
+            summary.warnings = warnings.to_vec();
+            let figures = [
+                (CapacityFigure::Loss, Some(loss)),
+                (CapacityFigure::Errors, Some(errors)),
+            ];
+            judge_completed((&summary, course), ("g", load), (&bounds, &figures))
+        };
+        let (observed, why) = judged(&[], 0.5, 0.0);
+        assert_eq!(observed, Observed::Failed, "{why:?}");
+        for warnings in [[dropped], [unread]] {
+            let unclear = (Observed::Unclear, Some(warnings[0].to_string()));
+            assert_eq!(judged(&warnings, 0.5, 0.0), unclear);
+            assert_eq!(judged(&warnings, 0.0, 0.0), (Observed::Held, None));
+            // Another bound that breaks is the reason, not the loss.
+            let failed = (Observed::Failed, Some("errors 50 %".to_owned()));
+            assert_eq!(judged(&warnings, 0.5, 0.5), failed);
+        }
     }
 
     /// With few sends all of them counted as sent, for any outcome.

@@ -105,7 +105,7 @@ fn summed<T>(series: &[&Series], part: impl Fn(&Series) -> Option<T>) -> Option<
 
 /// Growth of a counter; one that is first seen while measuring was at zero
 /// before, as counters are that are made when first counted.
-fn growth(window: &Window<'_>, series: &Series) -> Option<Growth> {
+pub(super) fn growth(window: &Window<'_>, series: &Series) -> Option<Growth> {
     let first = series.points.first()?;
     if first.moment <= window.start || first.moment > window.end {
         return window.growth(series);

@@ -6,8 +6,7 @@ mod steal;
 
 use proptest::prelude::*;
 use stillwell_capture::{
-    BusyProgram, CountBounds, EventRecord, LedgerFigures, LedgerRecord, Note, PartNote, RunOutcome,
-    TargetEnd,
+    BusyProgram, EventRecord, LedgerRecord, Note, PartNote, RunOutcome, TargetEnd,
 };
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
 use stillwell_plan::Validity;
@@ -15,12 +14,12 @@ use stillwell_plan::check::{Aggregation, SeriesSelector};
 use stillwell_plan::observer::ScrapePlan;
 use stillwell_plan::payload::BlockShape;
 use stillwell_plan::step::{StepAction, StepPlan, TargetChange};
-use stillwell_plan::{CheckPlan, GoalMetric, Phase, RatePlan, StampPlan, TargetKind};
+use stillwell_plan::{CheckPlan, GoalMetric, Phase, RatePlan, TargetKind};
 use stillwell_units::{ByteRate, ByteSize, Moment, Nanos};
 
 use super::*;
 use crate::check::CheckPassed;
-use crate::fixture::{TestRun, generator, sink};
+use crate::fixture::{TestRun, generator, lost_of_100, sink};
 use crate::run_warning::ShortfallCause;
 
 fn close(result: Option<f64>, expected: f64) -> bool {
@@ -673,15 +672,17 @@ proptest! {
 fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
     let fixture = TestRun::healthy().with(catalogue::BODIES_MALFORMED, sink(), 2.0);
     let warning = only_warning(&fixture);
-    assert!(
-        matches!(&warning, RunWarning::BodiesUnread { id, count: 20 } if id == "s"),
-        "{warning:?}"
-    );
+    let expected = RunWarning::BodiesUnread {
+        id: "s".to_owned(),
+        count: 30,
+        measured: 20,
+    };
+    assert_eq!(warning, expected);
     assert!(warning.spoils(&GoalMetric::Loss) && !warning.spoils(&GoalMetric::Cpu));
     assert!(
         warning
             .to_string()
-            .contains("bodies unread: sink s could not decode 20")
+            .contains("bodies unread: sink s could not decode 30")
     );
 }
 
@@ -689,12 +690,51 @@ fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
 fn what_the_kernel_dropped_was_not_lost_by_the_target() {
     let fixture = TestRun::healthy().with(catalogue::DATAGRAMS_DROPPED, sink(), 3.0);
     let warning = only_warning(&fixture);
-    assert!(
-        matches!(&warning, RunWarning::DatagramsDropped { id, count: 30 } if id == "s"),
-        "{warning:?}"
-    );
+    let expected = RunWarning::DatagramsDropped {
+        id: "s".to_owned(),
+        count: 45,
+        measured: 30,
+    };
+    assert_eq!(warning, expected);
     assert!(warning.spoils(&GoalMetric::Loss) && warning.spoils(&GoalMetric::EgressThroughput));
     assert!(!warning.spoils(&GoalMetric::Cpu));
+}
+
+/// Only those of the measured phase were reported, and loss is of the whole run.
+#[test]
+fn what_a_sink_missed_before_or_after_the_measured_phase_makes_loss_unknown() {
+    let latency = GoalMetric::EventLatency(stillwell_plan::goal::LatencyQuantile::P99);
+    let unread = |measured| RunWarning::BodiesUnread {
+        id: "s".to_owned(),
+        count: 7,
+        measured,
+    };
+    let dropped = |measured| RunWarning::DatagramsDropped {
+        id: "s".to_owned(),
+        count: 7,
+        measured,
+    };
+    // The counter is recorded once there is something to count: in the warm-up, while
+    // measuring, in the drain.
+    for (first, measured) in [(1, 0), (5, 7), (14, 0)] {
+        for (metric, expected) in [
+            (catalogue::BODIES_MALFORMED, unread(measured)),
+            (catalogue::DATAGRAMS_DROPPED, dropped(measured)),
+        ] {
+            let mut fixture = TestRun::healthy();
+            let points = (first..=15).map(|second| (metric, sink(), second, Value::Int(7)));
+            fixture.points.extend(points);
+            let warning = only_warning(&fixture);
+            assert_eq!(warning, expected);
+            for of_whole_run in [GoalMetric::Loss, GoalMetric::Duplicated] {
+                assert!(warning.spoils(&of_whole_run));
+            }
+            assert_eq!(warning.spoils(&latency), measured > 0);
+            let has_less = metric == catalogue::DATAGRAMS_DROPPED && measured > 0;
+            let output = GoalMetric::EgressThroughput;
+            assert_eq!(warning.spoils(&output), has_less);
+        }
+    }
 }
 
 #[test]
@@ -708,37 +748,6 @@ fn events_that_still_arrive_when_the_drain_ends_are_not_called_lost() {
         });
         let value = fixture.summary().value(&GoalMetric::Loss);
         assert_eq!(value.is_some(), is_reported, "quiet: {quiet}, lost: {lost}");
-    }
-}
-
-fn lost_of_100(lost: u64) -> LedgerFigures {
-    let exactly = |count| CountBounds {
-        least: count,
-        most: count,
-    };
-    LedgerFigures {
-        id: "g".to_owned(),
-        expected: StampPlan::ALL,
-        streams: 1,
-        sent: 100,
-        received: exactly(100 - lost),
-        lost: exactly(lost),
-        incomplete: exactly(0),
-        duplicated: exactly(0),
-        unsent: exactly(0),
-        arrivals: 100 - lost,
-        reordered: 0,
-        displacement_max: 0,
-        late: 0,
-        unclear: 0,
-        intact: 100 - lost,
-        damaged: 0,
-        unverifiable: 0,
-        undeclared: 0,
-        bounded_windows: 0,
-        losses: Vec::new(),
-        loss_ranges: u64::from(lost > 0),
-        damages: Vec::new(),
     }
 }
 

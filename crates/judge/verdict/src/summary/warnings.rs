@@ -1,12 +1,13 @@
 //! Warnings of a run.
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
-use stillwell_metric::{Value, catalogue};
+use stillwell_metric::{Metric, Value, catalogue};
 use stillwell_plan::step::{StepAction, StepPlan, TargetChange, TargetSignal};
 use stillwell_plan::{GeneratorPlan, Phase, RateUnit, TargetKind};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::figures::is_of;
+use super::series::growth;
 use super::{Component, GeneratorFigures, RunFigures, Totals, WorkerShares};
 use crate::limits;
 use crate::run_warning::{RunWarning, ShortfallCause};
@@ -310,29 +311,36 @@ fn of_arrivals<'w>(
     manifest: &'w Manifest,
     window: &'w Window<'_>,
 ) -> impl Iterator<Item = RunWarning> {
-    manifest.plan.sinks.iter().flat_map(|sink| {
-        let grown = |metric| {
-            let grown = window.grown(metric, is_of(&sink.id));
-            floor_to_u64(grown.unwrap_or(0.0))
-        };
-        let id = || sink.id.clone();
-        let unread = grown(catalogue::BODIES_MALFORMED);
-        let dropped = grown(catalogue::DATAGRAMS_DROPPED);
-        let reported = [
-            RunWarning::BodiesUnread {
-                id: id(),
-                count: unread,
-            },
-            RunWarning::DatagramsDropped {
-                id: id(),
-                count: dropped,
-            },
-        ];
-        reported
-            .into_iter()
-            .zip([unread, dropped])
-            .filter_map(|(warning, count)| (count > 0).then_some(warning))
+    manifest.plan.sinks.iter().flat_map(move |sink| {
+        let unread = missed(window, catalogue::BODIES_MALFORMED, &sink.id);
+        let unread = unread.map(|(count, measured)| RunWarning::BodiesUnread {
+            id: sink.id.clone(),
+            count,
+            measured,
+        });
+        let dropped = missed(window, catalogue::DATAGRAMS_DROPPED, &sink.id);
+        let dropped = dropped.map(|(count, measured)| RunWarning::DatagramsDropped {
+            id: sink.id.clone(),
+            count,
+            measured,
+        });
+        [unread, dropped].into_iter().flatten()
     })
+}
+
+/// Items by `metric` that the sink `id` missed: over the whole run, since loss is counted over it,
+/// and of these during the measured phase. `None` if it missed none.
+fn missed(window: &Window<'_>, metric: Metric, id: &str) -> Option<(u64, u64)> {
+    let wanted = is_of(id);
+    let (mut count, mut measured) = (0.0, 0.0);
+    let all = window.table().of(metric);
+    for (_, series) in all.filter(|(labels, _)| wanted(labels)) {
+        let last = series.points.last().and_then(|last| last.value.number());
+        count += last.unwrap_or(0.0);
+        measured += growth(window, series).map_or(0.0, |growth| growth.value);
+    }
+    let (count, measured) = (floor_to_u64(count), floor_to_u64(measured));
+    (count > 0).then_some((count, measured))
 }
 
 fn of_sinks(figures: &RunFigures) -> Vec<RunWarning> {

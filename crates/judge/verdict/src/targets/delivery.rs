@@ -45,9 +45,7 @@ impl DeliveryFound {
         let sum =
             |count: fn(&LedgerFigures) -> u64| -> u64 { ledger.generators.iter().map(count).sum() };
         let lost = sum(|run| run.lost.least);
-        let is_open = lost > 0 && !ledger.quiet;
-        if is_open {
-            let reason = "events still arrived when the drain ended".to_owned();
+        if let Some(reason) = unproven_reason(run, ledger.quiet).filter(|_| lost > 0) {
             self.unknown.get_or_insert(reason);
         } else {
             self.lost += lost;
@@ -90,4 +88,14 @@ impl DeliveryFound {
         }
         Some(true)
     }
+}
+
+/// Reason why events that did not arrive may not be lost, if so.
+fn unproven_reason(run: &RunSummary, is_quiet: bool) -> Option<String> {
+    if !is_quiet {
+        return Some("events still arrived when the drain ended".to_owned());
+    }
+    let mut warnings = run.warnings.iter();
+    let warning = warnings.find(|warning| warning.hides_arrivals())?;
+    Some(warning.to_string())
 }

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
-use stillwell_capture::Restart;
-use stillwell_metric::{Labels, catalogue};
+use stillwell_capture::{LedgerRecord, Restart};
+use stillwell_metric::{Labels, Metric, catalogue};
 use stillwell_plan::goal::LatencyQuantile;
 use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{GoalMetric, PlacementPlan};
 use stillwell_units::{Moment, Nanos, Seed};
 
 use super::*;
-use crate::fixture::{TestRun, generator, run_plan, sink};
+use crate::fixture::{TestRun, generator, lost_of_100, run_plan, sink};
 
 fn target(name: &str, durability: Option<Durability>) -> ComparedTargetPlan {
     ComparedTargetPlan {
@@ -419,6 +419,34 @@ fn what_is_seen_of_delivery_is_held_against_what_is_expected() {
         ..result(0, 0)
     };
     assert_eq!((open.seen(), open.keeps(Some(ExactlyOnce))), (None, None));
+}
+
+/// They counted as lost by the target.
+#[test]
+fn events_that_a_sink_may_have_missed_are_not_proven_lost() {
+    let delivery = |missed: Option<Metric>, lost| {
+        let mut test_run = TestRun::healthy();
+        if let Some(metric) = missed {
+            test_run.set(metric, sink(), 2.0);
+        }
+        test_run.manifest.ledger = Some(LedgerRecord {
+            generators: vec![lost_of_100(lost)],
+            quiet: true,
+            ..LedgerRecord::default()
+        });
+        DeliveryFound::of(&[&test_run.summary()])
+    };
+    for metric in [catalogue::BODIES_MALFORMED, catalogue::DATAGRAMS_DROPPED] {
+        let unproven = delivery(Some(metric), 3);
+        assert_eq!((unproven.lost, unproven.seen()), (0, None));
+        assert_eq!(unproven.keeps(Some(Delivery::AtLeastOnce)), None);
+        let reason = unproven.unknown.unwrap();
+        assert!(reason.contains("sink s"), "{reason}");
+        let all_arrived = delivery(Some(metric), 0);
+        assert_eq!(all_arrived.seen(), Some(Delivery::ExactlyOnce));
+    }
+    let proven = delivery(None, 3);
+    assert_eq!((proven.lost, proven.unknown), (3, None));
 }
 
 /// The best mean came first, and who was certainly worse than the second was tied
