@@ -161,6 +161,10 @@ impl Dialogue for PostDialogue {
         After::Next
     }
 
+    fn is_again_after(&self, status: u16, again: u32) -> bool {
+        self.shared.rules.again_after(status, again).is_some()
+    }
+
     fn unanswered(&self, again: u32) -> bool {
         let rules = &self.shared.rules;
         rules.keeps_account && again < rules.retries

@@ -29,6 +29,10 @@ pub(crate) trait Dialogue {
     /// counted already.
     fn answered(&self, answer: CallAnswer, body: &[u8], events: u64, again: u32) -> After;
 
+    /// Returns true where a request is sent again that was sent `again` times before, and was
+    /// answered with `status` now: where [`Self::answered`] gives [`After::Again`].
+    fn is_again_after(&self, status: u16, again: u32) -> bool;
+
     /// Returns true where a request is sent again that was sent `again` times before, and has
     /// no answer now.
     fn unanswered(&self, _again: u32) -> bool {
@@ -199,7 +203,16 @@ async fn request(
     };
     let answer = if task.again == 0 {
         let mut sending = worker.sending_of_marked(&task.set, task.slice, marks);
-        caller.call(worker, link, head, &mut sending).await?
+        let answer = caller.call(worker, link, head, &mut sending).await;
+        let is_again = match &answer {
+            Ok(answer) => dialogue.is_again_after(answer.status, task.again),
+            Err(_) => dialogue.unanswered(task.again),
+        };
+        if is_again {
+            // What is acknowledged later counts as sent, and once. Its bytes count as they leave.
+            sending.wrote_of(sending.rest().len(), 0);
+        }
+        answer?
     } else {
         worker.shard.requests.add(1);
         worker.shard.requests_again.add(1);

@@ -264,6 +264,11 @@ impl Dialogue for HecSession {
         After::Later
     }
 
+    fn is_again_after(&self, status: u16, again: u32) -> bool {
+        let rules = Rules::acknowledged(self.retries);
+        rules.again_after(status, again).is_some()
+    }
+
     fn unanswered(&self, again: u32) -> bool {
         again < self.retries
     }

@@ -21,6 +21,9 @@ use crate::fitting::Fitting;
 /// Ranges of missing events that are kept for a person to look at, for each stream.
 const RANGES_KEPT: usize = 64;
 
+/// Maximum number of matches in a request that wait for its end.
+const HELD_MAX: usize = 65_536;
+
 /// A generator whose events are stamped.
 #[derive(Clone, Debug)]
 pub struct StampedGenerator {
@@ -35,9 +38,9 @@ pub struct StampedGenerator {
 
 /// The account of stamped events that all sinks of a run keep together.
 ///
-/// Each worker locks it for as long as it enters what one read held: with one worker no
-/// thread ever waits, and with several the order of arrival is that in which their reads
-/// are entered.
+/// Each worker locks it for as long as it enters what one read or request held: with one
+/// worker no thread ever waits, and with several the order of arrival is that in which their
+/// reads and requests are entered.
 #[derive(Debug)]
 pub struct SharedLedger {
     generators: Vec<Stamped>,
@@ -340,6 +343,19 @@ impl StampVisitor for Entering<'_> {
     }
 }
 
+/// Keeps the matches of a search in a read that arrived at `now`.
+struct Holding<'a> {
+    matches: &'a mut Vec<(StampMatch, Moment)>,
+    now: Moment,
+}
+
+impl StampVisitor for Holding<'_> {
+    #[inline(always)]
+    fn visit(&mut self, matched: StampMatch) {
+        self.matches.push((matched, self.now));
+    }
+}
+
 impl LedgerState {
     const fn entering(&mut self, now: Moment) -> Entering<'_> {
         Entering { state: self, now }
@@ -377,7 +393,8 @@ impl LedgerState {
 }
 
 /// Looks for stamps in what one connection brings, where they are configured. Open stamps
-/// are entered in their present state when it is dropped.
+/// are entered in their present state when it is dropped, except those of a request that
+/// is not whole.
 #[derive(Debug)]
 pub(crate) struct Stamps {
     looking: Option<Looking>,
@@ -391,6 +408,33 @@ struct Looking {
     fitting: Option<Fitting>,
     /// Data of the request under way, where stamps are in headers.
     headed: Option<Headed>,
+    /// Present where the connection brings requests, which count once they are whole.
+    held: Option<Held>,
+}
+
+/// The matches in the request under way, each with the moment of its read. An endless body must
+/// not fill the memory: after the read that exceeds [`HELD_MAX`], all matches are entered at
+/// once up to the end of the request, and stay entered if it breaks off.
+#[derive(Debug, Default)]
+struct Held {
+    /// Its memory is used again by the next request.
+    matches: Vec<(StampMatch, Moment)>,
+    /// True where there were too many.
+    is_exceeded: bool,
+}
+
+impl Held {
+    const fn holding(&mut self, now: Moment) -> Holding<'_> {
+        let matches = &mut self.matches;
+        Holding { matches, now }
+    }
+
+    fn enter(&mut self, state: &mut LedgerState) {
+        for (matched, now) in &self.matches {
+            state.enter(matched, *now);
+        }
+        self.matches.clear();
+    }
 }
 
 /// The stamp header of a request, and the beginning of its body, which the header covers.
@@ -428,8 +472,19 @@ impl Stamps {
                 ledger: Arc::clone(ledger),
                 fitting: lines.map(|lines| Fitting::new(Arc::clone(lines))),
                 headed: ledger.is_in_headers().then(Headed::default),
+                held: None,
             }),
         }
+    }
+
+    /// The same, of a connection with requests: what is found in one is entered when
+    /// [`Self::end_request`] is called, and never if the connection ends before. Endless
+    /// requests are an exception: see [`Held`].
+    pub(crate) fn of_requests(mut self) -> Self {
+        if let Some(looking) = &mut self.looking {
+            looking.held = Some(Held::default());
+        }
+        self
     }
 
     /// Returns true if stamps are looked for in headers.
@@ -474,8 +529,21 @@ impl Stamps {
             headed.take(bytes);
         }
         let now = clock::now();
-        let mut state = looking.ledger.lock();
         let search = &mut looking.search;
+        if let Some(held) = looking.held.as_mut().filter(|held| !held.is_exceeded) {
+            match &mut looking.fitting {
+                None => search.feed(bytes, held.holding(now)),
+                Some(fitting) => fitting.take(bytes, |line| {
+                    search.whole(line, held.holding(now));
+                }),
+            }
+            if held.matches.len() > HELD_MAX {
+                held.is_exceeded = true;
+                held.enter(&mut looking.ledger.lock());
+            }
+            return;
+        }
+        let mut state = looking.ledger.lock();
         match &mut looking.fitting {
             None => search.feed(bytes, state.entering(now)),
             Some(fitting) => fitting.take(bytes, |line| {
@@ -510,6 +578,10 @@ impl Stamps {
         }
         let now = clock::now();
         let mut state = looking.ledger.lock();
+        if let Some(held) = &mut looking.held {
+            held.enter(&mut state);
+            held.is_exceeded = false;
+        }
         let search = &mut looking.search;
         match &mut looking.fitting {
             None => search.end(state.entering(now)),
@@ -522,6 +594,10 @@ impl Stamps {
 
 impl Drop for Stamps {
     fn drop(&mut self) {
-        self.end();
+        let looking = self.looking.as_ref();
+        let held = looking.and_then(|looking| looking.held.as_ref());
+        if held.is_none_or(|held| held.is_exceeded) {
+            self.end();
+        }
     }
 }

@@ -19,7 +19,7 @@
 //! A body is a JSON array where it says `application/json` and begins with `[`.
 //! Where a body is encoded by gzip, deflate or zstd, or at an intake by Snappy, that is
 //! undone to see its events; those of any other coding do not count. Requests count,
-//! with their events, once they are whole.
+//! with their events and stamps, once they are whole.
 //!
 //! Where events are stamped, sinks look for stamps in all that they receive, with any
 //! framing, and enter them into one [`SharedLedger`]; bodies in a coding that is not

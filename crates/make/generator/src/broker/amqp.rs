@@ -137,6 +137,7 @@ impl Broker for Amqp {
             publisher: Publisher::new(&plan.exchange, &plan.routing_key, how, frame_max),
             number: 0,
             is_returned: false,
+            is_goodbye_sent: false,
         };
         Ok((link, session))
     }
@@ -151,6 +152,7 @@ pub(crate) struct AmqpSession {
     number: u64,
     /// The next properties are a returned message's.
     is_returned: bool,
+    is_goodbye_sent: bool,
 }
 
 impl Session for AmqpSession {
@@ -212,14 +214,43 @@ impl Session for AmqpSession {
                 write_close_ok(out);
                 return Err(Loss::failure(outcome_of(code)));
             }
-            ServerFrame::Goodbye => Some(BrokerMessage::Goodbye),
+            ServerFrame::Goodbye if self.is_goodbye_sent => Some(BrokerMessage::Goodbye),
             _ => None,
         };
         Ok(Some((message, used)))
     }
 
     fn write_goodbye(&mut self, out: &mut Vec<u8>) -> bool {
+        self.is_goodbye_sent = true;
         write_close(out);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_units::ShortText;
+
+    use super::*;
+
+    /// After a goodbye nothing is lost, so a server must not be able to say it first.
+    #[test]
+    fn a_goodbye_that_was_not_requested_is_none() {
+        let text = ShortText::default();
+        let mut session = AmqpSession {
+            confirms: true,
+            publisher: Publisher::new(&text, &text, (false, false), 4096),
+            number: 0,
+            is_returned: false,
+            is_goodbye_sent: false,
+        };
+        let (mut close_ok, mut out) = (Vec::new(), Vec::new());
+        write_close_ok(&mut close_ok);
+        let used = close_ok.len();
+        let read = session.read(&close_ok, &mut out);
+        assert_eq!(read, Ok(Some((None, used))));
+        assert!(session.write_goodbye(&mut out));
+        let read = session.read(&close_ok, &mut out);
+        assert_eq!(read, Ok(Some((Some(BrokerMessage::Goodbye), used))));
     }
 }

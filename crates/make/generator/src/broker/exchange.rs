@@ -96,6 +96,7 @@ struct BrokerExchange<'w, S> {
     is_writing: Cell<bool>,
     /// The writing half is through, in good order or not.
     has_written: Cell<bool>,
+    /// The server has answered the goodbye, before which nothing is under way.
     has_goodbye: Cell<bool>,
     /// True once anything was answered or, where nothing is, written.
     is_proven: Cell<bool>,
@@ -162,9 +163,10 @@ impl<S: Session> BrokerExchange<'_, S> {
         .await;
     }
 
-    /// Gives up; the first reason is the one that counts.
+    /// Gives up; the first reason is the one that counts. After the goodbye there is nothing to
+    /// lose: a server may close at once.
     fn give_up(&self, loss: Loss) {
-        if self.lost.get().is_none() {
+        if self.lost.get().is_none() && !self.has_goodbye.get() {
             self.lost.set(Some(loss));
         }
     }
@@ -429,7 +431,7 @@ impl<S: Session> BrokerExchange<'_, S> {
         }
     }
 
-    /// Number of bytes received; 0 where the connection is lost.
+    /// Number of bytes received; 0 where the connection is lost or the server has closed it.
     fn poll_receive(
         &self,
         context: &mut Context<'_>,

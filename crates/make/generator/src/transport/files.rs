@@ -34,6 +34,8 @@ struct FilesShared {
     control: FileControl,
     /// Number of requested rotations that are done.
     rotations_done: AtomicU64,
+    /// Bytes written to a log before its connection, the only one, was lost.
+    log_written: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -104,6 +106,7 @@ impl Files {
                 naming,
                 control: FileControl::default(),
                 rotations_done: AtomicU64::new(0),
+                log_written: AtomicU64::new(0),
             }),
         }
     }
@@ -168,7 +171,7 @@ impl Open {
             path,
             is_begun,
             file: None,
-            written: 0,
+            written: shared.log_written.load(Ordering::Relaxed),
             ready_at: Moment::new(0),
         };
         open.create()?;
@@ -190,6 +193,8 @@ impl Open {
         let file = options.create(true).open(&self.path)?;
         self.written = match &self.shared.naming {
             Naming::Rotated { .. } if self.is_begun => file.metadata()?.len(),
+            // After a failure it goes on. It may hold bytes of an earlier run, which do not count.
+            Naming::Log { .. } => self.written,
             _ => 0,
         };
         self.is_begun = !matches!(self.shared.naming, Naming::Numbered { .. });
@@ -308,9 +313,16 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        if let Naming::Rotated { free, .. } = &self.shared.naming {
-            let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.push((std::mem::take(&mut self.path), self.is_begun));
+        match &self.shared.naming {
+            Naming::Rotated { free, .. } => {
+                let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
+                free.push((std::mem::take(&mut self.path), self.is_begun));
+            }
+            Naming::Log { .. } => {
+                let written = self.written;
+                self.shared.log_written.store(written, Ordering::Relaxed);
+            }
+            Naming::Numbered { .. } | Naming::Appended { .. } => {}
         }
     }
 }
@@ -508,6 +520,31 @@ mod tests {
             for (name, text) in older.iter().zip(["2\n3\n", "0\n1\n"]) {
                 assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), text);
             }
+        }
+    }
+
+    /// A failure begins a connection again, and the log goes on.
+    #[test]
+    fn a_log_is_no_longer_than_others_after_failures() {
+        for full in WhenFull::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.log");
+            // Bytes of an earlier run do not count.
+            fs::write(&path, "before\n").unwrap();
+            let layout = FileLayout::Log {
+                path: path.clone(),
+                full,
+                rotations: 1,
+                pause: Nanos::ZERO,
+            };
+            let files = Files::new(&layout, 3, 1, &Seed::from_number(1));
+            let mut lengths = Vec::new();
+            for block in [b"0\n", b"1\n", b"2\n", b"3\n", b"4\n"] {
+                let mut open = Open::begin(&files.shared).unwrap();
+                open.write(block).unwrap();
+                lengths.push(fs::metadata(&path).unwrap().len());
+            }
+            assert_eq!(lengths, [9, 11, 2, 4, 2], "{full:?}");
         }
     }
 

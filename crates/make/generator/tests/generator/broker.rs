@@ -227,6 +227,25 @@ fn a_server_that_never_answers_is_given_up() {
 }
 
 #[test]
+fn a_server_that_closes_together_with_its_goodbye_is_no_failure() {
+    let (listener, mut plan) = nats(NatsAcks::None, 1);
+    plan.rate = RatePlan::events(EventRate::try_new(300.0).unwrap());
+    let mut fixture = Fixture::start(&plan);
+    let served = fixture.beside("server", move |stop| {
+        let mut server = Server::accept(&listener)?;
+        while server.receive()? == ProducerMessage::Message {
+            stop.cancel();
+        }
+        // The connection is closed long before all of this is read.
+        server.send(&format!("{}PONG\r\n", "+OK\r\n".repeat(50_000)))
+    });
+    served.recv_timeout(LONG).unwrap();
+    let shards = fixture.finish();
+    assert_eq!(shards[0].connections.total(), 1);
+    assert_eq!(shards[0].outcomes[Outcome::PeerClosed.index()].total(), 0);
+}
+
+#[test]
 fn a_peer_without_nats_is_malformed() {
     let (listener, plan) = nats(NatsAcks::None, 1);
     let fixture = Fixture::start(&plan);

@@ -2,7 +2,7 @@
 //! sent until they are acknowledged.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
@@ -199,6 +199,44 @@ fn refused_requests_are_sent_again_as_they_were() {
     assert_eq!(counted[3], 3);
     assert_eq!(bodies.len(), 30, "each event has a stamp of its own");
     assert_eq!(bodies.values().filter(|times| **times == 2).count(), 3);
+}
+
+/// The server closes the first connection with or without an answer, and with most of the
+/// body unread: 32 MiB are more than the buffers of a connection hold.
+#[test]
+fn a_request_that_breaks_off_and_is_sent_again_counts_once_as_sent() {
+    let line = [vec![b'x'; 1 << 20], b"\n".to_vec()].concat();
+    let source = line.repeat(32);
+    for answer in [response(503, ""), String::new()] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/in", listener.local_addr().unwrap());
+        let headers = Vec::new();
+        let mut plan = replay(acknowledged(url, AcknowledgedBy::Status { headers }, 3), 1);
+        plan.payload.blocks = BlockShape::Events {
+            count: 32,
+            maximum: ByteSize::mib(64),
+        };
+        let prepared = prepare(&plan, Some(source.as_slice())).unwrap();
+        let ends = prepared.ends().to_vec();
+        let mut fixture = Fixture::start_prepared(prepared, false);
+        let served = fixture.beside("peer", move |_| {
+            let (mut peer, _) = listener.accept()?;
+            peer.read_exact(&mut [0])?;
+            peer.write_all(answer.as_bytes())?;
+            drop(peer);
+            serve_one(&listener, &[], |_| response(204, ""))
+        });
+        wait_until(|| all_sent(&ends));
+        let counted = [
+            fixture.total(|shard| &shard.events),
+            fixture.total(|shard| &shard.events_acknowledged),
+            fixture.total(|shard| &shard.blocks),
+            fixture.total(|shard| &shard.requests_again),
+        ];
+        fixture.finish();
+        served.recv_timeout(LONG).unwrap();
+        assert_eq!(counted, [32, 32, 1, 1]);
+    }
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl Exchange {
             replies: Vec::new(),
             refused: false,
             ended: false,
-            stamps,
+            stamps: stamps.of_requests(),
             steering,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 
 use stillwell_metric::{Cell, Shard, catalogue};
@@ -155,6 +155,14 @@ fn request(stamp: &str, connection: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+/// Sends `request` without its last byte on a connection that ends there.
+fn break_off(address: SocketAddr, request: &[u8]) {
+    let mut cut = TcpStream::connect(address).unwrap();
+    cut.write_all(&request[..request.len() - 1]).unwrap();
+    cut.shutdown(std::net::Shutdown::Write).unwrap();
+    read_all(&mut cut);
+}
+
 /// Whole requests count, each with the result of its body; those that break off do not,
 /// nor does a header that is no stamp.
 #[test]
@@ -177,15 +185,40 @@ fn the_stamps_of_whole_requests_are_entered() {
         stream.write_all(piece).unwrap();
     }
     read_all(&mut stream);
-    let mut cut = TcpStream::connect(sink.address()).unwrap();
-    let broken_off = request(&text(3), "close", &body);
-    cut.write_all(&broken_off[..broken_off.len() - 1]).unwrap();
-    cut.shutdown(std::net::Shutdown::Write).unwrap();
-    read_all(&mut cut);
+    break_off(sink.address(), &request(&text(3), "close", &body));
     let counts = sink.end();
     assert_eq!((counts.messages, counts.errors), (5, 1));
     assert_eq!(totals(&ledger), [3, 1, 1, 1, 3]);
     assert_eq!(ledger.unattributed().0, 1);
+}
+
+/// A client whose request broke off sends it again, and each event counts once.
+#[test]
+fn stamps_in_the_text_of_a_request_count_once_it_is_whole() {
+    let ledger = ledger(2);
+    let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger));
+    let body = [events(&[0, 1]), b"the end\n".to_vec()].concat();
+    let request = request("none", "close", &body);
+    break_off(sink.address(), &request);
+    assert_eq!(totals(&ledger), [2, 0, 0, 0, 0]);
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream.write_all(&request).unwrap();
+    read_all(&mut stream);
+    let counts = sink.end();
+    assert_eq!((counts.messages, counts.errors), (1, 1));
+    assert_eq!(totals(&ledger), [0, 0, 0, 0, 2]);
+}
+
+/// A body without an end must not fill the memory.
+#[test]
+fn beyond_65536_stamps_a_request_is_entered_before_its_end() {
+    let sequences: Vec<u64> = (0..65_600).collect();
+    let ledger = ledger(65_600);
+    let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger));
+    let body = [events(&sequences), b"the end\n".to_vec()].concat();
+    break_off(sink.address(), &request("none", "close", &body));
+    assert_eq!(sink.end().errors, 1);
+    assert_eq!(totals(&ledger), [0, 0, 0, 0, 65_600]);
 }
 
 /// With stamps in the text, a header is none of the ledger's.
