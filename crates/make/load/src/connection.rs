@@ -71,22 +71,7 @@ enum EndpointStream<S> {
 
 /// Connects, sends and reads until no request is left.
 pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
-    let blocks = worker.blocks();
-    let mut connection = ConnectionSlot {
-        marks: blocks.map_or_else(Vec::new, |blocks| {
-            let orders = 0..worker.client.connecting.streams;
-            orders.map_while(|_| blocks.marks()).collect()
-        }),
-        alarm: Alarm::new(worker.request_timeout(pool.endpoint)),
-        worker,
-        pool,
-        slot,
-        buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
-        backoff: Backoff::new(),
-        in_hand: VecDeque::new(),
-        head: Vec::new(),
-        is_down: false,
-    };
+    let mut connection = ConnectionSlot::new(worker, pool, slot);
     let mut early = None;
     let turn = connection
         .worker
@@ -134,6 +119,26 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
 }
 
 impl ConnectionSlot {
+    /// A slot without a connection.
+    pub(super) fn new(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) -> Self {
+        let blocks = worker.blocks();
+        Self {
+            marks: blocks.map_or_else(Vec::new, |blocks| {
+                let orders = 0..worker.client.connecting.streams;
+                orders.map_while(|_| blocks.marks()).collect()
+            }),
+            alarm: Alarm::new(worker.request_timeout(pool.endpoint)),
+            worker,
+            pool,
+            slot,
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            backoff: Backoff::new(),
+            in_hand: VecDeque::new(),
+            head: Vec::new(),
+            is_down: false,
+        }
+    }
+
     async fn run_session<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         way: EndpointStream<S>,

@@ -22,7 +22,7 @@ pub(super) struct Hold {
 impl Hold {
     /// Nothing was taken from `ahead` yet.
     pub(super) fn new(mut ahead: Arrivals, waiting_max: u64) -> Self {
-        (0..waiting_max).for_each(|_| ahead.advance());
+        ahead.skip(waiting_max);
         Self {
             waiting_max,
             ahead,
@@ -107,5 +107,7 @@ mod tests {
         assert_eq!(still(0), (0, vec![9, 10, 10, 10, 10]));
         // Fifteen may wait: the sixteenth is due at 16 ms, the seventeenth at 17.
         assert_eq!(still(15), (5, vec![0, 3, 10, 10, 10]));
+        // A walk to the first that may not wait took minutes.
+        assert_eq!(still(u64::from(u32::MAX)), (5, vec![0; 5]));
     }
 }

@@ -1,6 +1,8 @@
 //! HTTP/2: several requests at once on one connection.
 
 mod calls;
+#[cfg(test)]
+mod tests;
 
 use std::future::poll_fn;
 use std::io;
@@ -74,6 +76,8 @@ struct Http2Session {
     is_proven: bool,
     /// True if it admitted no request at the last check.
     was_blocked: bool,
+    /// True once the kernel refused to take more.
+    is_refused: bool,
     /// Requests that the server did not begin when it went away.
     returned: Vec<Ticket>,
     /// Of blocks, what stamps those of each slot, and what of each is still to be
@@ -134,6 +138,7 @@ impl ConnectionSlot {
             has_begun: false,
             is_proven: false,
             was_blocked: false,
+            is_refused: false,
             returned: Vec::with_capacity(streams),
             marks: std::mem::take(&mut self.marks),
             rests: Vec::new(),
@@ -257,8 +262,14 @@ impl ConnectionSlot {
         if session.in_flight == 0 && self.worker.is_ending() {
             return Poll::Ready(Http2Event::Ended);
         }
-        if session.poll_write(stream, context).is_err() {
-            return Poll::Ready(Http2Event::Refused);
+        session.is_refused |= session.poll_write(stream, context).is_err();
+        if session.is_refused {
+            // Answers that arrived before the server closed the connection come first.
+            let read = poll_read(stream, &mut self.buffer, context).map(Http2Event::Read);
+            return Poll::Ready(match read {
+                Poll::Ready(read) => read,
+                Poll::Pending => Http2Event::Refused,
+            });
         }
         if session.client.has_room() {
             return Poll::Ready(Http2Event::Room);
@@ -280,6 +291,7 @@ impl Http2Session {
     fn has_room(&self) -> bool {
         self.left > 0
             && self.in_flight < self.streams
+            && !self.is_refused
             && self.client.going_away().is_none()
             && self.client.requests_available() > 0
     }
@@ -667,6 +679,8 @@ impl Http2Session {
 
     /// The connection has ended.
     fn lost(&mut self) -> ConnectionEnd {
+        // Afterwards no request is in flight: each has ended here.
+        let mut is_cut = false;
         loop {
             match self.client.finish() {
                 Ok(None) | Err(_) => break,
@@ -676,16 +690,19 @@ impl Http2Session {
                     self.answered(stream, now);
                 }
                 Ok(Some(ClientEvent::Failed { stream, cause })) => {
+                    is_cut = true;
                     self.failed(stream, cause, Outcome::PeerClosed);
                 }
                 Ok(Some(_)) => {}
             }
         }
-        if self.in_flight == 0 {
-            self.worker.recorder.borrow().shard.connections_ended.add(1);
-            ConnectionEnd::Agreed
-        } else {
+        let shard = &self.worker.recorder.borrow().shard;
+        if is_cut {
+            shard.connections_cut.add(1);
             ConnectionEnd::Lost
+        } else {
+            shard.connections_ended.add(1);
+            ConnectionEnd::Agreed
         }
     }
 

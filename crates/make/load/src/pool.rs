@@ -38,6 +38,9 @@ pub(super) struct Pool {
     pub(super) memo: RefCell<HeadMemo>,
     timing: RefCell<Timing>,
     hold: RefCell<Option<Hold>>,
+    /// Of a schedule that drops requests: the same from the first request on that may not wait
+    /// any more.
+    surplus: RefCell<Option<Arrivals>>,
     /// Delay of a schedule that waits for responses.
     deferred: Cell<Option<Nanos>>,
     /// True if the next request waits for a busy connection.
@@ -90,6 +93,7 @@ impl Pool {
             memo: RefCell::default(),
             timing: RefCell::new(Timing::Before),
             hold: RefCell::default(),
+            surplus: RefCell::default(),
             deferred: Cell::default(),
             waits: Cell::default(),
             blocked_since: Cell::default(),
@@ -108,6 +112,17 @@ impl Pool {
                 arrivals,
                 overflow: Overflow::Hold { waiting_max },
             } => Some(Hold::new(arrivals.clone(), *waiting_max)),
+            _ => None,
+        });
+        self.surplus.replace(match &timing {
+            Timing::Open {
+                arrivals,
+                overflow: Overflow::Drop { waiting_max },
+            } => {
+                let mut surplus = arrivals.clone();
+                surplus.skip(*waiting_max);
+                Some(surplus)
+            }
             _ => None,
         });
         let defers = |overflow: &Overflow| *overflow == Overflow::Defer;
@@ -141,6 +156,9 @@ impl Pool {
         self.waits.set(false);
         if let Some(hold) = &mut *self.hold.borrow_mut() {
             hold.take(now);
+        }
+        if let Some(surplus) = &mut *self.surplus.borrow_mut() {
+            surplus.advance();
         }
         Take::Now(ticket)
     }
@@ -359,17 +377,7 @@ impl Pool {
 
     /// Time at which a request is dropped because no connection is free.
     fn drops_at(&self) -> Option<Moment> {
-        match &*self.timing.borrow() {
-            Timing::Open {
-                arrivals,
-                overflow: Overflow::Drop { waiting_max },
-            } => {
-                let mut ahead = arrivals.clone();
-                (0..*waiting_max).for_each(|_| ahead.advance());
-                Some(ahead.next_due())
-            }
-            _ => None,
-        }
+        self.surplus.borrow().as_ref().map(Arrivals::next_due)
     }
 }
 
@@ -627,6 +635,19 @@ mod tests {
         let deferred = due(&pool(Overflow::Defer), &taken);
         let paced = [Some(1000), Some(6000), None, Some(7000), Some(8000), None];
         assert_eq!(deferred, paced, "it goes on at its rate");
+    }
+
+    /// A walk over all that may wait came before each request that was dropped.
+    #[test]
+    fn the_first_request_that_may_not_wait_moves_on_with_each_that_is_taken() {
+        let dropping = |waiting_max| pool(Overflow::Drop { waiting_max });
+        let (few, many) = (dropping(2), dropping(u64::from(u32::MAX)));
+        for taken in 1..=3 {
+            assert_eq!(few.drops_at(), Some(micros(1000 * (taken + 2))));
+            assert_eq!(due(&few, &[1000 * taken]), [Some(1000 * taken)]);
+        }
+        assert_eq!(many.drops_at(), Some(micros(1000 << 32)));
+        assert_eq!(pool(Overflow::Wait).drops_at(), None);
     }
 
     #[test]

@@ -144,7 +144,8 @@ impl ConnectionTimes {
 }
 
 impl Worker {
-    fn new(setup: WorkerSetup, source: RequestSource) -> Self {
+    /// A worker that ends by no predicate and traces nothing.
+    pub(super) fn new(setup: WorkerSetup, source: RequestSource) -> Self {
         let client = setup.client;
         Self {
             endpoints: setup.endpoints,

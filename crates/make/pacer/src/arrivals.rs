@@ -112,6 +112,29 @@ impl Arrivals {
         self.next = self.draw_next().max(self.next);
     }
 
+    /// Takes the next `count`, in a time that is bounded for any number of them: of very many
+    /// drawn gaps, the last ones count by their mean. The next jittered request is due by its own
+    /// delay, although that of a request before it may end later.
+    pub fn skip(&mut self, count: u64) {
+        let Some(before_last) = count.checked_sub(1) else {
+            return;
+        };
+        match &mut self.spacing {
+            State::Even | State::Burst { .. } => {}
+            State::Jitter { draw, .. } => draw.skip(before_last),
+            State::Gaps { zipf, draw, units } => {
+                let walked = before_last.min(WALKED_MAX);
+                for _ in 0..walked {
+                    *units += gap(zipf.as_ref(), draw);
+                }
+                draw.skip(before_last - walked);
+                *units += float_from_u64(before_last - walked);
+            }
+        }
+        self.taken = self.taken.saturating_add(count);
+        self.next = self.draw_next().max(self.next);
+    }
+
     /// Number of taken requests.
     #[must_use]
     pub const fn taken(&self) -> u64 {
@@ -166,13 +189,18 @@ impl Arrivals {
                 even.saturating_add(draw.up_to(*most_ns))
             }
             State::Gaps { zipf, draw, units } => {
-                *units += match zipf {
-                    Some(zipf) => zipf.gap(draw),
-                    None => draw.exponential(),
-                };
+                *units += gap(zipf.as_ref(), draw);
                 self.curve.reaches_units(*units / self.part.fraction())
             }
         };
         self.start + Nanos::new(elapsed_ns)
+    }
+}
+
+/// Draws the gap before a request, whose mean is one unit.
+fn gap(zipf: Option<&Zipf>, draw: &mut Draw) -> f64 {
+    match zipf {
+        Some(zipf) => zipf.gap(draw),
+        None => draw.exponential(),
     }
 }

@@ -184,6 +184,8 @@ pub struct LoadShard {
     pub connections_used_up: PhasedCell,
     /// Connections that the peer ended between two requests.
     pub connections_ended: PhasedCell,
+    /// Connections of HTTP/2 that the peer ended in the middle of requests.
+    pub connections_cut: PhasedCell,
     /// Bytes written to connections.
     pub bytes_sent: PhasedCell,
     /// Bytes read from connections.
@@ -252,6 +254,7 @@ impl LoadShard {
             waited_for_free: PhasedCell::default(),
             connections_used_up: PhasedCell::default(),
             connections_ended: PhasedCell::default(),
+            connections_cut: PhasedCell::default(),
             bytes_sent: PhasedCell::default(),
             bytes_received: PhasedCell::default(),
             head_sizes: SizeCells::default(),
@@ -341,7 +344,7 @@ impl LoadShard {
     }
 
     /// All counters that separate the warm-up from the measured time.
-    const fn phased(&self) -> [&PhasedCell; 17] {
+    const fn phased(&self) -> [&PhasedCell; 18] {
         [
             &self.requested,
             &self.connections,
@@ -352,6 +355,7 @@ impl LoadShard {
             &self.waited_for_free,
             &self.connections_used_up,
             &self.connections_ended,
+            &self.connections_cut,
             &self.bytes_sent,
             &self.bytes_received,
             &self.spans_sampled,

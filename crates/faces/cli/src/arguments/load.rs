@@ -104,7 +104,8 @@ pub(crate) struct LoadArguments {
             "requests_file", "har", "request_source", "grpc_method", "connect_late",
             "prefetch_connections", "connect_over", "max_requests_per_connection",
             "connection_reuse", "address_family", "idle_strategy", "tunnel_uri", "stats_sink",
-            "stats_listen", "trace", "trace_headers"
+            "stats_listen", "stats_label", "stats_flush_interval", "trace", "trace_headers",
+            "trace_sample"
         ]
     )]
     pub(crate) scenario: Option<PathBuf>,

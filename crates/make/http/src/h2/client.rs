@@ -14,6 +14,10 @@ use stillwell_units::as_usize;
 /// The highest number that a stream can have.
 const STREAM_MAX: u32 = (1 << 31) - 1;
 
+/// Requests under way at once until the server's first settings say its limit. Servers are to
+/// permit no fewer (RFC 9113, 6.5.2), and refuse those beyond their limit.
+const STREAMS_BEFORE_SETTINGS: u32 = 100;
+
 /// One connection, as the client sees it.
 ///
 /// Every request ends in exactly one [`ClientEvent::End`] or
@@ -255,7 +259,11 @@ impl Client {
     }
 
     fn concurrent_max(&self) -> usize {
-        let peer_streams_max = self.side.connection.peer.concurrent_streams_max;
+        let peer = &self.side.connection.peer;
+        let peer_streams_max = match peer.has_settings {
+            true => peer.concurrent_streams_max,
+            false => STREAMS_BEFORE_SETTINGS,
+        };
         let both = peer_streams_max.min(self.side.connection.limits.concurrent_streams_max);
         as_usize(both)
     }

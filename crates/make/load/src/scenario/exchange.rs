@@ -162,23 +162,29 @@ impl User {
             self.parser.answers_head();
         }
         let sent = self.send().await;
-        sent.map_err(|error| Broken {
+        let refused = sent.map_err(|error| Broken {
             error,
             is_unanswered: true,
             is_refused: false,
         })?;
         let mut is_unanswered = true;
         let received = self.receive(step, &mut is_unanswered).await;
+        if refused.is_some() {
+            // The server answers before it has read all, or not at all, and reads no more.
+            self.connection = None;
+        }
         received.map_err(|error| Broken {
-            error,
+            error: refused.unwrap_or(error),
             is_unanswered,
             is_refused: false,
         })
     }
 
-    async fn send(&mut self) -> Result<(), StepError> {
+    /// Writes the request. Returns an error where the kernel refused: there may still be an answer
+    /// that says why.
+    async fn send(&mut self) -> Result<Option<StepError>, StepError> {
         let Some(connection) = &mut self.connection else {
-            return Ok(());
+            return Ok(None);
         };
         let mut bytes = self.output.as_slice();
         while !bytes.is_empty() {
@@ -186,19 +192,18 @@ impl User {
                 .alarm
                 .wait(|task| Pin::new(&mut *connection).poll_write(task, bytes))
                 .await;
-            let written = written.map_err(StepError::timed_out)?;
-            let count = written.map_err(|error| StepError::lost(&error))?;
-            if count == 0 {
-                return Err(StepError::lost(&io::ErrorKind::WriteZero.into()));
+            match written.map_err(StepError::timed_out)? {
+                Ok(0) => return Ok(Some(StepError::lost(&io::ErrorKind::WriteZero.into()))),
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) => return Ok(Some(StepError::lost(&error))),
             }
-            bytes = &bytes[count..];
         }
         let flushed = self
             .alarm
             .wait(|task| Pin::new(&mut *connection).poll_flush(task))
             .await;
         let flushed = flushed.map_err(StepError::timed_out)?;
-        flushed.map_err(|error| StepError::lost(&error))
+        Ok(flushed.err().map(|error| StepError::lost(&error)))
     }
 
     async fn receive(
@@ -423,7 +428,96 @@ pub(super) fn keep_cookie(cookies: &mut Vec<(String, String)>, header: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
+    use stillwell_plan::scenario::FlowPlan;
+    use stillwell_plan::tls::ClientTlsPlan;
+    use stillwell_units::{Nanos, Seed};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::super::context::{PreparedUsers, StepEnd, StepTally, WorkerShare};
     use super::*;
+
+    struct NoTally;
+
+    impl StepTally for NoTally {
+        fn record(&self, _: &PreparedStep, _: StepEnd) {}
+    }
+
+    /// One step, which sends more than the kernel keeps for a server that does not read.
+    fn upload_to(address: String) -> ScenarioPlan {
+        let text = |text: String| TextTemplate(vec![TextPart::Text(text)]);
+        let step = ScenarioStepPlan {
+            name: "upload".to_owned(),
+            method: "PUT".to_owned(),
+            path: text("/".to_owned()),
+            headers: Vec::new(),
+            body: text("x".repeat(16 << 20)),
+            takes: Vec::new(),
+            status: None,
+            contains: Vec::new(),
+            think: (Nanos::ZERO, Nanos::ZERO),
+        };
+        ScenarioPlan {
+            url: format!("http://{address}/"),
+            address,
+            authority: "a".to_owned(),
+            base: String::new(),
+            tls_host: None,
+            tls: ClientTlsPlan::default(),
+            is_to_target: false,
+            protocol: LoadProtocol::Http1,
+            timeout: Nanos::from_secs(20),
+            connect_timeout: Nanos::from_secs(20),
+            variables: Vec::new(),
+            rows: Vec::new(),
+            columns: Vec::new(),
+            flows: vec![FlowPlan {
+                name: String::new(),
+                weight: 1,
+                steps: vec![step],
+            }],
+        }
+    }
+
+    /// Uploads to a server that sends `answer` before it has read all, and closes the connection.
+    /// Returns the status, and true if the connection would be used again.
+    async fn upload(answer: &[u8]) -> (Result<u16, StepFailure>, bool) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let prepared = PreparedUsers::new(upload_to(address)).unwrap();
+        let share = WorkerShare { index: 0, of: 1 };
+        let context = UserContext::new(&prepared, &Seed::from_number(1), share, Rc::new(NoTally));
+        let mut user = User::new(&context.plan);
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_exact(&mut [0; 1024]).await.unwrap();
+            stream.write_all(answer).await.unwrap();
+        };
+        let (status, ()) = tokio::join!(user.request(&context, &context.choose_flow()[0]), serve);
+        let status = status.map_err(|error| error.reason);
+        (status, user.connection.is_some())
+    }
+
+    #[test]
+    fn an_answer_that_comes_before_all_was_sent_counts_and_ends_the_connection() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            for (answer, expected) in [
+                (
+                    &b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno"[..],
+                    Ok(413),
+                ),
+                (b"", Err(StepFailure::ConnectionLost)),
+            ] {
+                assert_eq!(upload(answer).await, (expected, false));
+            }
+        });
+    }
 
     #[test]
     fn cookies_are_kept_replaced_and_removed() {

@@ -7,6 +7,9 @@ use stillwell_units::{Seed, float_from_u64};
 /// The longest gap of a Zipf distribution, in ticks.
 const ZIPF_MAX: u64 = 1000;
 
+/// The distance between two states of the generator.
+const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Draws one number after the other: the same for the same seed (`SplitMix64`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draw(u64);
@@ -19,11 +22,16 @@ impl Draw {
     }
 
     const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(INCREMENT);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ mixed >> 31
+    }
+
+    /// Leaves out the next `count` numbers.
+    pub(super) const fn skip(&mut self, count: u64) {
+        self.0 = self.0.wrapping_add(INCREMENT.wrapping_mul(count));
     }
 
     /// From 0 to `most`, evenly, except 2⁻⁶⁴ of `most`.

@@ -63,6 +63,28 @@ fn overdue_requests_are_the_drawn_ones() {
     assert_eq!(many.overdue(START, until, None), 5_000_000);
 }
 
+/// A walk over as many took minutes.
+#[test]
+fn very_many_requests_are_skipped_by_the_curve_and_not_one_by_one() {
+    let many = u64::from(u32::MAX);
+    for spacing in [
+        Spacing::Even,
+        Spacing::Burst { size: 7 },
+        Spacing::JitterUniform {
+            most: Nanos::from_millis(1),
+        },
+        Spacing::Poisson,
+        Spacing::Zipf { exponent: 2.0 },
+    ] {
+        let mut arrivals = whole(&constant(1000.0), spacing, 3);
+        arrivals.skip(many);
+        assert_eq!((arrivals.taken(), arrivals.number()), (many, many));
+        let due = arrivals.next_due().since(START).as_secs_f64();
+        let expected = float_from_u64(many + 1) / 1000.0;
+        assert!((due / expected - 1.0).abs() < 1e-4, "{spacing:?}: {due}");
+    }
+}
+
 /// The moments of all that is due within `length`.
 fn moments(mut arrivals: Arrivals, length: Nanos) -> Vec<Moment> {
     let mut moments = Vec::new();
@@ -131,6 +153,35 @@ proptest! {
         let first = take();
         prop_assert!(first.is_sorted());
         prop_assert_eq!(first, take());
+    }
+
+    #[test]
+    fn for_all_counts_a_skip_is_as_many_steps_or_near_by_the_jitter(
+        curve in curves(),
+        spacing in spacings(),
+        seed in any::<u64>(),
+        taken in 0_u64..50,
+        count in 0_u64..500,
+    ) {
+        let mut walked = whole(&curve, spacing, seed);
+        (0..taken).for_each(|_| walked.advance());
+        let mut skipped = walked.clone();
+        skipped.skip(count);
+        (0..count).for_each(|_| walked.advance());
+        prop_assert_eq!(skipped.taken(), walked.taken());
+        let Spacing::JitterUniform { most } = spacing else {
+            prop_assert_eq!(skipped.next_due(), walked.next_due());
+            skipped.advance();
+            walked.advance();
+            prop_assert_eq!(skipped.next_due(), walked.next_due());
+            return Ok(());
+        };
+        // A longer delay of a request before it counts only where that was drawn.
+        let mut even = whole(&curve, Spacing::Even, seed);
+        (0..taken + count).for_each(|_| even.advance());
+        prop_assert!(even.next_due() <= skipped.next_due());
+        prop_assert!(skipped.next_due() <= walked.next_due());
+        prop_assert!(walked.next_due() <= even.next_due() + most);
     }
 
     #[test]

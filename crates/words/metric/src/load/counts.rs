@@ -59,6 +59,10 @@ pub struct LoadCounts {
     pub connections_used_up: PhasedCount,
     /// Connections that the peer ended between two requests.
     pub connections_ended: PhasedCount,
+    /// Connections of HTTP/2 that the peer ended in the middle of requests; 0 in captures of
+    /// earlier versions.
+    #[serde(default)]
+    pub connections_cut: PhasedCount,
     /// Bytes written to connections.
     pub bytes_sent: PhasedCount,
     /// Bytes read from connections.
@@ -180,6 +184,7 @@ impl From<&LoadShard> for LoadCounts {
             waited_for_free: (&shard.waited_for_free).into(),
             connections_used_up: (&shard.connections_used_up).into(),
             connections_ended: (&shard.connections_ended).into(),
+            connections_cut: (&shard.connections_cut).into(),
             bytes_sent: (&shard.bytes_sent).into(),
             bytes_received: (&shard.bytes_received).into(),
             head_sizes: shard.head_sizes.read(),

@@ -206,7 +206,7 @@ fn the_server_limits_how_many_are_in_flight() {
     let mut client = Client::new(Limits::default());
     assert_eq!(
         (client.requests_available(), client.is_ready()),
-        (128, false)
+        (100, false)
     );
     let settings = SettingsFrame {
         concurrent_streams_max: Some(2),
@@ -229,6 +229,28 @@ fn the_server_limits_how_many_are_in_flight() {
     );
     let third = client.request(&get(), BodyLength::None).unwrap();
     assert_eq!((third.number(), third.slot()), (5, 0));
+}
+
+/// Servers refused those beyond a limit that they had not stated yet.
+#[test]
+fn until_its_settings_a_server_gets_a_hundred_requests_and_then_as_many_as_it_states() {
+    for (stated, expected) in [(Some(128), 28), (Some(50), 0), (None, 100)] {
+        let mut client = Client::new(Limits {
+            concurrent_streams_max: 200,
+            ..Limits::default()
+        });
+        while client.requests_available() > 0 {
+            client.request(&get(), BodyLength::None).unwrap();
+        }
+        assert_eq!(client.open_streams(), 100);
+        let settings = SettingsFrame {
+            concurrent_streams_max: stated,
+            ..SettingsFrame::default()
+        };
+        let wire = Wire::default().settings(&settings);
+        assert_eq!(events_of(&mut client, &wire.bytes, &[]), [""; 0]);
+        assert_eq!(client.requests_available(), expected, "{stated:?}");
+    }
 }
 
 #[test]

@@ -102,6 +102,7 @@ fn filled() -> LoadShard {
         &shard.waited_for_free,
         &shard.connections_used_up,
         &shard.connections_ended,
+        &shard.connections_cut,
         &shard.bytes_sent,
         &shard.bytes_received,
     ];
@@ -153,6 +154,7 @@ fn a_counter_that_depends_on_the_version_of_http_has_the_value_of_that_version()
     shard.waited_for_connect.add(300);
     shard.connections_ended.add(1_000);
     shard.connections_used_up.add(2_000);
+    shard.connections_cut.add(500_000);
     for (outcome, count) in [
         (Outcome::Dropped, 1),
         (Outcome::PeerClosed, 40_000),
@@ -166,11 +168,17 @@ fn a_counter_that_depends_on_the_version_of_http_has_the_value_of_that_version()
         ("upstream_cx_http2_total", [0, 4, 0]),
         ("upstream_cx_http3_total", [0, 0, 4]),
         ("upstream_cx_overflow", [20, 0, 0]),
-        ("upstream_cx_destroy", [93_000, 3_000, 3_000]),
-        ("upstream_cx_destroy_remote", [41_000, 1_000, 1_000]),
+        ("upstream_cx_destroy", [93_000, 503_000, 503_000]),
+        ("upstream_cx_destroy_remote", [41_000, 501_000, 501_000]),
         ("upstream_cx_destroy_local", [52_000, 2_000, 2_000]),
-        ("upstream_cx_destroy_with_active_rq", [90_000, 0, 0]),
-        ("upstream_cx_destroy_remote_with_active_rq", [40_000, 0, 0]),
+        (
+            "upstream_cx_destroy_with_active_rq",
+            [90_000, 500_000, 500_000],
+        ),
+        (
+            "upstream_cx_destroy_remote_with_active_rq",
+            [40_000, 500_000, 500_000],
+        ),
         ("upstream_cx_destroy_local_with_active_rq", [50_000, 0, 0]),
         ("upstream_rq_active_overflow", [0, 21, 21]),
         ("upstream_rq_pending_overflow", [1, 21, 21]),

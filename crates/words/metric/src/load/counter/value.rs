@@ -49,6 +49,8 @@ pub enum MeasuredCount {
     ConnectionsUsedUp,
     /// Connections that the peer ended between two requests.
     ConnectionsEnded,
+    /// Connections of HTTP/2 that the peer ended in the middle of requests.
+    ConnectionsCut,
     /// Bytes written to connections.
     BytesSent,
     /// Bytes read from connections.
@@ -68,6 +70,7 @@ impl MeasuredCount {
             Self::WaitedForFree => &shard.waited_for_free,
             Self::ConnectionsUsedUp => &shard.connections_used_up,
             Self::ConnectionsEnded => &shard.connections_ended,
+            Self::ConnectionsCut => &shard.connections_cut,
             Self::BytesSent => &shard.bytes_sent,
             Self::BytesReceived => &shard.bytes_received,
         }
@@ -83,6 +86,7 @@ impl MeasuredCount {
             Self::WaitedForFree => counts.waited_for_free,
             Self::ConnectionsUsedUp => counts.connections_used_up,
             Self::ConnectionsEnded => counts.connections_ended,
+            Self::ConnectionsCut => counts.connections_cut,
             Self::BytesSent => counts.bytes_sent,
             Self::BytesReceived => counts.bytes_received,
         }
@@ -354,9 +358,9 @@ impl What {
 }
 
 /// Returns the number of connections that ended so. Over HTTP/2 and 3 the end of a request does
-/// not show the end of its connection.
+/// not show the end of its connection; connections that the peer cut have a count of their own.
 fn destroyed(counts: &impl WorkerCounts, facts: &CounterFacts, ends: Ends) -> u64 {
-    let (mut by_us, mut by_peer) = (0, 0);
+    let (mut by_us, mut by_peer) = (0, counts.measured(MeasuredCount::ConnectionsCut));
     if facts.http == HttpVersion::One {
         by_us = ended(counts, &CUT_BY_US);
         by_peer = counts.ended(Outcome::PeerClosed);
