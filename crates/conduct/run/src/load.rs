@@ -117,7 +117,7 @@ pub fn conduct_load_beside(
     let workers = shards.len();
     let start = companions.start_moment(interrupt)?;
     let measured_from = start + plan.warmup;
-    let mut collector = Collector::new(shards, start, measured_from);
+    let mut collector = Collector::new(shards, start, measured_from).fleet(plan.fleet.is_some());
     signal.begin(start);
     companions
         .telemetry

@@ -94,6 +94,8 @@ pub(crate) struct Shell {
     container: Option<Container>,
     /// The inspector of the target, until its end is requested.
     inspector: Option<TargetProcess>,
+    /// When the inspector ended by itself, without an error.
+    inspector_ended: Option<Moment>,
     /// Number of starts of `perf`.
     perf_starts: u8,
     exit: Option<Exit>,
@@ -173,6 +175,7 @@ impl Shell {
             target: TargetProcess::none(),
             container: None,
             inspector: None,
+            inspector_ended: None,
             perf_starts: 0,
             exit: None,
             killed: false,

@@ -37,18 +37,31 @@ pub struct StoredProfile {
     pub bytes: Vec<u8>,
 }
 
-/// Keeps [`FILES_MAX`] names, evenly: the first ones alone would be those of the first pages.
+/// Keeps [`FILES_MAX`] of the sorted `names`: the first and the last one of each page, and the
+/// others evenly. The first ones alone would be those of the first pages, and a page may have one.
 fn thin(names: &mut Vec<String>) {
-    let all = names.len();
-    if all <= FILES_MAX {
+    if names.len() <= FILES_MAX {
         return;
     }
-    let mut index = 0;
+    let page = |index: usize| names.get(index).map(|name| page_of(name));
+    let is_end = |index: usize| {
+        let before = index.checked_sub(1).and_then(page);
+        before != page(index) || page(index + 1) != page(index)
+    };
+    let ends: Vec<bool> = (0..names.len()).map(is_end).collect();
+    let fixed = ends.iter().filter(|is_end| **is_end).count();
+    let (inner_count, room) = (names.len() - fixed, FILES_MAX.saturating_sub(fixed));
+    let (mut ends, mut inner) = (ends.into_iter(), 0);
     names.retain(|_| {
-        let is_kept = (index + 1) * FILES_MAX / all > index * FILES_MAX / all;
-        index += 1;
+        if ends.next().unwrap_or(true) {
+            return true;
+        }
+        let is_kept = (inner + 1) * room / inner_count > inner * room / inner_count;
+        inner += 1;
         is_kept
     });
+    // Hundreds of pages have more ends than that.
+    names.truncate(FILES_MAX);
 }
 
 impl RunProfiles {
@@ -149,6 +162,36 @@ mod tests {
         let mut kept = few.clone();
         thin(&mut kept);
         assert_eq!(kept, few);
+    }
+
+    /// The only profile by `perf` was left out beside many files of other pages.
+    #[test]
+    fn the_first_and_the_last_file_of_each_page_are_kept() {
+        let many = (0..2 * FILES_MAX).map(|number| format!("heap-0.{number:04}.pb.gz"));
+        let few = ["cpu-perf-0.0000", "mutex-1.0000", "mutex-1.0001"];
+        let few = few.map(|name| format!("{name}.pb.gz"));
+        let mut names: Vec<String> = many.chain(few).collect();
+        names.sort();
+        thin(&mut names);
+        assert_eq!(names.len(), FILES_MAX);
+        for start in [
+            "cpu-perf-0.0000",
+            "heap-0.0000",
+            "heap-0.0255",
+            "mutex-1.0000",
+            "mutex-1.0001",
+        ] {
+            let is_kept = names.iter().any(|name| name.starts_with(start));
+            assert!(is_kept, "{start}");
+        }
+    }
+
+    #[test]
+    fn files_of_many_pages_are_no_more_than_the_maximum() {
+        let pages = (0..2 * FILES_MAX).map(|page| format!("heap-{page:04}.0000.pb.gz"));
+        let mut names: Vec<String> = pages.collect();
+        thin(&mut names);
+        assert_eq!(names.len(), FILES_MAX);
     }
 
     #[test]

@@ -39,10 +39,7 @@ pub(crate) fn stop(target_process: &TargetProcess, plan: StopPlan) -> Stopped {
     if process.exited().is_none() {
         // It may end between the look and the signal.
         pidfd_send_signal(&process.descriptor, number(plan.signal)).ok();
-        if tree::Stat::read(process.number()).is_some_and(tree::Stat::is_stopped) {
-            // A stopped process receives no other signal before this one.
-            pidfd_send_signal(&process.descriptor, Signal::CONT).ok();
-        }
+        continue_stopped(process, owned);
         readable_before(process.descriptor.as_fd(), clock::now() + plan.grace);
     }
     let killed = process.exited().is_none();
@@ -51,6 +48,16 @@ pub(crate) fn stop(target_process: &TargetProcess, plan: StopPlan) -> Stopped {
         exit: process.exited(),
         killed,
         left_behind,
+    }
+}
+
+/// Continues the stopped processes of the tree: the first one may wait for the others to end.
+fn continue_stopped(process: &Process, owned: &Owned) {
+    let is_stopped = |pid: &u32| tree::Stat::read(*pid).is_some_and(tree::Stat::is_stopped);
+    let stopped = survivors(process, owned).into_iter().filter(is_stopped);
+    for pid in stopped.filter_map(as_pid) {
+        // A stopped process receives no other signal before this one. It may have ended since.
+        kill_process(pid, Signal::CONT).ok();
     }
 }
 

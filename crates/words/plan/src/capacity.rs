@@ -115,8 +115,14 @@ impl fmt::Display for CapacityFigure {
 impl fmt::Display for CapacityBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.figure.is_upper() { '<' } else { '>' };
-        let limit = self.figure.format_value(self.limit).replace(' ', "");
-        write!(f, "{}{sign}{limit}", self.figure)
+        if self.figure.is_time() {
+            let limit = self.figure.format_value(self.limit);
+            return write!(f, "{}{sign}{limit}", self.figure);
+        }
+        // In full: a rounded limit is another bound when it is read again.
+        let percent = format!("{:.9}", self.limit * 100.0);
+        let percent = percent.trim_end_matches('0').trim_end_matches('.');
+        write!(f, "{}{sign}{percent}%", self.figure)
     }
 }
 
@@ -222,11 +228,18 @@ mod tests {
             ("errors<0%", "errors<0%", 0.0),
             ("loss<1 %", "loss<1%", 0.01),
             ("throughput>99%", "throughput>99%", 0.99),
+            ("throughput>99.99%", "throughput>99.99%", 0.9999),
+            ("throughput>100%", "throughput>100%", 1.0),
+            ("errors<12.345%", "errors<12.345%", 0.123_45),
+            ("errors<0.0004%", "errors<0.0004%", 4e-6),
+            ("loss<7%", "loss<7%", 0.07),
         ] {
             let bound: CapacityBound = text.parse().unwrap();
             assert_eq!(bound.to_string(), shown);
             assert!((bound.limit - limit).abs() <= 1e-9 * limit, "{bound:?}");
-            assert_eq!(shown.parse::<CapacityBound>().unwrap().to_string(), shown);
+            let again: CapacityBound = shown.parse().unwrap();
+            assert_eq!(again.to_string(), shown);
+            assert!((again.limit - limit).abs() <= 1e-9 * limit, "{again:?}");
         }
     }
 

@@ -99,6 +99,8 @@ pub(super) struct Collector {
     /// When measuring begins.
     start: Moment,
     is_warm: bool,
+    /// True if pieces of several generators are added by their number.
+    is_of_fleet: bool,
     /// Of each worker since the beginning.
     times: Vec<Vec<Option<Histogram<u64>>>>,
     /// Records of the present piece so far, all workers together.
@@ -135,10 +137,20 @@ impl Collector {
             shards,
             start,
             is_warm: start <= begin,
+            is_of_fleet: false,
             seconds: Vec::new(),
             warmup: None,
             begun_at: begin,
             closing: None,
+        }
+    }
+
+    /// The same for one of several generators if `is_of_fleet`: its first piece is as long as
+    /// theirs, to which it is added. No reader ends such a load early.
+    pub(super) fn fleet(self, is_of_fleet: bool) -> Self {
+        Self {
+            is_of_fleet,
+            ..self
         }
     }
 
@@ -154,7 +166,7 @@ impl Collector {
     /// Length of the piece under way.
     fn piece(&self) -> Nanos {
         let is_first = self.seconds.is_empty() && self.warmup.is_none();
-        if is_first && is_unreached(&self.shards) {
+        if is_first && !self.is_of_fleet && is_unreached(&self.shards) {
             UNREACHED
         } else {
             Nanos::SECOND
@@ -426,6 +438,26 @@ mod tests {
         assert!(!collector.look(next) && !collector.look(next + HANDED_OVER));
         shard.outcomes[Outcome::Ok.index()].add(1);
         assert!(!is_unreached(&[shard]));
+    }
+
+    /// A whole second of other generators was added to a piece of a tenth of a second.
+    #[test]
+    fn the_first_piece_of_a_generator_of_a_fleet_is_never_short() {
+        let (shard, _recorders) = LoadShard::pair();
+        let shard = Arc::new(shard);
+        let start = Moment::new(5);
+        let collector = Collector::new(vec![Arc::clone(&shard)], start, start);
+        let mut collector = collector.fleet(true);
+        shard.connect_failures.add(1);
+        assert_eq!(collector.next_look(), start + Nanos::SECOND);
+        assert!(!collector.look(start + UNREACHED));
+        assert!(!collector.look(start + UNREACHED + HANDED_OVER));
+        let end = start + Nanos::SECOND;
+        assert!(!collector.look(end));
+        assert!(collector.look(end + HANDED_OVER));
+        let snapshot = collector.snapshot(false).unwrap();
+        assert!(snapshot.is_unreached());
+        assert_eq!(snapshot.second.length, Nanos::SECOND);
     }
 
     #[test]

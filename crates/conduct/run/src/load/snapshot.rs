@@ -19,7 +19,7 @@ pub enum LoadPhase {
 }
 
 /// A load at the end of a piece of time, of a second or a little more; the first one is shorter
-/// if nothing is reached. Read from
+/// if nothing is reached, except in a generator of a fleet. Read from
 /// the cells and recorders that make the final result: reading costs the workers
 /// one relaxed load for each of their beats.
 #[derive(Debug)]

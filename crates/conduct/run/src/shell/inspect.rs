@@ -1,6 +1,6 @@
 //! The program that looks at the target from outside.
 
-use stillwell_scope::explain;
+use stillwell_scope::{clock, explain};
 use stillwell_target::{Exit, INSPECTOR_STOP, Stopped, start_inspector};
 
 use crate::machine::Event;
@@ -72,6 +72,8 @@ impl Shell {
         let what = format!("the inspector ended: {exit}");
         self.record.event(self.machine.phase(), what.clone());
         if exit.is_success() {
+            // `perf` ends with the target, which a step may start again.
+            self.inspector_ended = Some(clock::now());
             return;
         }
         if self.is_perf_repeated() {

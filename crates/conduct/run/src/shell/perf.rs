@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use stillwell_capture::{PROFILES, create_private, make_private, write_private};
+use stillwell_capture::{PROFILES, PhaseMark, create_private, make_private, write_private};
 use stillwell_plan::Phase;
 use stillwell_plan::observer::InspectorPlan;
 use stillwell_profile::read_perf_script;
@@ -39,6 +39,7 @@ const STARTS_MAX: u8 = 3;
 pub(super) struct PerfSamples {
     folder: PathBuf,
     frequency: NonZeroU32,
+    /// The measured time until `perf` ended.
     measured: Option<(Moment, Moment)>,
     /// Wall clock at the start of the measured time, in nanoseconds since 1970.
     started_ns: i64,
@@ -67,20 +68,13 @@ impl Shell {
     /// Returns the samples of this run, if there are any.
     pub(super) fn perf_samples(&self) -> Option<PerfSamples> {
         let plan = self.request.plan.observer.perf.as_ref()?;
-        let phases = &self.record.manifest.phases;
-        let begin = phases.iter().position(|mark| mark.phase == Phase::Measure);
-        let begin = begin.map(|index| phases[index].moment);
-        let end = phases.iter().map(|mark| mark.moment).max();
+        let measured = sampled_time(&self.record.manifest.phases, self.inspector_ended);
         let wall = stillwell_scope::clock::FixedWall::now();
-        let end = begin.and_then(|begin| {
-            let next = phases.iter().find(|mark| mark.moment > begin);
-            next.map(|mark| mark.moment).or(end)
-        });
-        let started = begin.map_or(0, |begin| wall.at(begin).as_u64());
+        let started = measured.map_or(0, |(begin, _)| wall.at(begin).as_u64());
         Some(PerfSamples {
             folder: self.request.folder.join(PROFILES),
             frequency: plan.frequency,
-            measured: begin.zip(end),
+            measured,
             started_ns: i64::try_from(started).ok()?,
         })
     }
@@ -134,6 +128,15 @@ fn sampled(start: u8, first: u32, all: Vec<u32>) -> Vec<u32> {
     }
 }
 
+/// Returns the measured time, which `perf` samples until it has `ended`: amounts are divided by its length.
+fn sampled_time(phases: &[PhaseMark], ended: Option<Moment>) -> Option<(Moment, Moment)> {
+    let mut marks = phases.iter();
+    let begin = marks.find(|mark| mark.phase == Phase::Measure)?.moment;
+    let mut moments = phases.iter().map(|mark| mark.moment);
+    let end = moments.find(|moment| *moment > begin).unwrap_or(begin);
+    Some((begin, ended.map_or(end, |ended| ended.clamp(begin, end))))
+}
+
 fn read_text(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| explain(&error))?;
@@ -158,5 +161,27 @@ mod tests {
         assert_eq!(sampled(1, 5, vec![5, 6, 7]), [5, 6, 7]);
         assert_eq!(sampled(1, 5, Vec::new()), [5]);
         assert_eq!(sampled(STARTS_MAX, 5, vec![5, 6, 7]), [5]);
+    }
+
+    /// The samples until the restart were divided by the whole measured time.
+    #[test]
+    fn the_time_of_samples_ends_with_perf_if_the_target_is_started_again() {
+        let mark = |(phase, moment)| PhaseMark {
+            phase,
+            moment: Moment::new(moment),
+            wall_millis: 0,
+        };
+        let phases = [
+            (Phase::Warmup, 3),
+            (Phase::Measure, 10),
+            (Phase::Drain, 30),
+            (Phase::Stop, 40),
+        ];
+        let phases = phases.map(mark);
+        for (ended, end) in [(None, 30), (Some(17), 17), (Some(35), 30), (Some(5), 10)] {
+            let time = sampled_time(&phases, ended.map(Moment::new));
+            assert_eq!(time, Some((Moment::new(10), Moment::new(end))));
+        }
+        assert_eq!(sampled_time(&phases[..1], None), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stillwell_plan::step::{StepAction, TargetChange, TargetSignal};
-use stillwell_scope::explain;
+use stillwell_scope::{clock, explain};
 
 use crate::machine::Event;
 use crate::shell::{Shell, ShellMessage};
@@ -36,7 +36,13 @@ impl Shell {
     pub(super) fn stepped(&mut self, step: &StepAction, done: Result<(), String>) {
         let what = steps::describe(step);
         match done {
-            Ok(()) => self.record.step(self.machine.phase(), what),
+            Ok(()) => {
+                self.record.step(self.machine.phase(), what);
+                // Events that were held back until now have still to come.
+                if let Some((since, _)) = &mut self.quiet_since {
+                    *since = clock::now();
+                }
+            }
             Err(reason) => {
                 let text = format!("could not do a step ({what}): {reason}");
                 self.record.event(self.machine.phase(), text);

@@ -17,7 +17,8 @@ use super::meeting::Meeting;
 pub(crate) struct Beside {
     meeting: Arc<Meeting>,
     partner: usize,
-    reader: Mutex<Option<TargetReader>>,
+    /// The reader of the partner's target, and the process that it follows.
+    reader: Mutex<Option<(TargetReader, u32)>>,
     /// Set when load begins; absent without turns.
     turns: Option<Arc<OnceLock<Turns>>>,
 }
@@ -37,15 +38,20 @@ impl Beside {
     }
 
     fn partner_cpu(&self) -> u64 {
+        let Some(probe) = self.meeting.probe(self.partner) else {
+            return 0;
+        };
+        let pid = probe.pid;
         // Only the sampler reads, once a beat.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        if reader.is_none() {
-            let probe = self.meeting.probe(self.partner);
-            *reader = probe.map(|probe| TargetReader::new(Path::new("/proc"), probe));
+        let (reader, followed) =
+            reader.get_or_insert_with(|| (TargetReader::new(Path::new("/proc"), probe), pid));
+        if *followed != pid {
+            // A step has started it again.
+            reader.follow(pid);
+            *followed = pid;
         }
-        reader
-            .as_mut()
-            .map_or(0, |reader| reader.sample(false, &mut Vec::new()))
+        reader.sample(false, &mut Vec::new())
     }
 }
 
@@ -121,7 +127,11 @@ fn without(samples: &mut [Sample], metric: Metric, partner: u64, largest: &mut u
 
 #[cfg(test)]
 mod tests {
+    use stillwell_observer::TargetProbe;
+    use stillwell_units::Seed;
+
     use super::*;
+    use crate::together::{Link, Together};
 
     fn beat(foreign: u64, partner: Option<u64>) -> Vec<Sample> {
         let none = Labels::none();
@@ -132,6 +142,26 @@ mod tests {
 
     fn foreign(samples: &[Sample]) -> Option<&Value> {
         samples.last().map(|sample| &sample.value)
+    }
+
+    /// The reader kept to the first process, which had ended: all that the new one used was foreign.
+    #[test]
+    fn the_cpu_time_of_a_restarted_partner_is_that_of_its_new_process_too() {
+        // Larger than any number that a kernel gives.
+        const ENDED: u32 = 4_194_305;
+        let [partner, this] = Link::pair(Together::Duet, Seed::from_number(1));
+        let beside = this.beside();
+        let watch = |pid| {
+            partner.watch(TargetProbe {
+                pid,
+                ..TargetProbe::default()
+            });
+        };
+        assert_eq!(beside.partner_cpu(), 0);
+        watch(ENDED);
+        assert_eq!(beside.partner_cpu(), 0);
+        watch(std::process::id());
+        assert!(beside.partner_cpu() > 0);
     }
 
     /// A service of several threads waits for its own threads. In turns, that wait must not count as a wait for the other run.

@@ -233,6 +233,27 @@ fn a_paused_target_holds_events_up_and_its_children_pause_too() {
     run.assert_held_up("paused", "resumed");
 }
 
+/// The time of the pause counted as quiet, so the drain ended with the step that ended the pause.
+#[test]
+fn sinks_must_be_quiet_after_the_last_step_of_a_drain() {
+    let suite = Suite::new();
+    // The relay needs a moment for its first event after the pause.
+    let way = Way {
+        words: ", --work-per-event, 100us".to_owned(),
+        ..Way::tcp(&suite)
+    };
+    let steps = "[{at: 1800ms, target: pause}, {at: 3500ms, target: resume}]";
+    let run = run(&suite, &way, steps, "");
+    run.assert_accounted();
+    let ledger = run.manifest.ledger.as_ref().unwrap();
+    assert_eq!(
+        (run.count("lost"), ledger.quiet, ledger.under_way),
+        (0, true, Some(0)),
+        "{}",
+        run.shown
+    );
+}
+
 #[test]
 fn a_target_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recovery() {
     for (steps, signal) in [

@@ -26,7 +26,7 @@ pub struct SinkFound {
     pub flushes: u64,
     /// Number of failed exports.
     pub failures: u64,
-    /// True if it has received the final totals.
+    /// True if it has received the final totals, or there were none.
     pub is_complete: bool,
     /// Cause of the first failure.
     pub trouble: Option<String>,

@@ -11,7 +11,7 @@ use stillwell_target::{
 };
 use stillwell_units::{Nanos, RunId};
 
-use crate::support::{Fixture, ended, is_alive};
+use crate::support::{Fixture, ended, is_alive, wait_stopped};
 
 #[test]
 fn exit_codes_and_signals_are_recorded() {
@@ -96,6 +96,21 @@ fn a_target_that_ignores_its_signal_is_killed_after_its_grace() {
     let stopped = fixture.start_ready().stop(fixture.plan.stop);
     assert!(stopped.killed);
     assert_eq!(stopped.exit.unwrap().signal, Some(9));
+}
+
+/// The first process went on alone, and waited for a child that was still stopped.
+#[test]
+fn all_processes_of_a_paused_target_continue_when_it_is_ended() {
+    let fixture =
+        Fixture::new("trap 'kill $!; wait; exit 3' TERM; sleep 60 & echo ready; wait; exit 4");
+    let target = fixture.start_ready();
+    target.signal_all(TargetSignal::Stop).unwrap();
+    let processes = target.processes();
+    assert_eq!(processes.len(), 2, "{processes:?}");
+    wait_stopped(&processes);
+    let stopped = target.stop(fixture.plan.stop);
+    assert!(!stopped.killed, "{stopped:?}");
+    assert_eq!(stopped.exit.unwrap().code, Some(3));
 }
 
 pub(crate) const LEAVES_A_DAEMON: &str = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > daemon; echo ready; \

@@ -109,6 +109,19 @@ pub(crate) fn is_alive(pid: &str) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
+/// Waits until the processes are stopped: the kernel does that a moment after the signal.
+pub(crate) fn wait_stopped(pids: &[u32]) {
+    let deadline = clock::now() + Nanos::from_secs(20);
+    let is_stopped = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| stat.contains(") T "))
+    };
+    while !pids.iter().all(is_stopped) {
+        assert!(clock::now() < deadline, "not all are stopped: {pids:?}");
+        std::thread::yield_now();
+    }
+}
+
 /// Waits until the target is ready.
 pub(crate) fn wait_ready_blocking(
     probe: &ReadyProbe,

@@ -6,7 +6,7 @@ use stillwell_capture::TelemetryResult;
 pub(in crate::command) fn summary_lines(result: &TelemetryResult) -> Vec<String> {
     let mut lines = Vec::new();
     for sink in &result.sinks {
-        if sink.failures == 0 && sink.is_complete {
+        if sink.failures == 0 && sink.flushes > 0 && sink.is_complete {
             lines.push(format!(
                 "{}: {} exports, the final totals included",
                 sink.name, sink.flushes
