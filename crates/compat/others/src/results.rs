@@ -111,32 +111,55 @@ pub fn load_csv(text: &str) -> Value {
 /// # Errors
 /// [`ResultError`] if it is not JSON, or not of a known tool.
 pub fn read_result(text: &str) -> Result<ToolResult, ResultError> {
-    let text = behind_logs(text);
-    let value: Value = match is_load_csv(text) {
-        true => native::of_csv(text),
-        false => serde_json::from_str(text).map_err(|error| ResultError::Json {
-            line: error.line(),
-            problem: error.to_string(),
+    let result = behind_logs(text);
+    let value: Value = match is_load_csv(result) {
+        true => native::of_csv(result),
+        false => serde_json::from_str(result).map_err(|error| {
+            if is_unknown_json(text, result) {
+                return ResultError::Unknown;
+            }
+            ResultError::Json {
+                line: error.line(),
+                problem: error.to_string(),
+            }
         })?,
     };
-    let (tool, figures) = if native::is_load(&value) {
-        (ResultTool::Stillwell, native::figures(&value))
-    } else if value.get("results").is_some_and(Value::is_array) {
-        (ResultTool::Nighthawk, nighthawk::figures(&value))
-    } else if value.get("DurationHistogram").is_some() {
-        (ResultTool::Fortio, fortio::figures(&value))
-    } else {
-        return Err(ResultError::Unknown);
+    let tool = tool_of(&value).ok_or(ResultError::Unknown)?;
+    let figures = match tool {
+        ResultTool::Stillwell => native::figures(&value),
+        ResultTool::Nighthawk => nighthawk::figures(&value),
+        ResultTool::Fortio => fortio::figures(&value),
     };
-    let tool_name = tool.name();
     let figures = figures.map_err(|missing| ResultError::Missing {
-        tool: tool_name,
+        tool: tool.name(),
         missing,
     })?;
     Ok(ToolResult {
         tool,
         figures: usable(figures),
     })
+}
+
+/// Returns the tool that writes results of this shape.
+fn tool_of(value: &Value) -> Option<ResultTool> {
+    if native::is_load(value) {
+        Some(ResultTool::Stillwell)
+    } else if value.get("results").is_some_and(Value::is_array) {
+        Some(ResultTool::Nighthawk)
+    } else if value.get("DurationHistogram").is_some() {
+        Some(ResultTool::Fortio)
+    } else {
+        None
+    }
+}
+
+/// Returns true if `text`, of which `result` is no single value, is JSON of no known tool all the same: a list, whose
+/// lines may look like those of a log, or values in lines.
+fn is_unknown_json(text: &str, result: &str) -> bool {
+    let mut values = serde_json::Deserializer::from_str(result).into_iter::<Value>();
+    let first = values.next().and_then(Result::ok);
+    let is_unknown = first.is_some_and(|value| tool_of(&value).is_none());
+    is_unknown || serde_json::from_str::<Value>(text).is_ok()
 }
 
 /// A text that could not be read as a result.

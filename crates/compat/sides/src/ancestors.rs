@@ -1,7 +1,9 @@
 //! The seconds of captures, as the ancestors' methods want them.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, anyhow, ensure};
-use stillwell_capture::Capture;
+use stillwell_capture::{Capture, SeriesTable};
 use stillwell_lading::capture::LadingSeries;
 use stillwell_metric::{Kind, catalogue};
 use stillwell_plan::GoalMetric;
@@ -9,7 +11,7 @@ use stillwell_plan::goal::Reduction;
 use stillwell_report::{AncestorTables, SmpTable, SoakTable};
 use stillwell_stats::smp::{SmpOptions, SmpSeries, smp};
 use stillwell_stats::soak::{CounterReading, SoakOptions, soak};
-use stillwell_units::{Nanos, float_from_u64};
+use stillwell_units::{Moment, Nanos, float_from_u64};
 use stillwell_verdict::across::{RunGroup, SavedRun};
 
 use crate::goals::{self, SeriesName};
@@ -25,6 +27,16 @@ const NAMELESS: &str = "experiment";
 struct Readings {
     kind: Kind,
     values: Vec<CounterReading>,
+}
+
+/// A series of a saved run by which a goal is measured.
+#[derive(Debug, Eq, PartialEq)]
+struct GoalSeries {
+    metric: String,
+    /// Value of the label `id`, if only series with it count.
+    id: Option<String>,
+    /// `None` for the kind of the series.
+    kind: Option<Kind>,
 }
 
 pub(crate) fn tables(
@@ -86,7 +98,7 @@ fn smp_table(
         smp_options.warmup_seconds = warmup_seconds(options, smp_options.warmup_seconds);
         let (baseline, comparison) = match both(group, name, smp_options.warmup_seconds) {
             Ok(both) => both,
-            // Such as CPU per event, which has no seconds.
+            // Such as CPU per event, which has no seconds, or a counter beside a gauge.
             Err(error) => {
                 refused.get_or_insert(error);
                 continue;
@@ -154,24 +166,38 @@ fn both(
     let side = |runs: &[Run]| -> anyhow::Result<Vec<Readings>> {
         runs.iter().map(|run| readings(run, name, warmup)).collect()
     };
-    Ok((side(&group.baseline)?, side(&group.comparison)?))
+    let (baseline, comparison) = (side(&group.baseline)?, side(&group.comparison)?);
+    check_kinds(name, &baseline, &comparison)?;
+    Ok((baseline, comparison))
+}
+
+/// Refuses readings of several kinds: the total of a counter and the value of a gauge are different quantities.
+fn check_kinds(name: &str, baseline: &[Readings], comparison: &[Readings]) -> anyhow::Result<()> {
+    let mut kinds = baseline.iter().chain(comparison).map(|run| run.kind);
+    let Some(first) = kinds.next() else {
+        return Ok(());
+    };
+    let Some(second) = kinds.find(|kind| *kind != first) else {
+        return Ok(());
+    };
+    let (here, there) = match baseline.iter().all(|run| run.kind == first) {
+        true => ("on one side", "on the other"),
+        false => ("in one run", "in another"),
+    };
+    let (first, second) = (first.name(), second.name());
+    let problem = format!("`{name}` is a {first} {here} and a {second} {there}");
+    Err(anyhow!(problem))
 }
 
 fn readings(run: &Run, name: &str, warmup: f64) -> anyhow::Result<Readings> {
     let label = &run.label;
     let missing = || anyhow!("{label} has no series of `{name}`");
     match &run.source {
-        Source::Lading { run, .. } => {
+        Source::Lading { run, is_marked, .. } => {
             let series = lading_series(name, |metric, id| run.series(metric, id));
-            let series = series.ok_or_else(missing)?;
-            let ticks = series.ticks.iter().map(|tick| CounterReading {
-                second: float_from_u64(tick.index),
-                value: tick.value,
-            });
-            Ok(Readings {
-                kind: series.kind,
-                values: ticks.collect(),
-            })
+            let (series, scale) = series.ok_or_else(missing)?;
+            let behind = is_marked.then_some(warmup);
+            Ok(lading_readings(series, scale, behind))
         }
         Source::Saved(saved) => saved_readings(saved, name, warmup)?.ok_or_else(missing),
         Source::Result(..) | Source::Row(_) => Err(anyhow!(
@@ -180,23 +206,48 @@ fn readings(run: &Run, name: &str, warmup: f64) -> anyhow::Result<Readings> {
     }
 }
 
+/// Returns true for numbers that each second has. A peak is one number for each run, and no second has a growth
+/// for each event.
+const fn has_seconds(reduction: Reduction) -> bool {
+    matches!(reduction, Reduction::Mean | Reduction::Rate)
+}
+
+/// Returns the series of a name and the factor from its unit to that of the goal; `None` for a goal without
+/// seconds.
 fn lading_series<'s>(
     name: &str,
     series: impl Fn(&str, Option<&str>) -> Option<&'s LadingSeries>,
-) -> Option<&'s LadingSeries> {
+) -> Option<(&'s LadingSeries, f64)> {
     let goal = name.parse::<GoalMetric>().ok();
-    let mut metrics = goal
+    let metrics = goal
         .as_ref()
-        .map_or(&[][..], |goal| goals::lading_goal(goal))
-        .iter();
-    let plain = SeriesName::parse(name);
-    metrics
-        .find_map(|metric| series(metric.metric, None))
-        .or_else(|| series(plain.metric, plain.id))
+        .map_or(&[][..], |goal| goals::lading_goal(goal));
+    let mut metrics = metrics.iter().filter(|goal| has_seconds(goal.reduction));
+    let of_goal = metrics.find_map(|goal| Some((series(goal.metric, None)?, goal.scale)));
+    of_goal.or_else(|| {
+        let plain = SeriesName::parse(name);
+        plain.reduction.is_none_or(has_seconds).then_some(())?;
+        Some((series(plain.metric, plain.id)?, 1.0))
+    })
 }
 
-/// The beats of the measured phase of a capture of ours, placed behind the
-/// warm-up that the methods leave out: ours has been left out already.
+/// Returns the ticks of a series, multiplied by `scale`. If its marks have removed the warm-up already, the first
+/// tick is placed `behind` the warm-up that the methods leave out.
+fn lading_readings(series: &LadingSeries, scale: f64, behind: Option<f64>) -> Readings {
+    let first = series.ticks.first().map_or(0, |tick| tick.index);
+    let (start, shift) = behind.map_or((0, 0.0), |warmup| (first, warmup));
+    let ticks = series.ticks.iter().map(|tick| CounterReading {
+        second: float_from_u64(tick.index.saturating_sub(start)) + shift,
+        value: tick.value * scale,
+    });
+    Readings {
+        kind: series.kind,
+        values: ticks.collect(),
+    }
+}
+
+/// The beats of the measured phase of a saved run, placed behind the
+/// warm-up that the methods leave out: that of the run has been left out already.
 fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<Option<Readings>> {
     let folder = saved
         .folder
@@ -207,47 +258,80 @@ fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<O
         .manifest
         .measured()
         .context("the run has no measured phase")?;
-    let Some((metric, kind)) = series_of_goal(name) else {
+    let Some(wanted) = series_of_goal(name) else {
         return Ok(None);
     };
-    let mut beats = std::collections::BTreeMap::new();
-    let mut found_kind = kind;
-    for (_, series) in capture.series.named(&metric) {
-        found_kind = found_kind.or(Some(series.kind));
-        for point in series.between(start, end) {
-            if let Some(value) = point.value.number() {
-                *beats.entry(point.moment).or_insert(0.0) += value;
-            }
-        }
-    }
-    ensure!(!beats.is_empty(), "`{metric}` was not recorded");
+    let (beats, kind) = summed_beats(&capture.series, &wanted, start, end);
+    ensure!(!beats.is_empty(), "`{name}` was not recorded");
     let behind = |length: Nanos| length.as_secs_f64() + warmup;
     let values = beats.into_iter().map(|(moment, value)| CounterReading {
         second: behind(moment.since(start)),
         value,
     });
     Ok(Some(Readings {
-        kind: found_kind.unwrap_or(Kind::Gauge),
+        kind: kind.unwrap_or(Kind::Gauge),
         values: values.collect(),
     }))
 }
 
-/// Our series behind a goal; of any other name the series itself.
-fn series_of_goal(name: &str) -> Option<(String, Option<Kind>)> {
+/// Returns the sums over the wanted series from `start` to `end`, and their kind.
+fn summed_beats(
+    table: &SeriesTable,
+    wanted: &GoalSeries,
+    start: Moment,
+    end: Moment,
+) -> (BTreeMap<Moment, f64>, Option<Kind>) {
+    let mut beats = BTreeMap::new();
+    let mut kind = wanted.kind;
+    let id = wanted.id.as_deref();
+    let named = table.named(&wanted.metric);
+    for (_, series) in named.filter(|(labels, _)| id.is_none() || labels.value("id") == id) {
+        kind = kind.or(Some(series.kind));
+        for point in series.between(start, end) {
+            if let Some(value) = point.value.number() {
+                *beats.entry(point.moment).or_insert(0.0) += value;
+            }
+        }
+    }
+    (beats, kind)
+}
+
+/// Returns the series of a goal in saved runs, or of any other name the series itself; `None` for a goal without
+/// seconds.
+fn series_of_goal(name: &str) -> Option<GoalSeries> {
     let Ok(goal) = name.parse::<GoalMetric>() else {
-        return Some((SeriesName::parse(name).metric.to_owned(), None));
+        let plain = SeriesName::parse(name);
+        plain.reduction.is_none_or(has_seconds).then_some(())?;
+        return Some(GoalSeries {
+            metric: plain.metric.to_owned(),
+            id: plain.id.map(str::to_owned),
+            kind: None,
+        });
     };
     let metric = match goal {
         GoalMetric::IngressThroughput => catalogue::BYTES_WRITTEN,
         GoalMetric::EgressThroughput => catalogue::BYTES_RECEIVED,
         GoalMetric::Cpu => catalogue::TARGET_CPU,
-        GoalMetric::Memory | GoalMetric::MemoryPeak => catalogue::TARGET_RSS,
-        GoalMetric::Series(series) => {
-            let counts = matches!(series.reduction, Reduction::Rate | Reduction::PerEvent);
-            let kind = if counts { Kind::Counter } else { Kind::Gauge };
-            return Some((series.metric, Some(kind)));
+        GoalMetric::Memory => catalogue::TARGET_RSS,
+        GoalMetric::Series(series) if has_seconds(series.reduction) => {
+            let kind = match series.reduction {
+                Reduction::Rate => Kind::Counter,
+                _ => Kind::Gauge,
+            };
+            return Some(GoalSeries {
+                metric: series.metric,
+                id: series.id,
+                kind: Some(kind),
+            });
         }
         _ => return None,
     };
-    Some((metric.name.to_owned(), Some(metric.kind)))
+    Some(GoalSeries {
+        metric: metric.name.to_owned(),
+        id: None,
+        kind: Some(metric.kind),
+    })
 }
+
+#[cfg(test)]
+mod tests;

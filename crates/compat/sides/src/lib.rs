@@ -5,6 +5,8 @@
 //! [`stillwell_verdict::across`], which knows numbers by name and no format.
 
 mod ancestors;
+#[cfg(test)]
+mod fixture;
 mod goals;
 mod lookup;
 mod read;
@@ -148,11 +150,31 @@ fn compared(group: &RunGroup<Run>, options: &SideOptions) -> anyhow::Result<Comp
         Some(method) => Some(ancestors::tables(group, method, &names, options)?),
         None => None,
     };
+    let mut remarks = compared.remarks;
+    remarks.extend(memory_remark(group, &names));
     Ok(ComparisonGroup {
         name: group.name.clone(),
         rows: compared.rows,
         ancestors,
-        remarks: compared.remarks,
+        remarks,
         curves: Vec::new(),
     })
 }
+
+/// Returns a remark if memory is compared, and not all runs measure it by the same series.
+fn memory_remark(group: &RunGroup<Run>, names: &[String]) -> Option<String> {
+    let is_memory = |name: &String| name == "memory" || name == "memory_peak";
+    if !names.iter().any(is_memory) {
+        return None;
+    }
+    let runs = group.baseline.iter().chain(&group.comparison);
+    let series: BTreeSet<&str> = runs.filter_map(Run::memory_series).collect();
+    (series.len() > 1).then(|| {
+        "memory is `total_pss_bytes` (PSS) in some runs and `total_rss_bytes` (RSS) in others; RSS \
+         counts each shared page in full"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests;

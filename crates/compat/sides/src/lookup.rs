@@ -1,7 +1,7 @@
 //! One number of one run.
 
 use stillwell_lading::capture::LadingSeries;
-use stillwell_metric::{Kind, Unit};
+use stillwell_metric::{Kind, Unit, catalogue};
 use stillwell_others::results::Figure;
 use stillwell_plan::GoalMetric;
 use stillwell_plan::goal::Reduction;
@@ -83,6 +83,27 @@ impl ComparableRun for Run {
             Source::Result(_, figures) | Source::Row(figures) => {
                 figures.iter().map(|figure| figure.name.clone()).collect()
             }
+        }
+    }
+}
+
+impl Run {
+    /// Returns the name of the series by which memory is measured, if it is.
+    pub(crate) fn memory_series(&self) -> Option<&'static str> {
+        match &self.source {
+            Source::Saved(saved) => {
+                let is_measured = saved.number("memory").is_ok();
+                is_measured.then_some(catalogue::TARGET_RSS.name)
+            }
+            Source::Lading { run, .. } => {
+                let is_recorded = |goal: &&LadingGoal| {
+                    let series = run.series(goal.metric, None);
+                    series.is_some_and(|series| !series.ticks.is_empty())
+                };
+                let mut goals = goals::lading_goal(&GoalMetric::Memory).iter();
+                goals.find(is_recorded).map(|goal| goal.metric)
+            }
+            Source::Result(..) | Source::Row(_) => None,
         }
     }
 }

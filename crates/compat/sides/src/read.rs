@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use stillwell_experiment::SavedReader;
 use stillwell_lading::capture::{CaptureRun, LadingFormat, SeriesWanted, read_lading};
 use stillwell_others::results::{
-    Column, Figure, ResultTool, is_load_csv, parse_columns, parse_inline, read_result,
+    Column, Figure, ResultError, ResultTool, is_load_csv, parse_columns, parse_inline, read_result,
 };
 use stillwell_units::human::counted;
 use stillwell_verdict::RunSummary;
@@ -47,6 +47,8 @@ pub(crate) enum Source {
         run: CaptureRun,
         /// Start of the measured phase: milliseconds since 1970.
         from_millis: u64,
+        /// True if its phases are marked: ticks outside the measured phase have been removed.
+        is_marked: bool,
         /// All metrics of its file, for messages.
         metrics: BTreeSet<String>,
     },
@@ -132,6 +134,7 @@ impl<'a> SideReader<'a> {
         } else if path.is_dir() {
             let mut files = Vec::new();
             walk(path, 0, &mut files)?;
+            let before = self.remarks.len();
             for path in files {
                 if path.is_dir() {
                     runs.extend(self.read_saved(&path)?);
@@ -143,11 +146,13 @@ impl<'a> SideReader<'a> {
                     runs.extend(read);
                 }
             }
-            ensure!(
-                !runs.is_empty(),
-                "no capture or result was found in {}",
-                path.display()
-            );
+            if runs.is_empty() {
+                let missing = format!("no capture or result was found in {}", path.display());
+                // Without a comparison no reader gets the remarks.
+                let mut problems = vec![missing];
+                problems.extend(self.remarks.drain(before..));
+                bail!(problems.join("; "));
+            }
         } else {
             // A table takes the choice for itself.
             let runs = self.read_file(path, choice, false)?;
@@ -177,14 +182,10 @@ impl<'a> SideReader<'a> {
         }
         let first = start.trim_ascii_start().first().copied();
         if in_folder {
-            // Reports beside captures have the same runs again.
-            return match first {
-                Some(b'{' | b'[') => {
-                    let runs = text_of(path).and_then(|text| read_json(&text, path));
-                    Ok(runs.unwrap_or_default())
-                }
-                _ => Ok(Vec::new()),
-            };
+            return Ok(match first {
+                Some(b'{' | b'[') => self.read_json_of_folder(path),
+                _ => Vec::new(),
+            });
         }
         if is_page(&start) {
             let page = text_of(path)?;
@@ -200,6 +201,22 @@ impl<'a> SideReader<'a> {
             return read_json(&stillwell_nighthawk::write_json(&output), path);
         }
         self.read_columns(path, choice)
+    }
+
+    /// Returns the run in a file of JSON that was found in a folder. Files of other tools are skipped; a result
+    /// that cannot be read is left out with a remark.
+    fn read_json_of_folder(&mut self, path: &Path) -> Vec<Run> {
+        let runs = text_of(path).and_then(|text| read_json(&text, path));
+        runs.unwrap_or_else(|error| {
+            // Reports beside captures have the same runs again.
+            let is_unknown = error.downcast_ref::<ResultError>() == Some(&ResultError::Unknown);
+            let remark = format!("{error:#}: the file is left out");
+            // Both sides may be the same folder.
+            if !is_unknown && !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+            Vec::new()
+        })
     }
 
     /// Returns the runs in a suite's report, or the one run in other data.
@@ -266,6 +283,7 @@ impl<'a> SideReader<'a> {
                         Some(_) => run.only_measured(),
                         None => run,
                     },
+                    is_marked: start.is_some(),
                     metrics: capture.metrics.clone(),
                 },
             })
@@ -431,3 +449,6 @@ fn drop_repeated(runs: &mut Vec<Run>, remarks: &mut Vec<String>) {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,11 +80,11 @@ pub fn fortio_percentiles(entries: &[Value]) -> Vec<(f64, Option<f64>)> {
     percentiles
 }
 
-/// Returns true if a key of fortio's `RetCodes` counts successes: a status of 2xx, or a name, which
-/// gRPC, TCP and UDP have.
+/// Returns true if a key of fortio's `RetCodes` counts successes: a status of 2xx or 3xx, as in the results of
+/// other tools, or a name, which gRPC, TCP and UDP have.
 #[must_use]
 pub fn is_fortio_success(code: &str) -> bool {
-    code.starts_with('2') || code == "SERVING" || code == "OK"
+    code.starts_with(['2', '3']) || code == "SERVING" || code == "OK"
 }
 
 /// Returns the share of responses with an error code; Nighthawk reports only successful ones.

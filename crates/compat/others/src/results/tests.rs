@@ -149,6 +149,21 @@ fn failures_alone_are_errors() {
     assert!(result.figures.iter().all(|figure| figure.name != "errors"));
 }
 
+/// A redirect was an error of fortio, and of no other tool.
+#[test]
+fn a_redirect_is_no_error() {
+    for (codes, expected) in [
+        ("\"200\": 100, \"302\": 90, \"503\": 10", 0.05),
+        ("\"301\": 190, \"404\": 10", 0.05),
+        ("\"200\": 190, \"304\": 10", 0.0),
+        ("\"SERVING\": 190, \"-1\": 10", 0.05),
+        ("\"OK\": 190, \"-1\": 10", 0.05),
+    ] {
+        let text = FORTIO.replace("\"200\": 190, \"503\": 10", codes);
+        near(value(&read_result(&text).unwrap(), "errors"), expected);
+    }
+}
+
 #[test]
 fn counts_written_as_text_are_counts() {
     let text = FORTIO
@@ -181,6 +196,24 @@ fn a_file_that_is_no_result_is_refused() {
         "it looks like a result of Nighthawk, but has no result named `global`"
     );
     assert!(error("{\"DurationHistogram\": 3}").contains("object `DurationHistogram`"));
+}
+
+/// Lists and lines of other tools were refused like a result that had been cut.
+#[test]
+fn json_of_another_tool_is_not_a_result_that_was_cut() {
+    let repeated = format!("{FORTIO}\n{FORTIO}");
+    for (text, is_unknown) in [
+        ("{\"a\": 1}\n{\"a\": 2}\n", true),
+        ("[\n  {\"a\": 1},\n  {\"a\": 2}\n]\n", true),
+        ("[\n  1,\n  2\n]\n", true),
+        ("{\"a\": [", false),
+        (&NIGHTHAWK[..NIGHTHAWK.len() - 40], false),
+        (&FORTIO[..FORTIO.len() - 40], false),
+        (repeated.as_str(), false),
+    ] {
+        let error = read_result(text).unwrap_err();
+        assert_eq!(error == ResultError::Unknown, is_unknown, "{text}");
+    }
 }
 
 #[test]
