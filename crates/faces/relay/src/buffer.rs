@@ -67,13 +67,14 @@ impl Buffer {
 
     /// Puts an event where room was reserved for it.
     pub(crate) fn push(&self, event: Bytes) {
-        self.release();
+        self.release(1);
         self.push_beyond(event);
     }
 
-    /// Gives up the room that was reserved for one event.
-    pub(crate) fn release(&self) {
-        self.reserved.set(self.reserved.get().saturating_sub(1));
+    /// Gives up the room that was reserved for `events`.
+    pub(crate) fn release(&self, events: usize) {
+        let left = self.reserved.get().saturating_sub(events);
+        self.reserved.set(left);
         self.freed.notify_waiters();
     }
 

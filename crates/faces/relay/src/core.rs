@@ -64,6 +64,34 @@ pub(crate) struct Core {
     bodies: Cell<usize>,
 }
 
+/// Room that is reserved for events. Dropping it gives back the room that was not used.
+#[derive(Debug)]
+pub(crate) struct Reservation<'c> {
+    core: &'c Core,
+    events: usize,
+    bytes: usize,
+}
+
+impl Reservation<'_> {
+    /// An event of so many bytes is taken in, and uses its room.
+    const fn use_for(&mut self, bytes: usize) {
+        self.events = self.events.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if self.events == 0 {
+            return;
+        }
+        match &self.core.disk {
+            Some(disk) => disk.give_back(Disk::room_of(self.events, self.bytes)),
+            None => self.core.buffer.release(self.events),
+        }
+    }
+}
+
 impl Core {
     pub(crate) fn new(options: &RelayOptions, disk: Option<Disk>, token: Token) -> Self {
         let work = Work::new(options.work_per_event);
@@ -125,16 +153,20 @@ impl Core {
     }
 
     /// Takes in the events in `lines`, each with its end, in order; waits where
-    /// the buffer is full, unless `reserved` says that there is room.
-    pub(crate) async fn take_in(&self, lines: Bytes, reserved: bool) {
+    /// the buffer is full, unless room for all of them is `reserved`.
+    pub(crate) async fn take_in(&self, lines: Bytes, mut reserved: Option<Reservation<'_>>) {
         self.gate.pass().await;
         self.keep_to_limit(lines.len()).await;
         let mut start = 0;
         let mut turn = 0;
         for end in memchr_iter(b'\n', &lines) {
-            if !reserved && !self.try_reserve(1, end - start) {
-                self.write_out().await;
-                self.reserve(1, end - start).await;
+            match &mut reserved {
+                Some(reserved) => reserved.use_for(end - start),
+                None if self.try_reserve(1, end - start) => {}
+                None => {
+                    self.write_out().await;
+                    self.wait_for_room(1, end - start).await;
+                }
             }
             self.take_one(lines.slice(start..end));
             start = end + 1;
@@ -150,11 +182,11 @@ impl Core {
         self.write_out().await;
     }
 
-    /// Takes in one event that may hold ends of lines, for which room has been
-    /// reserved.
-    pub(crate) async fn take_whole(&self, event: Bytes) {
+    /// Takes in one event that may hold ends of lines, for which room is `reserved`.
+    pub(crate) async fn take_whole(&self, event: Bytes, mut reserved: Reservation<'_>) {
         self.gate.pass().await;
         self.keep_to_limit(event.len()).await;
+        reserved.use_for(event.len());
         self.take_one(event);
         self.write_out().await;
     }
@@ -176,7 +208,17 @@ impl Core {
     }
 
     /// Waits for room for `events` of so many bytes and reserves it. Cancel-safe.
-    pub(crate) async fn reserve(&self, events: usize, bytes: usize) {
+    pub(crate) async fn reserve(&self, events: usize, bytes: usize) -> Reservation<'_> {
+        self.wait_for_room(events, bytes).await;
+        Reservation {
+            core: self,
+            events,
+            bytes,
+        }
+    }
+
+    /// The same for events that are taken in at once.
+    async fn wait_for_room(&self, events: usize, bytes: usize) {
         match &self.disk {
             Some(disk) => disk.reserve(Disk::room_of(events, bytes)).await,
             None => self.buffer.reserve(events).await,
@@ -252,7 +294,7 @@ impl Core {
     fn take_with_faults(&self, passed: Passed, bytes: usize) {
         match &self.disk {
             Some(disk) => disk.release(Disk::room_of(1, bytes)),
-            None => self.buffer.release(),
+            None => self.buffer.release(1),
         }
         self.put_beyond(passed);
     }
@@ -355,6 +397,52 @@ impl Core {
             disk_syncs: counts.syncs,
             disk_errors: counters.disk_errors.get() + counts.refused,
             disk_bytes: disk.map_or(0, |disk| disk.bytes().bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+
+    use stillwell_units::ByteSize;
+
+    use super::*;
+    use crate::endpoint::Endpoint;
+    use crate::options::{DiskOptions, SyncWhen};
+    use crate::work::WorkAmount;
+
+    fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Room for events of a connection that was closed stayed reserved, and was never available again.
+    #[test]
+    fn room_that_is_reserved_and_not_used_is_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = DiskOptions {
+            folder: folder.path().to_owned(),
+            bytes_max: ByteSize::kib(8),
+            sync: SyncWhen::Never,
+        };
+        for disk in [None, Some(Disk::open(&disk).unwrap())] {
+            let mut options = RelayOptions::new(Endpoint::Discard, Endpoint::Discard);
+            options.buffer_events = 3;
+            // Other tasks get their turn after each event.
+            options.work_per_event = WorkAmount::Rounds(TURN_ROUNDS);
+            let core = Core::new(&options, disk, Token::new());
+            let Poll::Ready(reserved) = poll(pin!(core.reserve(3, 6000))) else {
+                panic!("the empty buffer has room");
+            };
+            let line = [&[b'x'; 2000][..], b"\n"].concat();
+            let mut taken = Box::pin(core.take_in(line.repeat(3).into(), Some(reserved)));
+            assert!(poll(taken.as_mut()).is_pending());
+            let mut next = pin!(core.reserve(2, 4000));
+            assert!(poll(next.as_mut()).is_pending());
+            drop(taken);
+            assert_eq!(core.counters.events_in.get(), 1);
+            assert!(poll(next.as_mut()).is_ready());
         }
     }
 }

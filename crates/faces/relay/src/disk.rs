@@ -177,6 +177,12 @@ impl Disk {
         state.reserved = state.reserved.saturating_sub(room);
     }
 
+    /// The same of room that is not used, which others may wait for.
+    pub(crate) fn give_back(&self, room: u64) {
+        self.release(room);
+        self.freed.notify_waiters();
+    }
+
     /// Returns true if a record can have this event; a longer one could not be read again.
     pub(crate) const fn can_store(event: &[u8]) -> bool {
         event.len() <= record::EVENT_BYTES_MAX

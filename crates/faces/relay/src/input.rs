@@ -48,7 +48,8 @@ pub(crate) async fn take_in(core: &Rc<Core>, input: BoundInput) -> Result<(), Pa
         InputSocket::SplunkHec(socket) => {
             let listener = Listener::tcp(socket)?;
             let acks = Rc::new(Cell::new(0));
-            let serve = |core, stream| hec::serve(core, stream, Rc::clone(&acks));
+            let serve =
+                |core, stream, activity| hec::serve(core, stream, activity, Rc::clone(&acks));
             accept(core, listener, CONNECTIONS_MAX, serve).await?;
         }
         InputSocket::Tail(folder) => tail::follow(core, &folder).await?,

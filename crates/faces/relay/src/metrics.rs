@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::rc::Rc;
 
 use stillwell_scope::PartError;
+use stillwell_wire::server::Activity;
 use stillwell_wire::{Listener, Stream};
 
 use crate::core::Core;
@@ -18,8 +19,11 @@ pub(crate) async fn answer(core: &Rc<Core>, socket: TcpListener) -> Result<(), P
     accept(core, Listener::tcp(socket)?, CONNECTIONS_MAX, serve).await
 }
 
-async fn serve(core: Rc<Core>, stream: Stream) {
-    server::serve(&core, stream, async |request| page(&core, &request)).await;
+async fn serve(core: Rc<Core>, stream: Stream, activity: Activity) {
+    server::serve(&core, stream, &activity, async |request| {
+        page(&core, &request)
+    })
+    .await;
 }
 
 fn page(core: &Core, request: &Request) -> Answer {

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use memchr::memchr;
 use stillwell_http::{CONTINUE, H1RequestEvent, H1RequestHead, RequestParser, write_response};
 use stillwell_wire::Stream;
+use stillwell_wire::server::{Activity, busy};
 use tokio::io::AsyncWriteExt;
 
 use crate::core::Core;
@@ -144,10 +145,11 @@ impl Answer {
 }
 
 /// Answers the requests of one connection, one after another, until it is closed
-/// or the relay is to end.
+/// or the relay is to end. The connection is not idle while `answer` waits.
 pub(crate) async fn serve(
     core: &Core,
     mut stream: Stream,
+    activity: &Activity,
     answer: impl AsyncFn(Request) -> Answer,
 ) {
     let mut reader = InputReader::new(core);
@@ -178,7 +180,7 @@ pub(crate) async fn serve(
                     let is_last = request.is_last;
                     let answer = match request.refusal {
                         Some(status) => Answer::status(status),
-                        None => answer(request).await,
+                        None => busy(activity, answer(request)).await,
                     };
                     held.release();
                     write(&answer, is_last, &mut out);
@@ -243,7 +245,14 @@ fn write(answer: &Answer, is_last: bool, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_scope::Token;
+    use std::future::pending;
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    use stillwell_scope::{Token, clock};
+    use stillwell_wire::server::watched;
+    use tokio::net::UnixStream;
+    use tokio::time::timeout;
 
     use super::*;
     use crate::endpoint::Endpoint;
@@ -271,6 +280,21 @@ mod tests {
         assert_eq!((request.refusal, third.bytes), (Some(503), 0));
         drop(first);
         assert!(second.grow_to(of(256)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_whose_request_waits_for_its_answer_is_not_idle() {
+        let options = RelayOptions::new(Endpoint::Discard, Endpoint::Discard);
+        let core = Core::new(&options, None, Token::new());
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+        client.write_all(request).await.unwrap();
+        let activity = Activity::default();
+        let served = serve(&core, stream.into(), &activity, async |_| pending().await);
+        let served = watched(Rc::clone(&activity), served);
+        let a_while = Duration::from_secs(1);
+        assert!(timeout(a_while, served).await.is_err());
+        assert!(activity.get() > clock::now());
     }
 
     #[test]

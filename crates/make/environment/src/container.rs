@@ -2,9 +2,10 @@
 //!
 //! Requests use Docker's API over the engine's Unix socket: create, start, and remove. Images are pulled once,
 //! before the first container. Each container has a label, by which leftovers can be found. At its end the worker
-//! reports the containers that it could not remove. An engine that is missing before the run is an error; one
-//! that ends during the run is counted.
+//! reports the containers that it could not remove, and that some may exist whose creation no response confirmed.
+//! An engine that is missing before the run is an error; one that ends during the run is counted.
 
+use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -14,8 +15,8 @@ use stillwell_metric::Outcome;
 use stillwell_plan::generator::ContainerPlan;
 use stillwell_scope::{Tasks, clock, explain};
 use stillwell_units::{ByteSize, Nanos};
-use stillwell_wire::client::Response;
 use stillwell_wire::client::docker::{Docker, id_of};
+use stillwell_wire::client::{RequestError, Response};
 use stillwell_worker::{Backoff, Opener, TransportError, Wait, Worker};
 use tokio::net::UnixStream;
 use tokio::sync::OnceCell;
@@ -71,6 +72,10 @@ struct Containers {
     engine: Docker,
     /// Body of the request that creates a container.
     body: Rc<[u8]>,
+    /// Name and value of the label of its containers.
+    label: Rc<str>,
+    /// Requested containers that may exist, without an id by which they could be removed.
+    unconfirmed: Rc<Cell<u64>>,
     /// Filled once the image is there.
     pulled: Rc<OnceCell<()>>,
 }
@@ -101,6 +106,8 @@ impl ContainersSetup {
         Containers {
             engine: Docker::new(&self.plan.socket, ANSWER_MAX),
             body: description(&self.plan, &self.id).into(),
+            label: format!("{LABEL}={}", self.id).into(),
+            unconfirmed: Rc::default(),
             plan: Rc::new(self.plan.clone()),
             pulled: Rc::default(),
         }
@@ -162,6 +169,15 @@ fn note_left(worker: &Worker, id: &str, why: &str) {
     worker.left(&shown(id), &format!("docker rm -f {id}"), why);
 }
 
+/// Returns true if a container may exist whose id is not in the result of the request to create it.
+fn may_be_unknown(created: &Result<Response, RequestError>) -> bool {
+    match created {
+        Ok(Response { status: 201, body }) => id_of(body).is_none(),
+        Ok(response) => !(300..500).contains(&response.status),
+        Err(error) => error.was_sent(),
+    }
+}
+
 /// Starts and removes containers until the worker ends; removes the last one.
 async fn churn(worker: Rc<Worker>, containers: Containers) {
     let mut backoff = Backoff::new();
@@ -208,8 +224,14 @@ impl Containers {
     /// Creates and starts a container. Returns its id, if it was created, and the outcome. Must run to its end;
     /// otherwise a created container would remain.
     async fn start(&self, worker: &Worker) -> (Option<String>, Outcome) {
+        // Before the request: the worker may end without a response.
+        self.note_unconfirmed(worker);
         let created = self.engine.send("POST", "/containers/create", &self.body);
-        let id = match created.await {
+        let created = created.await;
+        if !may_be_unknown(&created) {
+            self.resolve(worker);
+        }
+        let id = match created {
             Ok(Response { status: 201, body }) => id_of(&body),
             Ok(response) => return (None, Outcome::of_status(response.status)),
             Err(error) => return (None, error.outcome()),
@@ -224,6 +246,28 @@ impl Containers {
             Err(error) => error.outcome(),
         };
         (Some(id), outcome)
+    }
+
+    /// Notes one more container that may exist. All of them are one note, as one command removes them.
+    fn note_unconfirmed(&self, worker: &Worker) {
+        self.unconfirmed.set(self.unconfirmed.get() + 1);
+        let label = &self.label;
+        let remedy = format!("docker rm -f $(docker ps -aq --filter 'label={label}')");
+        let why = "no response confirmed its creation";
+        worker.left(&self.unconfirmed_shown(), &remedy, why);
+    }
+
+    /// One of them does not exist, or its id is available.
+    fn resolve(&self, worker: &Worker) {
+        self.unconfirmed
+            .set(self.unconfirmed.get().saturating_sub(1));
+        if self.unconfirmed.get() == 0 {
+            worker.not_left(&self.unconfirmed_shown());
+        }
+    }
+
+    fn unconfirmed_shown(&self) -> String {
+        format!("perhaps a container with the label `{}`", self.label)
     }
 
     /// Removes a container; the worker reports one that remains.
@@ -294,5 +338,31 @@ mod tests {
             "ExposedPorts": {"8080/tcp": {}},
         });
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_creation_without_an_id_or_a_refusal_may_have_left_a_container() {
+        let response = |status, body: &[u8]| {
+            let body = body.to_vec();
+            Ok(Response { status, body })
+        };
+        let late = |is_connected| {
+            Err(RequestError::TimedOut {
+                after: Nanos::SECOND,
+                is_connected,
+            })
+        };
+        for (created, may_exist) in [
+            (response(201, b"{\"Id\":\"ab12\"}"), false),
+            (response(201, b"{}"), true),
+            (response(200, b""), true),
+            (response(404, b""), false),
+            (response(409, b""), false),
+            (response(500, b""), true),
+            (late(false), false),
+            (late(true), true),
+        ] {
+            assert_eq!(may_be_unknown(&created), may_exist, "{created:?}");
+        }
     }
 }

@@ -61,6 +61,13 @@ impl LogGrowth {
         turns.map_or(now, |turns| turns.active_time(now))
     }
 
+    /// Time of the clock at which it was `log_time`, up to `now`.
+    fn clock_time(&self, log_time: Moment, now: Moment) -> Moment {
+        let turns = self.begin.get().and_then(|begin| begin.turns.as_ref());
+        // What was due at the very end of a turn would be in the next one.
+        turns.map_or(log_time, |turns| turns.clock_time(log_time).min(now))
+    }
+
     /// Load has ended.
     fn is_over(&self) -> bool {
         let begin = self.begin.get();

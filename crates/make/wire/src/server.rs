@@ -26,7 +26,7 @@ pub use accept::{AcceptEnd, accept, accept_until, finish_connections};
 pub use account::{TimeAccount, accounted};
 pub use drive::{Behaviour, DueTimer, HeadDeadline, PlainReader, Reader, drive, linger, send_due};
 pub use listener::{ListenerSocket, StreamListener};
-pub use open::{OpenConnections, watched};
+pub use open::{Activity, OpenConnections, busy, watched};
 pub use pages::{Page, PageRequest, PageServer, Pages};
 pub use protocol::{Http, Output, Protocol, Versions};
 pub use worker::{ServerWorker, account_ticks};

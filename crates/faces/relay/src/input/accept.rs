@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stillwell_scope::{PartError, Tasks, clock};
-use stillwell_wire::server::{OpenConnections, watched};
+use stillwell_wire::server::{Activity, OpenConnections, watched};
 use stillwell_wire::{Listener, Stream};
 use tokio::select;
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -28,12 +28,13 @@ struct AcceptError {
 
 /// Runs `serve` for each connection, at most `connections_max` at a time, until
 /// the relay is to end and all of them have ended. Where no more may be open, the one that has
-/// been idle longest is closed for a new one.
+/// been idle longest is closed for a new one. A connection with events that wait for the relay
+/// is not idle.
 pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
     core: &Rc<Core>,
     listener: Listener,
     connections_max: usize,
-    serve: impl Fn(Rc<Core>, Stream) -> F,
+    serve: impl Fn(Rc<Core>, Stream, Activity) -> F,
 ) -> Result<(), PartError> {
     let mut tasks = Tasks::new(connections_max);
     let mut stopping = core.stopping();
@@ -46,7 +47,8 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
         let accepted = select! {
             biased;
             () = tasks.next_end(), if !tasks.is_empty() => continue,
-            _ = ticks.tick(), if !has_room => continue,
+            // Also where one is idle, as it may become active.
+            _ = ticks.tick(), if !tasks.has_room() => continue,
             () = core.token.cancelled(), if !has_room => break,
             accepted = stopping.next(|context| listener.poll_accept(context)),
                 if has_room => accepted,
@@ -55,7 +57,8 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
             None => break,
             Some(Ok(stream)) => {
                 open.spawn(&mut tasks, |active_at| {
-                    watched(active_at, serve(Rc::clone(core), stream))
+                    let served = serve(Rc::clone(core), stream, Rc::clone(&active_at));
+                    watched(active_at, served)
                 });
             }
             Some(Err(source)) if source.kind() == ErrorKind::InvalidInput => {

@@ -10,6 +10,7 @@ use stillwell_http::h2::{
     BodyLength, H2ResponseBlock, Limits, Server, ServerEvent, Stream as Call, TrailerBlock,
 };
 use stillwell_wire::Stream;
+use stillwell_wire::server::{Activity, busy};
 use tokio::io::AsyncWriteExt as _;
 
 use super::InputReader;
@@ -56,7 +57,7 @@ impl Incoming<'_> {
 }
 
 /// Takes in the calls of one connection, one after another.
-pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
+pub(super) async fn serve(core: Rc<Core>, mut stream: Stream, activity: Activity) {
     let mut reader = InputReader::new(&core);
     let mut server = Server::new(Limits::default());
     let mut calls: Vec<Incoming<'_>> = Vec::new();
@@ -75,7 +76,7 @@ pub(super) async fn serve(core: Rc<Core>, mut stream: Stream) {
             return;
         }
         for call in whole {
-            let status = answer(&core, &call).await;
+            let status = busy(&activity, answer(&core, &call)).await;
             reply(&mut server, call.stream, status);
         }
     }
@@ -143,8 +144,8 @@ async fn answer(core: &Core, call: &Incoming<'_>) -> u32 {
         if event.len() > server::REQUEST_BYTES_MAX || !core.can_hold(1, event.len()) {
             return RESOURCE_EXHAUSTED;
         }
-        core.reserve(1, event.len()).await;
-        core.take_whole(event).await;
+        let reserved = core.reserve(1, event.len()).await;
+        core.take_whole(event, reserved).await;
         core.kept().await;
         return OK;
     }
@@ -160,7 +161,7 @@ async fn answer(core: &Core, call: &Incoming<'_>) -> u32 {
         return RESOURCE_EXHAUSTED;
     }
     // Waits while the buffer is full; the caller waits with it.
-    core.take_in(Bytes::from(lines), false).await;
+    core.take_in(Bytes::from(lines), None).await;
     core.kept().await;
     OK
 }

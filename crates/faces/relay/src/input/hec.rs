@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use memchr::memchr_iter;
 use stillwell_wire::Stream;
+use stillwell_wire::server::Activity;
 use tokio::time::timeout;
 
 use crate::core::Core;
@@ -22,8 +23,8 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 const JSON: &str = "application/json";
 
 /// Takes in the events of the requests of one connection.
-pub(super) async fn serve(core: Rc<Core>, stream: Stream, acks: Rc<Cell<u64>>) {
-    server::serve(&core, stream, async |request| {
+pub(super) async fn serve(core: Rc<Core>, stream: Stream, activity: Activity, acks: Rc<Cell<u64>>) {
+    server::serve(&core, stream, &activity, async |request| {
         answer(&core, &acks, request).await
     })
     .await;
@@ -72,13 +73,10 @@ async fn take(core: &Core, acks: &Cell<u64>, lines: Vec<u8>) -> Answer {
     if core.refuses(events) {
         return refuse(503, "Server is busy", 9);
     }
-    if timeout(WAIT_MAX, core.reserve(events, bytes))
-        .await
-        .is_err()
-    {
+    let Ok(reserved) = timeout(WAIT_MAX, core.reserve(events, bytes)).await else {
         return refuse(503, "Server is busy", 9);
-    }
-    core.take_in(Bytes::from(lines), true).await;
+    };
+    core.take_in(Bytes::from(lines), Some(reserved)).await;
     core.kept().await;
     let ack = acks.get();
     acks.set(ack + 1);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use memchr::memchr_iter;
 use stillwell_wire::Stream;
+use stillwell_wire::server::Activity;
 use tokio::time::timeout;
 
 use crate::core::Core;
@@ -16,8 +17,11 @@ use crate::server::{self, Answer, Request, RequestParts};
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Takes in the lines of the requests of one connection.
-pub(super) async fn serve(core: Rc<Core>, stream: Stream) {
-    server::serve(&core, stream, async |request| answer(&core, request).await).await;
+pub(super) async fn serve(core: Rc<Core>, stream: Stream, activity: Activity) {
+    server::serve(&core, stream, &activity, async |request| {
+        answer(&core, request).await
+    })
+    .await;
 }
 
 async fn answer(core: &Core, request: Request) -> Answer {
@@ -54,16 +58,13 @@ async fn answer(core: &Core, request: Request) -> Answer {
     if core.refuses(events) {
         return Answer::status(503);
     }
-    if timeout(WAIT_MAX, core.reserve(events, bytes))
-        .await
-        .is_err()
-    {
+    let Ok(reserved) = timeout(WAIT_MAX, core.reserve(events, bytes)).await else {
         return Answer::status(503);
-    }
+    };
     if core.takes_requests() {
-        core.take_whole(event).await;
+        core.take_whole(event, reserved).await;
     } else {
-        core.take_in(event, true).await;
+        core.take_in(event, Some(reserved)).await;
     }
     core.kept().await;
     Answer::status(200)

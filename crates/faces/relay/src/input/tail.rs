@@ -117,7 +117,7 @@ async fn read_on(core: &Core, tail: &mut Tail, buffer: &mut [u8]) -> io::Result<
     tail.read += length as u64;
     add(&core.counters.bytes_in, length as u64);
     let lines = tail.splitter.take(&buffer[..length]);
-    core.take_in(lines.bytes, false).await;
+    core.take_in(lines.bytes, None).await;
     core.drop_events(lines.dropped);
     Ok(true)
 }
@@ -142,6 +142,6 @@ async fn forget(core: &Core, tails: &mut HashMap<(u64, u64), Tail>, has_read: bo
 /// A last line without an end is an event as well.
 async fn finish(core: &Core, mut tail: Tail) {
     if let Some(last) = tail.splitter.finish() {
-        core.take_in(last, false).await;
+        core.take_in(last, None).await;
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 
+use serde_json::Value;
 use stillwell_http::{RequestTemplate, Scheme, Target};
 use stillwell_metric::Outcome;
 use stillwell_plan::tls::{ClientTlsPlan, Verification};
@@ -205,9 +206,13 @@ impl ApiResponse {
         self.status == 409 && self.message().contains("is being deleted")
     }
 
-    /// The failure is temporary.
-    pub(super) const fn is_temporary(&self) -> bool {
-        matches!(self.status, 408 | 429 | 500..=599)
+    /// The failure is temporary. A conflict of two updates is, as of the count of a quota; a name in use is not.
+    pub(super) fn is_temporary(&self) -> bool {
+        match self.status {
+            408 | 429 | 500..=599 => true,
+            409 => reason_of(&self.body).as_deref() == Some("Conflict"),
+            _ => false,
+        }
     }
 
     pub(super) const fn outcome(&self) -> Outcome {
@@ -234,6 +239,12 @@ impl ApiResponse {
             _ => "",
         }
     }
+}
+
+/// The `reason` of an error response.
+fn reason_of(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    Some(body.get("reason")?.as_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -283,6 +294,23 @@ mod tests {
             body: b"<html>".to_vec(),
         };
         assert_eq!(page.message(), "without a message");
+    }
+
+    #[test]
+    fn a_conflict_of_two_updates_is_temporary_and_a_name_in_use_is_not() {
+        for (reason, is_temporary) in [
+            ("Conflict", true),
+            ("AlreadyExists", false),
+            ("Any", false),
+            ("", false),
+        ] {
+            let body = serde_json::json!({"kind": "Status", "reason": reason, "code": 409});
+            let response = ApiResponse {
+                status: 409,
+                body: body.to_string().into_bytes(),
+            };
+            assert_eq!(response.is_temporary(), is_temporary, "{reason}");
+        }
     }
 
     #[test]

@@ -84,11 +84,12 @@ impl LogFiles {
         }
     }
 
-    fn attributes(&self, node: u64) -> Result<Attributes, Errno> {
+    fn attributes(&self, node: u64, now: Moment) -> Result<Attributes, Errno> {
         let (kind, size, modified) = match self.model.node(node).ok_or(Errno::NOENT)? {
             LogNode::Folder => (NodeKind::Folder, 0, Moment::new(0)),
             LogNode::File { size, modified, .. } => (NodeKind::File, size, modified),
         };
+        let modified = self.growth.clock_time(modified, now);
         let time = Nanos::new((modified + self.wall_ahead).as_u64());
         Ok(Attributes::read_only(
             node,
@@ -99,7 +100,7 @@ impl LogFiles {
         ))
     }
 
-    fn done(&mut self, request: &Request<'_>, out: &mut Vec<u8>) -> Result<(), Errno> {
+    fn done(&mut self, request: &Request<'_>, now: Moment, out: &mut Vec<u8>) -> Result<(), Errno> {
         let node = request.node;
         match request.operation {
             Operation::Lookup { name } => {
@@ -107,12 +108,12 @@ impl LogFiles {
                 let entry = self.model.lookup(node, name).ok_or(Errno::NOENT)?;
                 self.counters(entry)
                     .inspect(|counters| counters.lookups.add(1));
-                put_entry(out, entry, &self.attributes(entry)?, Validity::NONE);
+                put_entry(out, entry, &self.attributes(entry, now)?, Validity::NONE);
             }
             Operation::GetAttributes => {
                 self.counters(node)
                     .inspect(|counters| counters.attributes.add(1));
-                put_attributes(out, &self.attributes(node)?, Validity::NONE);
+                put_attributes(out, &self.attributes(node, now)?, Validity::NONE);
             }
             Operation::Open { flags } => {
                 if flags & ACCESS_MODE != 0 {
@@ -183,7 +184,7 @@ impl FileSystem for LogFiles {
         if now.since(self.published_at) >= PUBLISH_EVERY {
             self.publish(now);
         }
-        match self.done(request, out) {
+        match self.done(request, now, out) {
             Ok(()) => Answer::Done,
             Err(error) => Answer::Failed(error),
         }
@@ -201,4 +202,92 @@ impl FileSystem for LogFiles {
 pub(super) fn wall_ahead() -> Nanos {
     let wall = clock::wall();
     wall.saturating_sub(clock::now().since(Moment::new(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use stillwell_metric::{Labels, Recorder};
+    use stillwell_pacer::{TurnPlan, Turns};
+    use stillwell_payload::BlockSet;
+    use stillwell_plan::payload::BlockShape;
+    use stillwell_plan::{PayloadFormat, PayloadPlan, RatePlan, RateUnit};
+    use stillwell_scope::Token;
+    use stillwell_units::{ByteRate, ByteSize, Seed};
+
+    use super::*;
+    use crate::log_fs::Begin;
+    use crate::log_fs::model::{ROOT, Shape};
+
+    const START: Moment = Moment::new(10_000_000_000);
+
+    /// One log that gets a block every millisecond of its own `turns`.
+    fn files_in(turns: Turns) -> LogFiles {
+        let plan = PayloadPlan {
+            format: PayloadFormat::Ascii,
+            blocks: BlockShape::UpTo {
+                maximum: ByteSize::new(2000),
+            },
+            cache: ByteSize::new(50_000),
+            repeats: false,
+        };
+        let seed = Seed::from_number(1);
+        let set = BlockSet::build(&plan, plan.cache, seed, None).unwrap();
+        let shape = Shape {
+            logs: 1,
+            depth_max: 1,
+            rotations: 0,
+            bytes_max: u64::MAX,
+        };
+        let begin = Begin {
+            start: START,
+            stop: Token::new(),
+            turns: Some(turns),
+        };
+        let [lateness, response, service] = [(); 3].map(|()| Recorder::rare_pair().1);
+        let load = GeneratorShard::new(Labels::none(), lateness, response, service);
+        LogFiles {
+            model: Model::new(set, shape, RateUnit::Bytes, &seed),
+            growth: LogGrowth {
+                rate: RatePlan::bytes(ByteRate::try_new(2_000_000).unwrap()),
+                begin: Arc::new(OnceLock::from(begin)),
+            },
+            load: Arc::new(load),
+            shard: Arc::new(LogFsShard::new(Labels::none(), 1)),
+            wall_ahead: Nanos::ZERO,
+            published_at: START,
+            owner: (0, 0),
+        }
+    }
+
+    /// Log time does not pass in the turns of the other side: after a minute a log in use was half a minute old.
+    #[test]
+    fn a_log_that_grows_in_turns_was_changed_at_the_time_of_the_clock() {
+        let length = Nanos::from_millis(100);
+        let plan = TurnPlan {
+            turn_min: length,
+            turn_max: length,
+            gap: Nanos::from_millis(10),
+        };
+        let stretches = [Nanos::from_secs(5)];
+        let [turns, _] = Turns::pair(plan, &Seed::from_number(3), START, &stretches);
+        let mut files = files_in(turns.clone());
+        let mut entries = files.model.entries(ROOT).unwrap().into_iter();
+        let log = entries.find(|entry| !entry.is_folder).unwrap().node;
+        let mut checked = 0;
+        for elapsed in 0..2000 {
+            let now = START + Nanos::from_millis(elapsed);
+            files.advance(now);
+            let modified = files.attributes(log, now).unwrap().modified;
+            let shown_at = |moment: Moment| Nanos::new(moment.as_u64()).split_seconds();
+            assert!(modified <= shown_at(now), "{elapsed}");
+            let before = now - Nanos::from_millis(20);
+            if before >= START && turns.is_on(before) && turns.is_on(now) {
+                assert!(modified >= shown_at(before), "{elapsed}");
+                checked += 1;
+            }
+        }
+        assert!(checked > 500, "{checked}");
+    }
 }

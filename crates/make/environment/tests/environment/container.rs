@@ -69,12 +69,12 @@ fn containers(socket: &std::path::Path, count: u32) -> TransportPlan {
     }))
 }
 
-/// Answers one question, once `hold` returns; gives its first line's method and path,
-/// and its body. `None` if the peer only connected.
+/// Answers one question, once `hold` returns true for it; gives its first line's method and
+/// path, and its body. `None` if the peer only connected, or gets no answer.
 fn answer(
     mut peer: UnixStream,
     failing: &str,
-    hold: &dyn Fn(&str),
+    hold: &dyn Fn(&str) -> bool,
 ) -> std::io::Result<Option<(String, String)>> {
     let mut read = Vec::new();
     let mut room = [0; 4096];
@@ -98,7 +98,9 @@ fn answer(
     };
     let line = head.lines().next().unwrap_or_default();
     let requested = line.trim_end_matches(" HTTP/1.1").to_owned();
-    hold(&requested);
+    if !hold(&requested) {
+        return Ok(None);
+    }
     let known = RECORDED
         .iter()
         .find(|(question, ..)| *question == requested);
@@ -119,16 +121,16 @@ fn engine(
     listener: UnixListener,
     failing: &'static str,
 ) -> (Requests, Receiver<()>) {
-    held(fixture, listener, failing, |_, _| {})
+    held(fixture, listener, failing, |_, _| true)
 }
 
-/// The same, which calls `hold` with each question and whether the end has come
-/// before it answers.
+/// The same, which calls `hold` with each question, and with a function that is true once the
+/// end has come, before it answers; a question for which that is false gets no answer.
 fn held(
     fixture: &mut Fixture,
     listener: UnixListener,
     failing: &'static str,
-    hold: impl Fn(&str, &dyn Fn() -> bool) + Send + 'static,
+    hold: impl Fn(&str, &dyn Fn() -> bool) -> bool + Send + 'static,
 ) -> (Requests, Receiver<()>) {
     let requested: Requests = Arc::default();
     let kept = Arc::clone(&requested);
@@ -154,6 +156,16 @@ fn held(
         }
     });
     (requested, ended)
+}
+
+/// Stops it; gives the messages of threads that failed.
+fn failures(fixture: Fixture) -> Vec<String> {
+    fixture.stop.cancel();
+    let ends = fixture.scope.close(Nanos::from(LONG)).into_iter();
+    let failures = ends.filter_map(|end| end.result.err());
+    failures
+        .map(|failure| stillwell_scope::explain(&failure))
+        .collect()
 }
 
 fn is_removal((requested, _): &(String, String)) -> bool {
@@ -228,17 +240,37 @@ fn a_container_that_is_not_removed_is_named_with_the_command_that_removes_it() {
     let mut fixture = Fixture::start(&plan);
     let (_requested, _ended) = engine(&mut fixture, listener, RECORDED[4].0);
     wait_until(|| fixture.total(|shard| &shard.events) >= 1);
-    fixture.stop.cancel();
-    let ends = fixture.scope.close(Nanos::from(LONG)).into_iter();
-    let failures = ends.filter_map(|end| end.result.err());
-    let failures: Vec<String> = failures
-        .map(|failure| stillwell_scope::explain(&failure))
-        .collect();
+    let failures = failures(fixture);
     assert_eq!(failures.len(), 1, "{failures:?}");
     for part in [
         "left behind: container `4fa6e0f0c678`",
         "the container engine answers 409",
         "remove it with `docker rm -f 4fa6e0f0c678`",
+    ] {
+        assert!(failures[0].contains(part), "{failures:?}");
+    }
+}
+
+/// Such a container stayed, and no message named it.
+#[test]
+fn a_container_whose_creation_got_no_answer_is_reported_although_later_ones_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("docker.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let mut plan = plan(containers(&socket, 1));
+    plan.payload = PayloadPlan::PACE;
+    let mut fixture = Fixture::start(&plan);
+    let is_first = AtomicBool::new(true);
+    let (_requested, _ended) = held(&mut fixture, listener, "", move |question, _| {
+        question != RECORDED[2].0 || !is_first.swap(false, Ordering::SeqCst)
+    });
+    wait_until(|| fixture.total(|shard| &shard.events) >= 1);
+    let failures = failures(fixture);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    for part in [
+        "left behind: perhaps a container with the label `stillwell.generator=one`",
+        "no response confirmed its creation",
+        "`docker rm -f $(docker ps -aq --filter 'label=stillwell.generator=one')`",
     ] {
         assert!(failures[0].contains(part), "{failures:?}");
     }
@@ -262,6 +294,7 @@ fn a_container_that_is_being_created_at_the_end_is_removed() {
                 std::thread::yield_now();
             }
         }
+        true
     });
     wait_until(|| is_requested.load(Ordering::SeqCst));
     fixture.finish();

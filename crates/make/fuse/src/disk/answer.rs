@@ -2,7 +2,7 @@
 
 mod change;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -37,6 +37,9 @@ const OPEN_FLAGS: OFlags = OFlags::RDWR.union(OFlags::WRONLY);
 
 type Answered = Result<Answer, Errno>;
 
+/// Device and inode of a file.
+type FileId = (u64, u64);
+
 /// The folder, and what the kernel knows about it.
 #[derive(Debug)]
 pub(super) struct Files {
@@ -68,7 +71,8 @@ struct Handle {
 
 #[derive(Debug)]
 enum Opened {
-    File(File),
+    /// A file; any of its names may have been opened.
+    File { file: File, id: FileId },
     /// A folder, with what it held when its listing began.
     Folder(Vec<(OsString, u64, u32)>),
 }
@@ -121,7 +125,7 @@ impl Files {
 
     fn file(&self, handle: u64) -> Result<&File, Errno> {
         match self.handles.get(&handle).map(|handle| &handle.what) {
-            Some(Opened::File(file)) => Ok(file),
+            Some(Opened::File { file, .. }) => Ok(file),
             _ => Err(Errno::BADF),
         }
     }
@@ -139,8 +143,16 @@ impl Files {
         let path = self.path(node)?;
         let flags = OFlags::from_bits_truncate(flags) & OPEN_FLAGS;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = open(&path, flags, Mode::empty())?;
-        Ok(self.keep(node, Opened::File(file.into())))
+        let file = File::from(open(&path, flags, Mode::empty())?);
+        let id = id_of(&file.metadata().map_err(errno)?);
+        Ok(self.keep(node, Opened::File { file, id }))
+    }
+
+    /// Returns true if a process has the file open, by any of its names.
+    fn is_open(&self, metadata: &Metadata) -> bool {
+        let id = id_of(metadata);
+        let mut handles = self.handles.values();
+        handles.any(|handle| matches!(handle.what, Opened::File { id: opened, .. } if opened == id))
     }
 
     fn keep(&mut self, node: u64, what: Opened) -> u64 {
@@ -154,14 +166,13 @@ impl Files {
     fn release(&mut self, handle: u64) -> Answered {
         let closed = self.handles.remove(&handle).ok_or(Errno::BADF)?;
         self.nodes.close(closed.node, handle);
-        let Opened::File(file) = closed.what else {
+        let Opened::File { file, .. } = closed.what else {
             return Ok(Answer::Done);
         };
         // The last that held a file without a name gives its room back.
-        if self.nodes.handle(closed.node).is_none()
-            && self.nodes.path(closed.node).is_none()
-            && let Ok(metadata) = file.metadata()
+        if let Ok(metadata) = file.metadata()
             && metadata.nlink() == 0
+            && !self.is_open(&metadata)
         {
             self.gone(&metadata);
         }
@@ -393,6 +404,10 @@ impl FileSystem for Files {
     }
 }
 
+fn id_of(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
+}
+
 fn attributes(metadata: &Metadata) -> Attributes {
     let rest = |nanoseconds: i64| u32::try_from(nanoseconds).unwrap_or(0);
     Attributes {
@@ -430,9 +445,10 @@ fn listing(path: &Path) -> io::Result<Vec<(OsString, u64, u32)>> {
     entries.collect()
 }
 
-/// Bytes of all files in a folder and below.
+/// Bytes of all files in a folder and below; a file with several names counts once.
 fn bytes_below(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
+    let mut counted = HashSet::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder)? {
@@ -441,7 +457,10 @@ fn bytes_below(folder: &Path) -> io::Result<u64> {
             if kind.is_dir() {
                 folders.push(entry.path());
             } else if kind.is_file() {
-                bytes += entry.metadata()?.len();
+                let metadata = entry.metadata()?;
+                if metadata.nlink() == 1 || counted.insert(id_of(&metadata)) {
+                    bytes += metadata.len();
+                }
             }
         }
     }
@@ -452,3 +471,6 @@ fn bytes_below(folder: &Path) -> io::Result<u64> {
 fn errno(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Requests that make, change, move or remove files.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{Answered, Files, OPEN_FLAGS, Opened, VALIDITY, attributes, errno};
+use super::{Answered, Files, OPEN_FLAGS, Opened, VALIDITY, attributes, errno, id_of};
 use crate::protocol::{
     OpenFlags, Operation, Request, SetAttributes, put_attributes, put_entry, put_open,
 };
@@ -104,7 +104,8 @@ impl Files {
         let metadata = file.metadata().map_err(errno)?;
         let node = self.nodes.look_up(request.node, name);
         put_entry(out, node, &attributes(&metadata), VALIDITY);
-        let handle = self.keep(node, Opened::File(file));
+        let id = id_of(&metadata);
+        let handle = self.keep(node, Opened::File { file, id });
         put_open(out, handle, OpenFlags::Cached);
         Ok(Answer::Done)
     }
@@ -113,18 +114,16 @@ impl Files {
         let path = self.path_of(parent, name)?;
         let metadata = fs::symlink_metadata(&path).map_err(errno)?;
         fs::remove_file(&path).map_err(errno)?;
-        let is_open = self.is_open(parent, name);
         self.nodes.unlink(parent, name);
-        if metadata.is_file() && metadata.nlink() == 1 && !is_open {
+        if self.is_gone(&metadata) {
             self.gone(&metadata);
         }
         Ok(Answer::Done)
     }
 
-    /// Returns true if a process has the file of this name open.
-    fn is_open(&self, parent: u64, name: &OsStr) -> bool {
-        let node = self.nodes.find(parent, name);
-        node.is_some_and(|node| self.nodes.handle(node).is_some())
+    /// Returns true if there is no file any more that had `before` until one of its names was removed.
+    fn is_gone(&self, before: &Metadata) -> bool {
+        before.is_file() && before.nlink() == 1 && !self.is_open(before)
     }
 
     fn rename(&mut self, from: (u64, &OsStr), to: (u64, &OsStr), flags: u32) -> Answered {
@@ -136,13 +135,10 @@ impl Files {
         let replaced = fs::symlink_metadata(&new).ok();
         let moved = fs::symlink_metadata(&old).map_err(errno)?;
         renameat_with(CWD, &old, CWD, &new, flags)?;
-        let is_open = self.is_open(to.0, to.1);
         match replaced {
             // Two names of one file: the kernel leaves both.
             Some(replaced) if replaced.ino() == moved.ino() => return Ok(Answer::Done),
-            Some(replaced) if replaced.is_file() && replaced.nlink() == 1 && !is_open => {
-                self.gone(&replaced)
-            }
+            Some(replaced) if self.is_gone(&replaced) => self.gone(&replaced),
             _ => {}
         }
         self.nodes.rename(from, to);
