@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use stillwell_capture::{GeneratorClock, LoadCapture, LoadMerge, MergeError, OpenError};
 use stillwell_plan::LoadPlan;
+use stillwell_plan::load::LoadPlanParts;
 use stillwell_run::{AddressFamily, Interrupt, LoadEnd};
 use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos, Secrets, human};
@@ -139,7 +140,11 @@ impl FleetLoad<'_> {
         let job = self.job()?;
         let handle = self.handle(&job)?;
         let start = match self.store.get_json(self.interrupt, START)? {
-            Some(start) => start,
+            Some(start) => {
+                // The controller that wrote it may have ended before it deleted them.
+                self.forget_secrets(&job, &handle);
+                start
+            }
             None => match self.start_without_secrets(&job, &handle)? {
                 Ok(start) => start,
                 Err(why) => {
@@ -184,6 +189,7 @@ impl FleetLoad<'_> {
             job: self.store.job(),
             tasks: self.generators,
             cpus: self.plan.workers / self.generators.max(1),
+            connects_tasks: false,
             program: &self.program,
             arguments: self.arguments,
             folder: self.store.store().folder(),
@@ -197,10 +203,27 @@ impl FleetLoad<'_> {
         if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
             return Ok(handle);
         }
-        let typed = serde_json::to_string(self.plan).map_err(FleetError::Plan)?;
-        let submission = self.submission(job.is_masked.then_some(&*typed));
-        let handle = self.engine.submit(&submission)?;
+        let typed = self.typed(job)?;
+        let handle = self.engine.submit(&self.submission(typed.as_deref()))?;
         keep_handle(self.engine, self.store, self.interrupt, handle)
+    }
+
+    /// Returns the plan of `job` with the secrets of this command, if the job is without. The rest is that of the job:
+    /// another controller may have made it, with another seed.
+    fn typed(&self, job: &ClusterJob) -> Result<Option<String>, FleetError> {
+        if !job.is_masked {
+            return Ok(None);
+        }
+        // Both have the same endpoints and client, apart from secrets.
+        let parts = LoadPlanParts {
+            endpoints: self.plan.endpoints.clone(),
+            client: self.plan.client.clone(),
+            ..LoadPlanParts::clone(&job.plan)
+        };
+        let plan = LoadPlan::try_new(parts);
+        let plan = plan.map_err(|error| FleetError::NoStart(explain(&error)))?;
+        let typed = serde_json::to_string(&plan).map_err(FleetError::Plan)?;
+        Ok(Some(typed))
     }
 
     /// The same as [`Self::start`]; afterwards no generator needs secrets.
@@ -210,6 +233,12 @@ impl FleetLoad<'_> {
         handle: &JobHandle,
     ) -> Result<Result<Start, String>, FleetError> {
         let start = self.start(handle);
+        self.forget_secrets(job, handle);
+        start
+    }
+
+    /// Deletes the secrets of generators, if they are still there.
+    fn forget_secrets(&self, job: &ClusterJob, handle: &JobHandle) {
         if job.is_masked
             && let Err(error) = self.engine.forget_secrets(handle)
         {
@@ -218,7 +247,6 @@ impl FleetLoad<'_> {
                 explain(&error)
             ));
         }
-        start
     }
 
     /// Waits until all are ready and agrees on a start, or returns the reason why not.
@@ -246,7 +274,7 @@ impl FleetLoad<'_> {
                 return Ok(Err(format!("interrupted by signal {signal}")));
             }
             if ready == tasks {
-                return Ok(Ok(self.agree(attempts.into_iter().flatten().collect())?));
+                return self.agree(attempts.into_iter().flatten().collect());
             }
             if let Some(task) = engine.ended_before(RESULT_DELAY_MAX)?.into_iter().next() {
                 let log = handle.log(task);
@@ -265,9 +293,15 @@ impl FleetLoad<'_> {
         }
     }
 
-    /// Writes the start; that of another controller counts if it was first.
-    fn agree(&self, attempts: Vec<String>) -> Result<Start, FleetError> {
-        let clocks = self.clocks(ClockStage::BeforeStart, &attempts)?;
+    /// Compares clocks and writes the start, or returns the reason why there is none. The start of another controller
+    /// counts if it was first.
+    fn agree(&self, attempts: Vec<String>) -> Result<Result<Start, String>, FleetError> {
+        let clocks = self.clocks(ClockStage::BeforeStart, &attempts);
+        // A signal ends the comparison without offsets, or with an error if the store is slow.
+        if let Some(signal) = self.interrupt.signal() {
+            return Ok(Err(format!("interrupted by signal {signal}")));
+        }
+        let clocks = clocks?;
         let measured = ClockReading::now().monotonic;
         self.print_clocks(&clocks);
         let start = Start {
@@ -278,9 +312,10 @@ impl FleetLoad<'_> {
             boot: boot_id(),
         };
         if self.store.create_json(self.interrupt, START, &start)? == Created::Now {
-            return Ok(start);
+            return Ok(Ok(start));
         }
-        Ok(self.store.get_json(self.interrupt, START)?.unwrap_or(start))
+        let before = self.store.get_json(self.interrupt, START)?;
+        Ok(Ok(before.unwrap_or(start)))
     }
 
     fn clocks(

@@ -101,6 +101,8 @@ pub struct Submission<'a> {
     pub tasks: u16,
     /// CPUs that each task uses.
     pub cpus: u16,
+    /// True if tasks connect to each other, as the parts of a run do.
+    pub connects_tasks: bool,
     /// The program, at this path on every node.
     pub program: &'a Path,
     /// Its arguments.

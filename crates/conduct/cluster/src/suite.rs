@@ -223,6 +223,7 @@ impl FleetSuite<'_> {
             job: self.store.job(),
             tasks: u16::try_from(experiments).unwrap_or(u16::MAX),
             cpus: 1,
+            connects_tasks: false,
             program: &self.program,
             arguments: self.arguments,
             folder: self.store.store().folder(),

@@ -12,7 +12,7 @@ use stillwell_plan::load::{
     LoadProtocol, RequestPlan, Reuse, TelemetryPlan, UntilPlan,
 };
 use stillwell_plan::tls::ClientTlsPlan;
-use stillwell_units::{Secrets, Seed};
+use stillwell_units::{RunId, Secrets, Seed};
 
 use super::*;
 use crate::generator::pack;
@@ -141,9 +141,24 @@ struct Simulated<'a> {
     cancelled: RefCell<u32>,
     /// Times at which secrets were deleted.
     forgotten: Cell<u32>,
+    /// Secrets of the tasks that were started.
+    secrets: RefCell<Option<String>>,
 }
 
-impl Simulated<'_> {
+impl<'a> Simulated<'a> {
+    fn new(store: &'a JobStore, plan: &'a LoadPlan) -> Self {
+        Self {
+            store,
+            plan,
+            lost: Vec::new(),
+            twice: Vec::new(),
+            is_done: Cell::new(false),
+            cancelled: RefCell::new(0),
+            forgotten: Cell::new(0),
+            secrets: RefCell::new(None),
+        }
+    }
+
     fn commit(&self, task: usize, plan: LoadPlan, attempt: &str) -> Created {
         let capture = capture(plan, task);
         let result = GeneratorResult {
@@ -168,6 +183,7 @@ impl Engine for Simulated<'_> {
     }
 
     fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError> {
+        *self.secrets.borrow_mut() = submission.secrets.map(str::to_owned);
         for task in 0..usize::from(submission.tasks) {
             for number in 0..1 + u32::from(self.twice.contains(&task)) {
                 let ready = Ready {
@@ -228,40 +244,45 @@ impl Engine for Simulated<'_> {
     }
 }
 
+fn job_store() -> (tempfile::TempDir, JobStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), true).unwrap();
+    let store = JobStore::new(store, "job", RetryBounds::default()).unwrap();
+    (folder, store)
+}
+
+/// The controller of simulated generators with one worker each.
+fn fleet<'a>(engine: &'a Simulated<'_>, interrupt: &'a Interrupt) -> FleetLoad<'a> {
+    FleetLoad {
+        plan: engine.plan,
+        generators: engine.plan.workers,
+        family: AddressFamily::Any,
+        version: "0",
+        store: engine.store,
+        engine,
+        program: PathBuf::from("none"),
+        arguments: &[],
+        logs: PathBuf::new(),
+        secrets: Secrets::Masked,
+        interrupt,
+        print_message: &|text| println!("{:>9.3} s  {text}", clock::now().as_u64() as f64 / 1e9),
+    }
+}
+
 fn conduct(
     generators: u16,
     requests: u64,
     lost: Vec<usize>,
     twice: Vec<usize>,
 ) -> (LoadCapture, u32) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), true).unwrap();
-    let store = JobStore::new(store, "job", RetryBounds::default()).unwrap();
+    let (_folder, store) = job_store();
     let plan = plan(generators, requests);
     let engine = Simulated {
-        store: &store,
-        plan: &plan,
         lost,
         twice,
-        is_done: Cell::new(false),
-        cancelled: RefCell::new(0),
-        forgotten: Cell::new(0),
+        ..Simulated::new(&store, &plan)
     };
-    let fleet = FleetLoad {
-        plan: &plan,
-        generators,
-        family: AddressFamily::Any,
-        version: "0",
-        store: &store,
-        engine: &engine,
-        program: PathBuf::from("none"),
-        arguments: &[],
-        logs: PathBuf::new(),
-        secrets: Secrets::Masked,
-        interrupt: &Interrupt::new(),
-        print_message: &|text| println!("{:>9.3} s  {text}", clock::now().as_u64() as f64 / 1e9),
-    };
-    let capture = fleet.conduct().unwrap();
+    let capture = fleet(&engine, &Interrupt::new()).conduct().unwrap();
     let cancelled = *engine.cancelled.borrow();
     (capture, cancelled)
 }
@@ -325,19 +346,9 @@ fn handle(id: &str) -> JobHandle {
 /// Two controllers with one job: the tasks of the first are those of the job, and the others are cancelled.
 #[test]
 fn tasks_of_a_second_controller_are_cancelled() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), true).unwrap();
-    let store = JobStore::new(store, "job", RetryBounds::default()).unwrap();
+    let (_folder, store) = job_store();
     let plan = plan(1, 1);
-    let engine = Simulated {
-        store: &store,
-        plan: &plan,
-        lost: Vec::new(),
-        twice: Vec::new(),
-        is_done: Cell::new(false),
-        cancelled: RefCell::new(0),
-        forgotten: Cell::new(0),
-    };
+    let engine = Simulated::new(&store, &plan);
     let keep = |id| keep_handle(&engine, &store, &Interrupt::new(), handle(id));
     assert_eq!(keep("1").unwrap().id, "1");
     let second = keep("2");
@@ -368,17 +379,82 @@ fn tasks_that_are_not_kept_or_are_cancelled_leave_no_secret() {
     };
     let (missing, made) = (store("missing", false), store("made", true));
     let plan = plan(1, 1);
-    let engine = Simulated {
-        store: &made,
-        plan: &plan,
-        lost: Vec::new(),
-        twice: Vec::new(),
-        is_done: Cell::new(false),
-        cancelled: RefCell::new(0),
-        forgotten: Cell::new(0),
-    };
+    let engine = Simulated::new(&made, &plan);
     keep_handle(&engine, &missing, &Interrupt::new(), handle("1")).unwrap_err();
     assert_eq!((*engine.cancelled.borrow(), engine.forgotten.get()), (1, 1));
     cancel_job(&made, &engine, Some(&handle("2")), "cancelled").unwrap();
     assert_eq!((*engine.cancelled.borrow(), engine.forgotten.get()), (2, 2));
+}
+
+/// A load of one generator with a secret, as one command plans it: its seed and name are random.
+fn plan_with_secret(command: u8) -> LoadPlan {
+    let mut parts = LoadPlanParts::from(plan(1, 1));
+    let header = ("authorization".to_owned(), "Bearer hunter2".to_owned());
+    parts.endpoints[0].requests[0].headers.push(header);
+    parts.seed = Seed::from_number(command.into());
+    parts.telemetry.run = RunId::from_bytes([command; 16]);
+    LoadPlan::try_new(parts).unwrap()
+}
+
+/// They got the plan of the command that started them, which has another seed, and each generator refused it.
+#[test]
+fn tasks_of_a_job_that_another_controller_made_get_its_plan_with_secrets() {
+    let (_folder, store) = job_store();
+    let interrupt = Interrupt::new();
+    let (first, second) = (plan_with_secret(1), plan_with_secret(2));
+    // The first command is killed before it starts tasks.
+    let made = fleet(&Simulated::new(&store, &first), &interrupt).job();
+    let engine = Simulated::new(&store, &second);
+    let load = fleet(&engine, &interrupt);
+    let job = load.job().unwrap();
+    assert!(job.is_masked);
+    assert_eq!(job, made.unwrap());
+    load.handle(&job).unwrap();
+    let typed = engine.secrets.take().unwrap();
+    let typed: LoadPlan = serde_json::from_str(&typed).unwrap();
+    assert_eq!(typed, first);
+    // Generators compare them.
+    assert_eq!(shared_plan(&typed, Secrets::Masked).unwrap(), job.plan);
+}
+
+/// The first one was killed after it had written the start, and the secrets were never deleted.
+#[test]
+fn a_controller_that_continues_after_the_start_deletes_the_secrets() {
+    let (_folder, store) = job_store();
+    let interrupt = Interrupt::new();
+    let plan = plan_with_secret(1);
+    let engine = Simulated::new(&store, &plan);
+    let load = fleet(&engine, &interrupt);
+    let job = load.job().unwrap();
+    load.handle(&job).unwrap();
+    let start = Start {
+        at: clock::wall(),
+        attempts: vec!["0-0".to_owned()],
+        clocks: vec![None],
+        measured: Nanos::ZERO,
+        boot: boot_id(),
+    };
+    let written = store.create_json(&interrupt, START, &start);
+    assert_eq!(written.unwrap(), Created::Now);
+    let part = plan.split(1).unwrap().remove(0);
+    assert_eq!(engine.commit(0, part, "0-0"), Created::Now);
+    engine.is_done.set(true);
+    assert_eq!(engine.forgotten.get(), 0);
+    let capture = load.conduct().unwrap();
+    assert_eq!(capture.sum(|counts| counts.ended(Outcome::Ok)), 1);
+    assert_eq!(engine.forgotten.get(), 1);
+}
+
+/// The load started without offsets of clocks.
+#[test]
+fn a_load_that_is_interrupted_while_clocks_are_compared_does_not_start() {
+    let (_folder, store) = job_store();
+    let plan = plan(1, 1);
+    let engine = Simulated::new(&store, &plan);
+    let interrupt = Interrupt::new();
+    interrupt.raise(2);
+    let load = fleet(&engine, &interrupt);
+    let agreed = load.agree(vec!["0-0".to_owned()]).unwrap();
+    assert_eq!(agreed, Err("interrupted by signal 2".to_owned()));
+    assert_eq!(store.get(&Interrupt::new(), START).unwrap(), None);
 }

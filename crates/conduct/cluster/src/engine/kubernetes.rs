@@ -1,5 +1,7 @@
 //! The engine `kubernetes`: an Indexed Job, by `kubectl`.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 
 use super::manifest::{self, JOB_LABEL};
@@ -166,11 +168,7 @@ impl Engine for KubernetesEngine {
         ];
         let output = self.kubectl(&words, "")?;
         for (task, log) in logs(&output, handle).into_iter().enumerate() {
-            let file = handle.log(task);
-            let written = stillwell_capture::replace_private(&file, |to| {
-                std::io::Write::write_all(to, log.as_bytes())
-            });
-            written.map_err(|source| EngineError::File { file, source })?;
+            save_log(handle.log(task), &log)?;
         }
         Ok(())
     }
@@ -373,6 +371,17 @@ fn logs(output: &str, handle: &JobHandle) -> Vec<String> {
         }
     }
     logs
+}
+
+/// Writes the log of a task. An empty one does not replace a log that was saved while its pod was there.
+fn save_log(file: PathBuf, log: &str) -> Result<(), EngineError> {
+    if log.is_empty() && file.exists() {
+        return Ok(());
+    }
+    let written = stillwell_capture::replace_private(&file, |to| {
+        std::io::Write::write_all(to, log.as_bytes())
+    });
+    written.map_err(|source| EngineError::File { file, source })
 }
 
 #[cfg(test)]

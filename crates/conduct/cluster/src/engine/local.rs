@@ -161,6 +161,7 @@ mod tests {
             job: "a",
             tasks: 2,
             cpus: 1,
+            connects_tasks: false,
             program: Path::new("sh"),
             arguments: &words,
             folder: None,

@@ -31,10 +31,16 @@ pub(super) fn name(submission: &Submission<'_>) -> String {
     format!("stillwell-{}-{hash:08x}", job.trim_matches('-'))
 }
 
-fn labels(name: &str) -> Value {
+/// Label of generators of a load, to which the network policy blocks connections.
+const GENERATOR: &str = "generator";
+/// Label of parts of a run, which connect to each other.
+const PART: &str = "part";
+
+/// Returns the labels of an object of the Job `name`.
+fn labels(component: &str, name: &str) -> Value {
     json!({
         "app.kubernetes.io/name": "stillwell",
-        "app.kubernetes.io/component": "generator",
+        "app.kubernetes.io/component": component,
         JOB_LABEL: name,
     })
 }
@@ -45,12 +51,17 @@ pub(super) fn job(
     submission: &Submission<'_>,
 ) -> Result<Value, EngineError> {
     let name = name(submission);
+    let component = if submission.connects_tasks {
+        PART
+    } else {
+        GENERATOR
+    };
     let mut metadata = Map::new();
     metadata.insert("name".to_owned(), name.clone().into());
     if let Some(namespace) = &options.namespace {
         metadata.insert("namespace".to_owned(), namespace.clone().into());
     }
-    metadata.insert("labels".to_owned(), labels(&name));
+    metadata.insert("labels".to_owned(), labels(component, &name));
     Ok(json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -65,7 +76,7 @@ pub(super) fn job(
             "ttlSecondsAfterFinished": KEPT_SECONDS,
             "template": {
                 "metadata": {
-                    "labels": labels(&name),
+                    "labels": labels(component, &name),
                     "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
                 },
                 "spec": pod(options, submission, &name)?,
@@ -109,7 +120,7 @@ fn pod(
         "tolerations": tolerations,
         "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
             "topologyKey": "kubernetes.io/hostname",
-            "labelSelector": {"matchLabels": {"app.kubernetes.io/component": "generator"}},
+            "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "stillwell"}},
         }]}},
         "containers": [container(options, submission, mounts)],
         "volumes": volumes,
@@ -219,7 +230,7 @@ pub(super) fn secret(name: &str, uid: &str, secrets: &str) -> Value {
         "kind": "Secret",
         "metadata": {
             "name": name,
-            "labels": labels(name),
+            "labels": labels(GENERATOR, name),
             "ownerReferences": [
                 {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}
             ],

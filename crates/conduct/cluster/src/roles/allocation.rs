@@ -273,6 +273,7 @@ mod tests {
             job: store.job(),
             tasks: roles.tasks(),
             cpus: 1,
+            connects_tasks: true,
             program: std::path::Path::new("true"),
             arguments: &[],
             folder: None,

@@ -148,6 +148,7 @@ impl FleetRun<'_> {
             job: self.store.job(),
             tasks: roles.tasks(),
             cpus: workers.fold(0, u16::saturating_add).max(1),
+            connects_tasks: true,
             program: &self.program,
             arguments: self.arguments,
             folder: self.store.store().folder(),
@@ -278,13 +279,19 @@ impl FleetRun<'_> {
         Ok(Ok(before.unwrap_or(members)))
     }
 
-    /// Compares clocks and writes the start; that of another controller counts if it was first.
+    /// Compares clocks and writes the start, or returns the reason why there is none. The start of another controller
+    /// counts if it was first.
     fn agree(&self, job: &RunJob, members: &Members) -> Result<Result<Start, String>, StoreError> {
         if let Some(start) = self.store.get_json(self.interrupt, START)? {
             return Ok(Ok(start));
         }
         let attempts = members.attempts();
-        let clocks = self.clocks(ClockStage::BeforeStart, &attempts)?;
+        let clocks = self.clocks(ClockStage::BeforeStart, &attempts);
+        // A signal ends the comparison without offsets, or with an error if the store is slow.
+        if let Some(signal) = self.interrupt.signal() {
+            return Ok(Err(format!("interrupted by signal {signal}")));
+        }
+        let clocks = clocks?;
         if let Some(task) = clocks.iter().position(Option::is_none) {
             let name = name_of(job, task);
             return Ok(Err(format!(
@@ -717,3 +724,6 @@ fn name_of(job: &RunJob, task: usize) -> String {
         .and_then(|task| job.roles.role(task));
     role.map_or_else(|| format!("task {task}"), TaskRole::name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ pub(super) struct ExportCounts {
     failures: Cell,
     /// Spans that were delivered.
     spans: Cell,
-    /// 1 once the last page was delivered.
+    /// 1 once the last page was delivered, or there is none.
     complete: Cell,
     /// The cause of the first failure.
     first_failure: OnceLock<String>,
@@ -42,6 +42,11 @@ impl ExportCounts {
                 self.first_failure.get_or_init(|| cause);
             }
         }
+    }
+
+    /// Marks the exports as complete: there was nothing to export.
+    pub(super) fn mark_complete(&self) {
+        self.complete.set(1);
     }
 
     /// Counts delivered spans.

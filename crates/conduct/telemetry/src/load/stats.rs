@@ -108,8 +108,9 @@ impl StatsExporter {
             let pages = next.due_after(exported_until);
             seen = next.flush;
             if pages.is_empty() {
-                // Runs that have recorded nothing have no page in the end.
+                // Runs that have recorded nothing have no page in the end: nothing is missing.
                 if next.is_last {
+                    self.counts.mark_complete();
                     return;
                 }
                 continue;
@@ -251,4 +252,42 @@ async fn send_lines(
 
 fn send_error(address: &str, error: &io::Error) -> String {
     format!("send to {address}: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::load::ReceiverPlan;
+    use stillwell_plan::tls::ClientTlsPlan;
+
+    use super::*;
+    use crate::format::fixture;
+
+    /// A warning said that the final totals were not exported.
+    #[tokio::test]
+    async fn the_export_of_runs_without_a_page_is_complete() {
+        let address = "127.0.0.1:1".to_owned();
+        let plan = StatsSinkPlan {
+            name: format!("otlp+http://{address}"),
+            protocol: StatsProtocol::OtlpHttp,
+            receiver: ReceiverPlan {
+                address: address.clone(),
+                tls_host: None,
+                authority: address,
+                path: "/".to_owned(),
+            },
+            prefix: String::new(),
+        };
+        let tls = ClientTls::new(&ClientTlsPlan::default()).unwrap();
+        let origin = Arc::new(fixture::origin());
+        let exporter = StatsExporter::new(&plan, None, &origin, &tls);
+        let counts = Arc::clone(exporter.counts());
+        let published = watch::Sender::new(Published::default());
+        let writer = Published::add_writer(&published);
+        published.send_modify(|published| published.end(writer));
+        published.send_modify(Published::finish);
+        exporter.run(published.subscribe()).await;
+        let result = counts.stats_result();
+        assert!(result.is_complete, "{result:?}");
+        assert_eq!((result.flushes, result.failures), (0, 0));
+    }
 }

@@ -17,17 +17,45 @@ fn render(
     let options = KubernetesOptions::parse(&words(options))?;
     let arguments = words(&["cluster", "generate", "--store=s3://b/p", "--job=Load-1.a"]);
     let submission = Submission {
+        folder: folder.map(Path::new),
+        secrets,
+        ..submission(&arguments)
+    };
+    manifest::job(&options, &submission)
+}
+
+/// Three generators of a load.
+fn submission(arguments: &[String]) -> Submission<'_> {
+    Submission {
         job: "Load-1.a",
         tasks: 3,
         cpus: 2,
+        connects_tasks: false,
         program: Path::new("/bin/stillwell"),
-        arguments: &arguments,
-        folder: folder.map(Path::new),
+        arguments,
+        folder: None,
         logs: Path::new("/logs"),
-        secrets,
+        secrets: None,
         end_max: Nanos::from_secs(30),
-    };
-    manifest::job(&options, &submission)
+    }
+}
+
+/// The policy blocks connections to generators; the target and the sinks of a run were selected too.
+#[test]
+fn the_network_policy_does_not_select_the_parts_of_a_run() {
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/kubernetes");
+    let policy = std::fs::read_to_string(packaging.join("network-policy.yaml")).unwrap();
+    assert!(policy.contains("app.kubernetes.io/component: generator\n"));
+    let options = KubernetesOptions::parse(&words(&["--image=i"])).unwrap();
+    for (connects_tasks, component) in [(false, "generator"), (true, "part")] {
+        let submission = Submission {
+            connects_tasks,
+            ..submission(&[])
+        };
+        let job = manifest::job(&options, &submission).unwrap();
+        let labels = &job["spec"]["template"]["metadata"]["labels"];
+        assert_eq!(labels["app.kubernetes.io/component"], component);
+    }
 }
 
 #[test]
@@ -170,4 +198,14 @@ fn logs_are_those_of_each_task() {
     let output = "[pod/stillwell-a-1-x7k2p/generator] one\n[pod/stillwell-a-0-aaaaa/generator] zero\n\
                   [pod/stillwell-a-1-x7k2p/generator] two\n[pod/other-1-x/generator] no\n";
     assert_eq!(logs(output, &handle), ["zero\n", "one\ntwo\n"]);
+}
+
+#[test]
+fn an_empty_log_does_not_replace_one_that_was_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("task-0.log");
+    for (log, saved) in [("", ""), ("a\n", "a\n"), ("", "a\n"), ("b\n", "b\n")] {
+        save_log(file.clone(), log).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
+    }
 }

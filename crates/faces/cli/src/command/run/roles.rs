@@ -198,6 +198,7 @@ impl<'a> TaskStart<'a> {
             job: store.job(),
             tasks: roles.tasks(),
             cpus: cpus(suite),
+            connects_tasks: true,
             program: self.program,
             arguments: self.words,
             folder: store.store().folder(),
