@@ -161,7 +161,7 @@ fn cases(entry: &ExperimentVerdict) -> Vec<(String, CaseOutcome)> {
         _ if entry.erratic => CaseOutcome::Skipped(format!("erratic: {text}")),
         (Gate::Regressed, _) => CaseOutcome::Failed(text),
         (Gate::Invalid, _) | (_, Verdict::Invalid) => CaseOutcome::Broken(text),
-        (_, Verdict::Inconclusive) => CaseOutcome::Skipped(text),
+        (Gate::Inconclusive, _) | (_, Verdict::Inconclusive) => CaseOutcome::Skipped(text),
         _ => CaseOutcome::Passed,
     };
     let goal = words::deciding(entry).map_or_else(
@@ -329,6 +329,15 @@ mod tests {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(text.contains(&line), "{text}");
         }
+    }
+
+    #[test]
+    fn a_regression_that_was_not_confirmed_is_a_skipped_test_case() {
+        let mut entry = regressed();
+        entry.gate = Gate::Inconclusive;
+        let (_, outcome) = cases(&entry).remove(0);
+        let text = words::finding(&entry);
+        assert_eq!(outcome, CaseOutcome::Skipped(text));
     }
 
     #[test]

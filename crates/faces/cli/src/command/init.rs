@@ -8,7 +8,7 @@ mod workflow;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use stillwell_config::scaffold::{
@@ -270,9 +270,15 @@ struct Back(String);
 
 impl Back {
     fn between(here: &Path, experiment: &Path) -> Self {
-        Self(match experiment.strip_prefix(here) {
-            Ok(below) => vec![".."; below.components().count()].join("/"),
-            Err(_) => here.to_string_lossy().into_owned(),
+        // With `..`, a path that begins with the working directory may lead out of it.
+        let is_down = |below: &&Path| {
+            let mut parts = below.components();
+            parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        let below = experiment.strip_prefix(here).ok().filter(is_down);
+        Self(match below {
+            Some(below) => vec![".."; below.components().count()].join("/"),
+            None => here.to_string_lossy().into_owned(),
         })
     }
 
@@ -331,5 +337,14 @@ mod tests {
         let back = Back::between(here, Path::new("/srv/shop"));
         let words = ["server", "./x"].map(str::to_owned);
         assert_eq!(back.of_command(&words), words, "a name is looked up");
+    }
+
+    #[test]
+    fn a_folder_beside_the_working_directory_is_not_below_it() {
+        let here = Path::new("/srv/app");
+        for experiment in ["/srv/app/../bench", "/srv/app/a/../../bench"] {
+            let back = Back::between(here, Path::new(experiment));
+            assert_eq!(back.path("./server"), "/srv/app/server", "{experiment}");
+        }
     }
 }

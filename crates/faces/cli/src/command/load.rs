@@ -19,7 +19,7 @@ use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::LoadPlan;
 use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::load::LoadPlanParts;
-use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
+use stillwell_report::load::{GeneratorHealth, LoadReport, LoadReportInput, load_report, url_of};
 use stillwell_run::{
     AddressFamily, AnswerNote, Interrupt, LoadBeside, LoadCapture, LoadEnd, LoadError, LoadSource,
     conduct_load_beside,
@@ -164,22 +164,39 @@ impl Job<'_> {
             original: self.original.as_ref(),
             warnings: &self.option_names.health_warnings(rules, &warnings),
         });
-        if is_unreachable && self.format == LoadFormat::HUMAN {
-            files::write(&report, self.outputs)?;
+        let written = files::write(&report, self.outputs);
+        let is_silent = is_unreachable && self.format == LoadFormat::HUMAN;
+        let printed = if is_silent {
+            Ok(())
+        } else {
+            self.print(&report, &capture, paint)
+        };
+        let delivered = written.and(printed);
+        if is_unreachable {
+            // The target is the cause of all that is missing.
+            if let Err(error) = &delivered {
+                paint.error(error);
+            }
             return Err(outcome::unreachable(&report));
         }
-        let text = format::render(&report, self.format, None, output::styled(paint));
+        delivered?;
+        Ok((capture, report.health))
+    }
+
+    /// Prints the result.
+    fn print(
+        &self,
+        report: &LoadReport,
+        capture: &LoadCapture,
+        paint: &Paint,
+    ) -> Result<(), CommandError> {
+        let text = format::render(report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
-        if let Some(hint) = outcome::hint(&capture).filter(|_| !self.quiet) {
+        if let Some(hint) = outcome::hint(capture).filter(|_| !self.quiet) {
             Paint::print_message(&format!("hint: {hint}"));
         }
-        let text = text + &outcome::threshold_lines(&capture, self.thresholds, self.format);
-        Paint::data(&text).map_err(|error| could_not(error.into()))?;
-        files::write(&report, self.outputs)?;
-        if is_unreachable {
-            return Err(outcome::unreachable(&report));
-        }
-        Ok((capture, report.health))
+        let text = text + &outcome::threshold_lines(capture, self.thresholds, self.format);
+        Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
     }
 
     /// Targets of requests, for messages.

@@ -221,10 +221,19 @@ pub(crate) fn resume_line(results: &str) -> String {
     resumed(secrets::command_words().into_iter().skip(1), results)
 }
 
+/// The command that reports what lies in `results`.
+pub(crate) fn report_line(results: &str) -> String {
+    format!("stillwell report {} --format markdown", quoted(results))
+}
+
 /// Replaces both flags, which may be used only once.
 fn resumed(words: impl Iterator<Item = String>, results: &str) -> String {
     let mut line = vec!["stillwell".to_owned()];
-    let mut words = words;
+    let mut words: Vec<String> = words.collect();
+    let end = words.iter().position(|word| word == "--");
+    // After `--` every word is a path, also one that looks like a flag.
+    let paths = words.split_off(end.unwrap_or(words.len()));
+    let mut words = words.into_iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--resume" => {}
@@ -238,6 +247,7 @@ fn resumed(words: impl Iterator<Item = String>, results: &str) -> String {
         quoted(results),
         "--resume".to_owned(),
     ]);
+    line.extend(paths.iter().map(|path| quoted(path)));
     line.join(" ")
 }
 
@@ -280,6 +290,29 @@ mod tests {
         ] {
             assert_eq!(line(words), expected);
         }
+    }
+
+    #[test]
+    fn a_line_that_resumes_has_its_flags_before_the_paths() {
+        let line = |words: &str| resumed(words.split(' ').map(str::to_owned), "r");
+        for (words, expected) in [
+            (
+                "run --results old -- suite",
+                "stillwell run --results r --resume -- suite",
+            ),
+            (
+                "run --pairs 4 -- --resume -- x",
+                "stillwell run --pairs 4 --results r --resume -- --resume -- x",
+            ),
+        ] {
+            assert_eq!(line(words), expected);
+        }
+    }
+
+    #[test]
+    fn the_folder_in_a_line_that_reports_is_quoted_for_a_shell() {
+        let expected = "stillwell report 'my results' --format markdown";
+        assert_eq!(report_line("my results"), expected);
     }
 
     #[test]

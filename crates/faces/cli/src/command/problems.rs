@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use stillwell_experiment::{Results, SavedProblem, SuiteError, SuiteOutcome};
+use stillwell_plan::SuitePlan;
 use stillwell_report::SuiteProblem;
 use stillwell_scope::explain;
+use stillwell_verdict::ExperimentVerdict;
 
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -78,4 +80,26 @@ pub(crate) fn shown(problems: Vec<SavedProblem>) -> Vec<SuiteProblem> {
         exit_code: problem.exit_code,
     });
     problems.collect()
+}
+
+/// Adds a problem for each experiment of `plan` that has neither a verdict nor a problem: the suite ended before it,
+/// and must not look complete.
+pub(crate) fn with_not_run(
+    mut problems: Vec<SuiteProblem>,
+    plan: &SuitePlan,
+    verdicts: &[ExperimentVerdict],
+) -> Vec<SuiteProblem> {
+    for experiment in &plan.experiments {
+        let name = experiment.name.as_str();
+        let is_judged = verdicts.iter().any(|verdict| verdict.name == name);
+        let mut named = problems.iter().map(|entry| entry.experiment.as_deref());
+        if !is_judged && !named.any(|known| known == Some(name)) {
+            problems.push(SuiteProblem {
+                experiment: Some(name.to_owned()),
+                reason: "it was not run: the suite ended before it".to_owned(),
+                exit_code: Exit::Invalid.code(),
+            });
+        }
+    }
+    problems
 }

@@ -216,6 +216,7 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         "no experiment in {} has a finished run yet",
         folder.display()
     );
+    let problems = problems::with_not_run(not_finished, &record.plan, &experiments);
     let budget = apply_error_budget(&mut experiments, &record.plan.experiments);
     let names = record
         .plan
@@ -234,7 +235,7 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         comparison: name(1),
         experiments,
         budget,
-        problems: not_finished,
+        problems,
         results_folder: output::show_path(results.root()),
         command: output::typed(&record.command),
         seed: record.plan.seed.to_string(),
@@ -244,4 +245,74 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         next: Vec::new(),
         runs,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use stillwell_capture::RunStage;
+    use stillwell_experiment::{SUITE_SCHEMA, SavedProblem, SuiteRecord};
+    use stillwell_plan::{GoalMetric, GoalPlan, SuitePlan};
+    use stillwell_units::{Secrets, Seed};
+    use stillwell_verdict::synthetic;
+
+    use super::*;
+
+    /// Saves a suite of these experiments; only the first has runs.
+    fn save(results: &Results, names: [&str; 3]) {
+        let goal = || vec![GoalPlan::new(GoalMetric::CpuPerEvent)];
+        let record = SuiteRecord {
+            schema: SUITE_SCHEMA.to_owned(),
+            version: "0.1.0".to_owned(),
+            command: Vec::new(),
+            started_wall_millis: 1_795_269_933_000,
+            fingerprint: String::new(),
+            binaries: Vec::new(),
+            plan: SuitePlan {
+                experiments: names.map(|name| synthetic::plan(name, goal())).to_vec(),
+                seed: Seed::from_number(1),
+            },
+            health: Vec::new(),
+        };
+        fs::write(results.suite(), serde_json::to_vec(&record).unwrap()).unwrap();
+        for (pair, variant, cost) in [
+            (1, "baseline", 100.0),
+            (1, "comparison", 100.1),
+            (2, "baseline", 100.3),
+            (2, "comparison", 100.2),
+        ] {
+            let place = (RunStage::Search, pair, variant);
+            let run = synthetic::run(names[0], place, &[(GoalMetric::CpuPerEvent, cost)]);
+            let folder = results.run(names[0], pair, variant);
+            fs::create_dir_all(&folder).unwrap();
+            let text = serde_json::to_vec(&run).unwrap();
+            fs::write(folder.join("summary.json"), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_experiment_that_was_not_run_is_a_problem_of_the_saved_suite() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = Results::new(folder.path().to_path_buf());
+        save(&results, ["judged", "failed", "later"]);
+        let failed = SavedProblem {
+            experiment: Some("failed".to_owned()),
+            exit_code: Exit::Invalid.code(),
+            reason: "all 3 pairs failed".to_owned(),
+        };
+        let saved = results.write_problems(Vec::new(), vec![failed], Secrets::Masked);
+        saved.unwrap();
+        let report = suite(folder.path()).unwrap();
+        let judged = report.experiments.iter().map(|entry| entry.name.as_str());
+        assert_eq!(judged.collect::<Vec<_>>(), ["judged"]);
+        let lines: Vec<_> = report.problems.iter().map(SuiteProblem::line).collect();
+        let expected = [
+            "failed: all 3 pairs failed",
+            "later: it was not run: the suite ended before it",
+        ];
+        assert_eq!(lines, expected);
+        let code = report.exit_code(GatePolicy::Normal);
+        assert_eq!(code, Exit::Invalid.code());
+    }
 }

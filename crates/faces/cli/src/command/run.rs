@@ -233,14 +233,15 @@ impl SuiteRun<'_> {
         if self.can_resume && (outcome.interrupted.is_some() || !outcome.problems.is_empty()) {
             next.push(output::resume_line(&shown));
         }
-        next.push(format!("stillwell report {shown} --format markdown"));
+        next.push(output::report_line(&shown));
+        let problems = problems::shown(problems::of_outcome(outcome));
         let report = stillwell_report::SuiteReport {
             title: self.title.clone(),
             baseline: self.labels.0.clone(),
             comparison: self.labels.1.clone(),
             experiments: outcome.verdicts.clone(),
             budget: outcome.budget.clone(),
-            problems: problems::shown(problems::of_outcome(outcome)),
+            problems: problems::with_not_run(problems, self.plan, &outcome.verdicts),
             results_folder: shown,
             command: output::command_line(),
             seed: self.plan.seed.to_string(),

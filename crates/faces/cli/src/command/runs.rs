@@ -118,8 +118,14 @@ fn show(result: &Path, paint: &Paint) -> anyhow::Result<()> {
     table(&["file", "size"], rows.collect(), paint)
 }
 
+/// Returns `path` without a slash or a dot at its end, which would lead through a link.
+fn without_end(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
 /// Returns the result at `path`, which is not a link.
 fn entry(path: &Path) -> anyhow::Result<ResultEntry> {
+    let path = without_end(path);
     let read = || format!("open {}", path.display());
     let data = path.symlink_metadata().with_context(read)?;
     ensure!(
@@ -127,7 +133,7 @@ fn entry(path: &Path) -> anyhow::Result<ResultEntry> {
         "{} is a symbolic link: give the path of the result itself",
         path.display()
     );
-    let entry = describe_result(path);
+    let entry = describe_result(&path);
     entry.with_context(|| format!("{} is not a result of Stillwell", path.display()))
 }
 
@@ -228,10 +234,9 @@ fn located(result: &Path) -> anyhow::Result<(RemovableResult, Vec<ResultFile>)> 
         return Ok((RemovableResult::Stored(Box::new(store)), files));
     }
     entry(result)?;
-    Ok((
-        RemovableResult::Local(result.to_path_buf()),
-        files_of(result)?,
-    ))
+    let path = without_end(result);
+    let files = files_of(&path)?;
+    Ok((RemovableResult::Local(path), files))
 }
 
 fn push(results: &[PathBuf], to: &Path) -> anyhow::Result<()> {

@@ -84,7 +84,7 @@ fn a_run_is_interrupted_in_its_probe() {
     run.signal("TERM");
     let ended = run.finish(STOP_MAX);
     assert_code(&ended, 143);
-    assert_holds(&ended.stdout, &["--resume"]);
+    assert_holds(&ended.stdout, &["--resume", "it was not run"]);
     suite.assert_nothing_left();
 }
 

@@ -217,6 +217,31 @@ fn a_load_that_nothing_answers_ends_early_and_reports_what_to_do() {
 }
 
 #[test]
+fn a_load_that_nothing_answers_writes_every_file_that_it_can_and_its_error_is_the_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [full, table, json] = ["full.csv", "a.hgrm", "b.json"].map(path);
+    symlink("/dev/full", &full).unwrap();
+    for format in ["human", "hgrm"] {
+        let words = ["http://127.0.0.1:1/", "--format", format, "-o", &full];
+        let ended = load(&[&words[..], &["-o", &table, "-o", &json]].concat());
+        assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
+        for expected in ["No space left on device", "refused"] {
+            assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+        }
+        let text = std::fs::read_to_string(&table).unwrap();
+        assert!(text.contains("Total count    =            0]"), "{text}");
+        let printed = if format == "hgrm" { &*text } else { "" };
+        assert_eq!(ended.stdout, printed);
+        let result: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        assert_eq!(result["schema"], "stillwell/load-summary/v1", "{result}");
+        assert!(result["latency"].is_null(), "{result}");
+        std::fs::remove_file(&table).unwrap();
+        std::fs::remove_file(&json).unwrap();
+    }
+}
+
+#[test]
 fn a_load_that_keeps_going_ends_at_its_own_end() {
     let words = [
         "http://127.0.0.1:1/",

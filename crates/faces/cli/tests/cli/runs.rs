@@ -60,6 +60,9 @@ fn results_are_listed_and_removed_only_on_request() {
     for (words, code) in [
         (["runs", "rm", "results/a"].as_slice(), 2),
         (&["runs", "rm", "--yes", "link"], 3),
+        // A slash would lead through the link.
+        (&["runs", "rm", "--yes", "link/"], 3),
+        (&["runs", "rm", "--yes", "link/."], 3),
         (&["runs", "rm", "--yes", "results"], 3),
         (&["runs", "rm", "--yes", "results/a", "missing"], 3),
     ] {

@@ -12,22 +12,21 @@ use super::{HistoryReport, document};
 pub(super) fn json(report: &HistoryReport) -> String {
     let mut text = String::new();
     for (name, trends) in tests(report) {
-        let mut groups: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
+        let mut groups: BTreeMap<(u64, &str), Vec<Value>> = BTreeMap::new();
         let mut origins = BTreeMap::new();
         for trend in trends {
             for lead in &trend.leads {
                 let origin = &trend.points[lead.index].origin;
                 let seconds = origin.time_millis / 1000;
-                origins.insert(
-                    lead.index,
-                    (seconds, attributes(origin, trend, &report.branch)),
-                );
-                let changes = groups.entry(lead.index).or_default();
+                let result = result_of(trend, lead);
+                let attributes = attributes(origin, trend, &report.branch);
+                origins.insert(result, (seconds, attributes));
+                let changes = groups.entry(result).or_default();
                 changes.push(change(trend, lead, seconds));
             }
         }
-        let groups = groups.into_iter().filter_map(|(index, changes)| {
-            let (seconds, attributes) = origins.remove(&index)?;
+        let groups = groups.into_iter().filter_map(|(result, changes)| {
+            let (seconds, attributes) = origins.remove(&result)?;
             let attributes: serde_json::Map<String, Value> = attributes
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value.into()))
@@ -62,11 +61,10 @@ fn change(trend: &Trend, lead: &Lead, seconds: u64) -> Value {
 pub(super) fn regressions_only(report: &HistoryReport) -> String {
     let mut text = String::new();
     for (name, trends) in tests(report) {
-        let mut groups: BTreeMap<usize, (u64, String)> = BTreeMap::new();
+        let mut groups: BTreeMap<(u64, &str), String> = BTreeMap::new();
         for trend in trends {
             for lead in trend.leads.iter().filter(|lead| lead.worse) {
-                let millis = trend.points[lead.index].origin.time_millis;
-                let (_, lines) = groups.entry(lead.index).or_insert((millis, String::new()));
+                let lines = groups.entry(result_of(trend, lead)).or_default();
                 let plain = &lead.plain;
                 lines.push_str(&format!(
                     "    {:16}:\t{:>8}\t--> {:>8}\t({:>+6.1}%)\n",
@@ -82,11 +80,18 @@ pub(super) fn regressions_only(report: &HistoryReport) -> String {
             continue;
         }
         text.push_str(&format!("Regressions in {name}:\n"));
-        for (millis, lines) in groups.values() {
+        for ((millis, _), lines) in &groups {
             text.push_str(&format!("{}\n{lines}", document::timestamp(*millis)));
         }
     }
     text
+}
+
+/// Returns the start and the name of the result in which a level moved: its identity, in order of time. Trends of one test
+/// may lack different results, so the same index is another result in each.
+fn result_of<'a>(trend: &'a Trend, lead: &Lead) -> (u64, &'a str) {
+    let origin = &trend.points[lead.index].origin;
+    (origin.time_millis, origin.run.as_str())
 }
 
 /// Trends by the name of their test, in their order.

@@ -122,6 +122,32 @@ fn a_step_in_the_words_of_otava() {
     insta::assert_snapshot!(regressions);
 }
 
+#[test]
+fn changes_of_one_result_are_one_group_where_a_metric_began_later() {
+    let mut points = points();
+    for point in &mut points {
+        let delta = point.measurements[0].delta;
+        let memory = &mut point.measurements[1];
+        memory.delta = delta;
+        memory.comparison_mean = memory.baseline_mean * delta.exp();
+    }
+    for point in &mut points[..2] {
+        point.measurements.truncate(1);
+    }
+    let report = report(&points, Method::Otava(OtavaOptions::default()));
+    let indexes: Vec<usize> = report.trends.iter().map(|t| t.leads[0].index).collect();
+    assert_eq!(indexes, [10, 8]);
+    let [json, regressions] = [HistoryFormat::OtavaJson, HistoryFormat::RegressionsOnly]
+        .map(|format| render_history(&report, format, Style::default()));
+    let line: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let groups = line["relay, parsed"].as_array().unwrap();
+    assert_eq!(groups.len(), 1, "{json}");
+    assert_eq!(groups[0]["attributes"]["run_id"], "result-10");
+    assert_eq!(groups[0]["changes"].as_array().unwrap().len(), 2, "{json}");
+    let times = regressions.matches(" +0000\n").count();
+    assert_eq!(times, 1, "{regressions}");
+}
+
 /// Numbers stay numbers, and what names the change names its commits.
 #[test]
 fn a_step_for_programs() {

@@ -1,6 +1,8 @@
 //! Formats of a load's result without the words of another tool.
 
-use super::{BriefLoad, HistogramLog, LoadReport, hgrm, human, id, write_load_json};
+use stillwell_metric::empty_histogram;
+
+use super::{BriefLoad, HistogramLog, LoadReport, LoadStatistic, hgrm, human, id, write_load_json};
 use crate::Style;
 
 /// Native format of a load's result.
@@ -70,15 +72,23 @@ pub fn render_load(
         NativeLoadFormat::Human => human::human(report, style),
         NativeLoadFormat::Json => BriefLoad::of(report).to_json(),
         NativeLoadFormat::Csv => BriefLoad::of(report).to_csv(),
-        NativeLoadFormat::Hgrm => {
-            let all = &report.global.statistics;
-            let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
-            let by_id = all.iter().map(|statistic| (&*statistic.id, statistic));
-            distribution(by_id, statistic, &default, hgrm::of_load)?
-        }
+        NativeLoadFormat::Hgrm => percentiles(report, statistic)?,
         NativeLoadFormat::Hlog => HistogramLog::of(report).write(&report.version),
         NativeLoadFormat::Stillwell => write_load_json(report),
     })
+}
+
+/// Returns HdrHistogram's text. A load without an answer has no latency, and its table is empty: the format is not what
+/// went wrong.
+fn percentiles(report: &LoadReport, statistic: Option<&str>) -> Result<String, NoDistribution> {
+    let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
+    let empty = LoadStatistic::of_times(id::RESPONSE_TIME, &empty_histogram());
+    let all = report.global.statistics.iter();
+    let mut by_id: Vec<_> = all.map(|statistic| (&*statistic.id, statistic)).collect();
+    if statistic.is_none() && !by_id.iter().any(|(name, _)| default.contains(name)) {
+        by_id.push((&*empty.id, &empty));
+    }
+    distribution(by_id.iter().copied(), statistic, &default, hgrm::of_load)
 }
 
 /// Returns the text of the requested statistic, or of the first of `default` that exists.
@@ -124,6 +134,20 @@ mod tests {
             let text = render_load(&report, format, None, Style::default());
             insta::assert_snapshot!(format.name(), text.unwrap());
         }
+    }
+
+    #[test]
+    fn a_load_without_an_answer_has_an_empty_table_of_percentiles() {
+        let mut report = fixture::report();
+        let statistics = &mut report.global.statistics;
+        statistics.retain(|statistic| statistic.id == id::LATENESS);
+        let format = NativeLoadFormat::Hgrm;
+        let render = |statistic| render_load(&report, format, statistic, Style::default());
+        let text = render(None).unwrap();
+        let heading = "#[stillwell.response_time in milliseconds]\n";
+        assert!(text.starts_with(heading), "{text}");
+        assert!(text.contains("Total count    =            0]"), "{text}");
+        assert!(render(Some(id::RESPONSE_TIME)).is_err());
     }
 
     #[test]

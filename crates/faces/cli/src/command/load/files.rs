@@ -42,17 +42,24 @@ pub(super) fn format_of(file: &Path) -> Result<FileFormat, CommandError> {
     )
 }
 
-/// Writes the result to all `files`.
+/// Writes the result to all `files`, also after one that cannot be written; the first error is returned.
 pub(super) fn write(report: &LoadReport, files: &[PathBuf]) -> Result<(), CommandError> {
+    let mut first_error = None;
     for file in files {
-        let text = match format_of(file)? {
-            FileFormat::Report(format) => human::render(report, format, output::plain()),
-            FileFormat::Load(format) => render_load(report, format, None, output::plain())
-                .map_err(|error| CommandError::new(Exit::Invalid, error))?,
-        };
-        fs::write(file, text)
-            .with_context(|| format!("write the result to {}", file.display()))
-            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+        if let Err(error) = write_file(report, file) {
+            first_error.get_or_insert(error);
+        }
     }
-    Ok(())
+    first_error.map_or(Ok(()), Err)
+}
+
+fn write_file(report: &LoadReport, file: &Path) -> Result<(), CommandError> {
+    let text = match format_of(file)? {
+        FileFormat::Report(format) => human::render(report, format, output::plain()),
+        FileFormat::Load(format) => render_load(report, format, None, output::plain())
+            .map_err(|error| CommandError::new(Exit::Invalid, error))?,
+    };
+    fs::write(file, text)
+        .with_context(|| format!("write the result to {}", file.display()))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }

@@ -128,6 +128,7 @@ fn report(
         original: None,
         warnings: &OptionNames::Load.health_warnings(rules, &warnings),
     });
+    let written = files::write(&report, &arguments.output);
     let text = format::render(
         &report,
         arguments.output_format,
@@ -137,7 +138,7 @@ fn report(
     let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
     let lines = outcome::threshold_lines(&capture, &arguments.threshold, arguments.output_format);
     Paint::data(&(text + &lines)).map_err(could_not)?;
-    files::write(&report, &arguments.output)?;
+    written?;
     if !arguments.quiet {
         Paint::print_message(&cost(&capture));
     }

@@ -181,7 +181,7 @@ fn report(
     if outcome.interrupted.is_some() {
         next.push(output::resume_line(&shown));
     }
-    next.push(format!("stillwell report {shown} --format markdown"));
+    next.push(output::report_line(&shown));
     let runs = plans.iter().zip(&outcome.runs);
     let folders = Results::new(results.to_path_buf());
     let profiles = runs.flat_map(|(plan, runs)| profiles_of(&folders, plan, runs));

@@ -175,7 +175,7 @@ fn headers_of_answers_are_logged_and_results_report_it() {
         let by_name = plugin(all, "X-Nh");
         let actual = measure(&format!("{few} {by_name} {}", origin.url()));
         let answers = actual.counter("benchmark.http_2xx");
-        assert!(answers > 50, "{answers}");
+        assert!(answers > 0, "{answers}");
         assert_eq!(times(&actual, logged), answers, "{protocol}");
         assert_eq!(times(&actual, "Received Header"), answers, "{protocol}");
         for result in actual.results() {
@@ -203,7 +203,7 @@ fn headers_of_answers_are_logged_and_results_report_it() {
     let skip = plugin(skip, "\":status\"");
     let actual = measure(&format!("{FEW} {failing} {skip} {}", origin.url()));
     let answers = actual.counter("benchmark.http_5xx");
-    assert!(answers > 50, "{}", actual.log);
+    assert!(answers > 0, "{}", actual.log);
     let line = "Received Header with name :status and value 500";
     assert_eq!(times(&actual, line), answers);
 }
