@@ -135,10 +135,8 @@ def run(commands, shown, settings, files, stillwell, root, shared):
             (work / path).write_text(text)
         if any("examples/" in command for command in [*commands, settings.get("before", "")]):
             shutil.copytree(root / "examples", work / "examples")
-        target = os.environ.get("CARGO_TARGET_DIR", root / "target")
         environment = {**os.environ, "PATH": f"{bin}:{os.environ['PATH']}", "NO_COLOR": "1",
-                       "DOCUMENT_PARTS": str(root / ".ci/document-parts"), "DOCUMENTS_SHARED": shared,
-                       "DOCUMENTS_TARGET": str(target)}
+                       "DOCUMENT_PARTS": str(root / ".ci/document-parts"), "DOCUMENTS_SHARED": shared}
         # A reader's builds go beside the reader's sources.
         environment.pop("CARGO_TARGET_DIR", None)
         with open(home / "output", "w+") as output:

@@ -2,9 +2,9 @@
 """Changes configuration files at random and checks them: `stillwell check` must not panic, must answer within half a
 second and 64 MiB, and every error must have a place.
 
-    python3 .ci/mutations.py [COUNT] [FOLDER…]
+    python3 .ci/mutations.py PROGRAM [COUNT] [FOLDER…]
 
-STILLWELL_BIN is the program; unset, it is built. MUTATIONS_SEED is the seed of the changes (1).
+MUTATIONS_SEED is the seed of the changes (1).
 """
 import os
 import random
@@ -28,13 +28,6 @@ WITHOUT_PLACE = re.compile(rb"no experiment|there is no|cannot read|cannot look|
 WORDS = ["-1", "0", "18446744073709551616", "1e999", "nan", "0x1F", "null", "~", "true", "[]", "{}", "[[[[", "{a: {b: [", "&a [*a]", "*b",
          "!static", "!x y", "'", '"', "max", "1 TiB", "10 Mb", "5k/s", "\t", "---", "...", "? :", "<<: *a", "seed: 1", "🦀", "\u0000", "|", ">-",
          "http://[::1", "127.0.0.1:99999", "/dev/zero", "..", "{{ x }}", "${X}"]
-
-
-def program():
-    if path := os.environ.get("STILLWELL_BIN"):
-        return path
-    subprocess.run(["cargo", "build", "--locked", "--quiet", "-p", "stillwell"], cwd=ROOT, check=True)
-    return os.path.join(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"), "debug", "stillwell")
 
 
 def check(stillwell, path):
@@ -102,9 +95,9 @@ def is_whole(stillwell, path):
 
 
 def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    folders = [Path(word) for word in sys.argv[2:]] or [ROOT / "examples", ROOT / "harness"]
-    stillwell = program()
+    stillwell = sys.argv[1]
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+    folders = [Path(word) for word in sys.argv[3:]] or [ROOT / "examples", ROOT / "harness"]
     source = random.Random(int(os.environ.get("MUTATIONS_SEED", "1")))
     files = []
     for folder in folders:
