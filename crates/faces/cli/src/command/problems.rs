@@ -96,7 +96,7 @@ pub(crate) fn with_not_run(
         if !is_judged && !named.any(|known| known == Some(name)) {
             problems.push(SuiteProblem {
                 experiment: Some(name.to_owned()),
-                reason: "it was not run: the suite ended before it".to_owned(),
+                reason: "it was not run: the suite ended early, or is still running".to_owned(),
                 exit_code: Exit::Invalid.code(),
             });
         }

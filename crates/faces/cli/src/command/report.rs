@@ -309,7 +309,7 @@ mod tests {
         let lines: Vec<_> = report.problems.iter().map(SuiteProblem::line).collect();
         let expected = [
             "failed: all 3 pairs failed",
-            "later: it was not run: the suite ended before it",
+            "later: it was not run: the suite ended early, or is still running",
         ];
         assert_eq!(lines, expected);
         let code = report.exit_code(GatePolicy::Normal);

@@ -101,8 +101,9 @@ fn a_target_that_ignores_its_signal_is_killed_after_its_grace() {
 /// The first process went on alone, and waited for a child that was still stopped.
 #[test]
 fn all_processes_of_a_paused_target_continue_when_it_is_ended() {
-    let fixture =
-        Fixture::new("trap 'kill $!; wait; exit 3' TERM; sleep 60 & echo ready; wait; exit 4");
+    let fixture = Fixture::new(
+        "trap 'kill $!; wait; exit 3' TERM; tail -f /dev/null & echo ready; wait; exit 4",
+    );
     let target = fixture.start_ready();
     target.signal_all(TargetSignal::Stop).unwrap();
     let processes = target.processes();
