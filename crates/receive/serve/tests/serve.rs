@@ -110,7 +110,7 @@ impl Server {
 
     /// Ends it; fails the test where a worker failed or did not end.
     fn end(self) -> ServeCounts {
-        for end in self.scope.close(Nanos::from_secs(10)) {
+        for end in self.scope.close(Nanos::from_secs(180)) {
             end.result.unwrap();
         }
         let counts = self.counter.total();

@@ -13,7 +13,9 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
-use stillwell_testkit::{Finished, Process};
+use stillwell_capture::Capture;
+use stillwell_metric::catalogue;
+use stillwell_testkit::{Finished, Process, signal_process, wait_until};
 
 use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds};
 
@@ -69,10 +71,25 @@ impl Bench {
 
     /// `stillwell bench` of a file.
     fn run_file(&self, text: &str) -> Ended {
+        self.end(self.start_file(text).finish(LONG))
+    }
+
+    fn start_file(&self, text: &str) -> Process {
         self.suite.file("bench.yaml", text);
         let words = ["bench", "bench.yaml", "--quiet", "--results", "results"];
         let mut command = self.suite.stillwell(&words);
-        self.end(Process::start(command.args(["--output", "report.json"])).finish(LONG))
+        Process::start(command.args(["--output", "report.json"]))
+    }
+
+    /// Returns true if more than `events` have come, as far as its capture has them.
+    fn has_received(&self, events: f64) -> bool {
+        Capture::open(&self.suite.results()).is_ok_and(|capture| {
+            let mut received = capture.series.of(catalogue::EVENTS_RECEIVED);
+            received.any(|(_, series)| {
+                let mut counts = series.points.iter().map(|point| point.value.number());
+                counts.any(|count| count > Some(events))
+            })
+        })
     }
 
     fn end(&self, finished: Finished) -> Ended {
@@ -357,9 +374,9 @@ fn transactional_events_come_through_all_the_same() {
 fn a_bench_that_is_ended_by_time_waits_for_acknowledgements_that_come_seconds_later() {
     for into in ["http", "hec"] {
         let bench = Bench::new(into, "tcp");
-        let words = ["--stop-after", "1s", "--batch", "200"];
-        // The first request takes three seconds.
-        let ended = bench.run(&words, &["--limit", "8 KiB/s"]);
+        let words = ["--stop-after", "3s", "--batch", "200"];
+        // The first request takes more than four seconds. On a busy machine it begins late.
+        let ended = bench.run(&words, &["--limit", "5 KiB/s"]);
         assert_code(&ended.finished, 0);
         assert_eq!(ended.count("/answers/unacknowledged"), 0, "{into}");
         assert_eq!(ended.count("/answers/acknowledged"), 200, "{into}");
@@ -375,7 +392,7 @@ fn a_bench_whose_events_are_never_acknowledged_ends_with_its_drain_and_reports_i
     let ended = bench.run_file(&format!(
         "target:\n  command: [\"{{self}}\", relay, --in, \"{into}\", --out, \"{out}\", --limit, \
          1 KiB/s]\n  stop: {{signal: KILL}}\nin: {into}\nout: {out}\nsource: in.json\nbatch: 200\n\
-         stop_after_secs: 1\ndrain: 2s\n"
+         stop_after_secs: 4\ndrain: 2s\n"
     ));
     assert_code(&ended.finished, 1);
     assert_eq!(ended.count("/answers/unacknowledged"), 200);
@@ -385,10 +402,18 @@ fn a_bench_whose_events_are_never_acknowledged_ends_with_its_drain_and_reports_i
 fn a_target_that_dies_ends_the_bench_with_what_came() {
     let bench = Bench::new("tcp", "tcp");
     let [into, out] = bench.endpoints();
-    let ended = bench.run_file(&format!(
-        "target:\n  command: [timeout, -s, KILL, \"10\", \"{STILLWELL}\", relay, --in, \"{into}\", --out, \
-         \"{out}\"]\nin: {into}\nout: {out}\nsource: in.json\nrate: 500/s\nstop_after_secs: 60\n"
+    let file = bench.suite.path("pid");
+    let process = bench.start_file(&format!(
+        "target:\n  command: [sh, -c, 'echo $$ > {}; exec \"$@\"', sh, \"{STILLWELL}\", relay, --in, \
+         \"{into}\", --out, \"{out}\"]\nin: {into}\nout: {out}\nsource: in.json\nrate: 500/s\n\
+         stop_after_secs: 300\n",
+        file.display()
     ));
+    let has_come = || bench.has_received(500.0);
+    assert!(wait_until(LONG, has_come), "{}", process.stderr());
+    let pid = fs::read_to_string(&file).unwrap();
+    signal_process(pid.trim().parse().unwrap(), "KILL");
+    let ended = bench.end(process.finish(LONG));
     assert_code(&ended.finished, 4);
     let outcome = ended.report["outcome"].as_str().unwrap();
     assert!(

@@ -27,7 +27,7 @@ fn a_body_longer_than_what_is_laid_out_ahead_is_sent_whole() {
     let body = format!("--body=@{}", file.display());
     for (protocol, streams) in [("http1", "1"), ("http2", "1"), ("http2", "3")] {
         let server = Serving::start(&[]);
-        let arguments = ["-n20", "-c2", "--timeout=10s"];
+        let arguments = ["-n20", "-c2", "--timeout=60s"];
         let mut arguments = arguments.to_vec();
         arguments.extend([&server.url, &body, "--protocol", protocol]);
         arguments.extend(["--streams", streams]);

@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::Value;
-use stillwell_testkit::{Finished, Process, wait_until};
+use stillwell_testkit::{Finished, Process, free_port, wait_until};
 
 use crate::suite::{LONG, STOP_MAX, Suite, assert_code, assert_holds, open};
 
@@ -114,13 +114,15 @@ fn a_disk_that_cannot_be_mounted_is_reported_before_anything_runs() {
 
 /// A relay that follows logs without a writer.
 fn logs(suite: &Suite, measure: &str) {
+    let metrics = format!("127.0.0.1:{}", free_port());
     let text = format!(
         "target:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"tail://{logs}\", --out, \
-         \"tcp://{sink}\"]\n  ready: {{delay: 300ms}}\n\
+         \"tcp://{sink}\", --metrics, \"{metrics}\"]\n  \
+         ready: {{http: \"http://{metrics}/metrics\"}}\n\
          workload:\n  generators:\n    - file_gen: {{mount: {logs}, file_max: 256 KiB, rotations: 8}}\n      \
          payload: syslog5424\n      rate: 1 MiB/s\n      connections: 2\n      cache: 4 MiB\n  \
          sinks:\n    - tcp: \"{sink}\"\n\
-         phases: {{ready: 5s, warmup: 200ms, measure: {measure}, drain: 5s, quiet: 300ms}}\n",
+         phases: {{ready: 60s, warmup: 200ms, measure: {measure}, drain: 5s, quiet: 300ms}}\n",
         logs = suite.path("logs").display(),
         sink = suite.sink,
     );
@@ -203,9 +205,12 @@ fn a_process_that_holds_logs_open_is_named_and_holds_nothing_up() {
         return;
     };
     let suite = Suite::new();
-    logs(&suite, "1s");
+    logs(&suite, "4s");
     let process = Process::start(&mut suite.stillwell(&OBSERVE));
-    suite.wait_measuring(&suite.results());
+    // Not only once it measures: on a busy machine the run would be over.
+    let folder = fs::canonicalize(suite.path(".")).unwrap();
+    let is_mounted = || !mounts_below(&folder).is_empty();
+    assert!(wait_until(LONG, is_mounted), "{}", process.stderr());
     let held = fs::File::open(suite.path("logs")).unwrap();
     let manifest = assert_completed(&suite, &process.finish(LONG));
     drop(held);
@@ -243,7 +248,7 @@ fn ladings_logrotate_fs_counts_unread_bytes() {
         "results",
         "--no-target",
     ];
-    let times = ["--warmup", "200ms", "--measure", "2s"];
+    let times = ["--warmup", "200ms", "--measure", "5s"];
     let ended = suite.call(&[&words[..], &times[..]].concat());
     assert_completed(&suite, &ended);
     let figure = |name: &str| last(&suite.results(), name).unwrap_or_else(|| panic!("{name}"));
@@ -252,6 +257,6 @@ fn ladings_logrotate_fs_counts_unread_bytes() {
     assert_eq!(written, missed + figure("unread_bytes"));
     // Two parts of each log are there at most, and a block more in each.
     assert!(written - missed <= 4 * (160 << 10), "{written} {missed}");
-    assert!(figure("log_file_deleted") > 10);
+    assert!(figure("log_file_deleted") > 4);
     assert_nothing_mounted(&suite);
 }

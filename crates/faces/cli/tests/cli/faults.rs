@@ -8,7 +8,7 @@ mod links;
 
 use serde_json::Value;
 use stillwell_capture::{Manifest, RunOutcome};
-use stillwell_testkit::Process;
+use stillwell_testkit::{Process, free_port};
 
 use crate::suite::{LONG, Suite, assert_holds, open};
 
@@ -58,10 +58,12 @@ impl Way {
 }
 
 fn run(suite: &Suite, way: &Way, timeline: &str, settings: &str) -> Run {
-    run_for("2s", suite, way, timeline, settings)
+    run_for("measure: 2s, quiet: 4s", suite, way, timeline, settings)
 }
 
-fn run_for(measure: &str, suite: &Suite, way: &Way, timeline: &str, settings: &str) -> Run {
+/// `lengths` are those of `measure` and `quiet`; a long `quiet` takes time only where events
+/// are lost.
+fn run_for(lengths: &str, suite: &Suite, way: &Way, timeline: &str, settings: &str) -> Run {
     let Way {
         input,
         output,
@@ -71,7 +73,7 @@ fn run_for(measure: &str, suite: &Suite, way: &Way, timeline: &str, settings: &s
     let text = format!(
         "target:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"{}\", --out, \"{}\"{words}]\n  \
          ready: {ready}\n\
-         phases: {{ready: 10s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 1s}}\n\
+         phases: {{ready: 60s, warmup: 200ms, {lengths}, drain: 20s}}\n\
          workload:\n  generators:\n    - {{{}, id: load, payload: syslog5424, cache: 1 MiB, \
          rate: 2k/s, stamps: all}}\n  sinks:\n    - {{{}, id: out}}\n\
          timeline: {timeline}\n{settings}",
@@ -163,9 +165,12 @@ fn a_sink_that_is_down_for_a_second_loses_nothing_of_a_relay_that_sends_again() 
 #[test]
 fn bytes_that_a_sink_has_not_read_when_it_goes_down_are_reported_lost() {
     let suite = Suite::new();
-    let steps = "[{at: 200ms, sink: {id: out, do: pause}}, {at: 700ms, sink: {id: out, do: down}}, \
-                 {at: 1s, sink: {id: out, do: restore}}, {at: 1100ms, sink: {id: out, do: up}}]";
-    let run = run(&suite, &Way::tcp(&suite), steps, "");
+    let steps = "[{at: 200ms, sink: {id: out, do: pause}}, \
+                 {at: 3500ms, sink: {id: out, do: down}}, \
+                 {at: 3800ms, sink: {id: out, do: restore}}, \
+                 {at: 3900ms, sink: {id: out, do: up}}]";
+    let lengths = "measure: 5s, quiet: 1s";
+    let run = run_for(lengths, &suite, &Way::tcp(&suite), steps, "");
     run.assert_accounted();
     // The relay had written them.
     assert!(run.count("lost") > 0, "{}", run.shown);
@@ -198,8 +203,9 @@ fn what_a_relay_gives_up_after_a_refusal_is_what_is_lost() {
     let suite = Suite::new();
     // A busy machine has few requests, each with many events.
     let steps = "[{at: 100ms, sink: {id: out, do: {respond: {status: 400, share: 50%}}}}, \
-                 {at: 1s, sink: {id: out, do: restore}}]";
-    let run = run(&suite, &Way::into_http(&suite), steps, "");
+                 {at: 3600ms, sink: {id: out, do: restore}}]";
+    let lengths = "measure: 5s, quiet: 1s";
+    let run = run_for(lengths, &suite, &Way::into_http(&suite), steps, "");
     run.assert_accounted();
     let stderr = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
     let lost = run.count("lost");
@@ -242,7 +248,8 @@ fn sinks_must_be_quiet_after_the_last_step_of_a_drain() {
         words: ", --work-per-event, 100us".to_owned(),
         ..Way::tcp(&suite)
     };
-    let steps = "[{at: 1800ms, target: pause}, {at: 3500ms, target: resume}]";
+    // In the drain the pause is longer than the quiet that ends it.
+    let steps = "[{at: 1800ms, target: pause}, {at: 7500ms, target: resume}]";
     let run = run(&suite, &way, steps, "");
     run.assert_accounted();
     let ledger = run.manifest.ledger.as_ref().unwrap();
@@ -254,50 +261,57 @@ fn sinks_must_be_quiet_after_the_last_step_of_a_drain() {
     );
 }
 
+/// Fails unless the run is valid and has the recovery of its target, which `steps` end by `signal`
+/// and start again.
+fn assert_recovers(steps: &str, signal: &str) {
+    let suite = Suite::new();
+    // On a busy machine the end and the start take seconds, and load must come after them.
+    let lengths = "measure: 10s, quiet: 1s";
+    let run = run_for(lengths, &suite, &Way::tcp(&suite), steps, "");
+    run.assert_accounted();
+    let restarts = &run.manifest.restarts;
+    assert_eq!(restarts.len(), 1, "{restarts:?}");
+    let restart = &restarts[0];
+    assert!(restart.ready_after.unwrap() >= restart.started_after.unwrap());
+    assert!(restart.delivered_after.unwrap() >= restart.ready_after.unwrap());
+    assert!(run.series("target_redelivery") >= run.series("target_recovery"));
+    assert!(
+        run.series("target_recovery") > 0.0,
+        "{:?}",
+        run.summary["series"]
+    );
+    let how = format!("the target is ended by {signal}");
+    assert_holds(
+        &run.shown,
+        &[
+            &how,
+            "the target is started again",
+            "ready again",
+            "delivering again",
+        ],
+    );
+    // A delay by other programs is not an effect of the restart.
+    let warnings = run.summary["warnings"].to_string();
+    let of_target = warnings.replace("target_delayed", "");
+    assert!(!of_target.contains("target"), "{warnings}");
+    assert_holds(&run.events_text, &["the target was ready again after"]);
+}
+
 #[test]
 fn a_target_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recovery() {
-    for (steps, signal) in [
-        (
-            "[{at: 500ms, target: {restart: {signal: KILL, after: 300ms}}}]",
-            "Kill",
-        ),
-        ("[{at: 500ms, target: restart}]", "Term"),
-        (
-            "[{at: 500ms, target: kill}, {at: 900ms, target: start}]",
-            "Kill",
-        ),
-    ] {
-        let suite = Suite::new();
-        // On a busy machine the end and the start take more than two seconds.
-        let run = run_for("6s", &suite, &Way::tcp(&suite), steps, "");
-        run.assert_accounted();
-        let [restart] = run.manifest.restarts[..] else {
-            panic!("{:?}", run.manifest.restarts);
-        };
-        assert!(restart.ready_after.unwrap() >= restart.started_after.unwrap());
-        assert!(restart.delivered_after.unwrap() >= restart.ready_after.unwrap());
-        assert!(run.series("target_redelivery") >= run.series("target_recovery"));
-        assert!(
-            run.series("target_recovery") > 0.0,
-            "{:?}",
-            run.summary["series"]
-        );
-        let how = format!("the target is ended by {signal}");
-        assert_holds(
-            &run.shown,
-            &[
-                &how,
-                "the target is started again",
-                "ready again",
-                "delivering again",
-            ],
-        );
-        // A delay by other programs is not an effect of the restart.
-        let warnings = run.summary["warnings"].to_string();
-        let of_target = warnings.replace("target_delayed", "");
-        assert!(!of_target.contains("target"), "{warnings}");
-        assert_holds(&run.events_text, &["the target was ready again after"]);
-    }
+    let steps = "[{at: 500ms, target: {restart: {signal: KILL, after: 300ms}}}]";
+    assert_recovers(steps, "Kill");
+}
+
+#[test]
+fn a_target_that_is_restarted_leaves_a_valid_run_with_its_recovery() {
+    assert_recovers("[{at: 500ms, target: restart}]", "Term");
+}
+
+#[test]
+fn a_target_that_two_steps_kill_and_start_leaves_a_valid_run_with_its_recovery() {
+    let steps = "[{at: 500ms, target: kill}, {at: 900ms, target: start}]";
+    assert_recovers(steps, "Kill");
 }
 
 #[test]
@@ -332,12 +346,14 @@ fn a_log_that_is_moved_by_a_step_is_read_to_its_end() {
         let folder = suite.path("in");
         std::fs::create_dir(&folder).unwrap();
         let folder = folder.display();
+        let metrics = format!("127.0.0.1:{}", free_port());
         let way = Way {
             input: (
                 format!("file_gen: {{log: \"{folder}/a.log\", file_max: 1 GiB}}"),
                 format!("tail://{folder}"),
             ),
-            ready: "{delay: 300ms}".to_owned(),
+            ready: format!("{{http: \"http://{metrics}/metrics\"}}"),
+            words: format!(", --metrics, \"{metrics}\""),
             ..Way::tcp(&suite)
         };
         let steps = format!("[{{at: 1s, file: {{id: load, rotate: {how}}}}}]");

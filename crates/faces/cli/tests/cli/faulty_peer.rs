@@ -18,12 +18,12 @@ use crate::both_ends::ends::{LONG, Report, load, start_load};
 use crate::hostile::tally;
 use server::Server;
 
-/// Requests of each load; none has an end but them where the loop is closed.
+/// Requests of each load, which ends with the last of them.
 const REQUESTS: u64 = 12;
 
 const CLOSED: &str = "--requests=12";
-/// As many in all.
-const OPEN: &str = "--rate=10/s --duration=1200ms";
+/// As many in all: an end by time may come before anything ended, on a machine that stalls.
+const OPEN: &str = "--requests=12 --rate=10/s";
 
 /// Expected result of a fault.
 struct Case<F> {
@@ -56,9 +56,9 @@ const fn either<F>(fault: F, ends: &'static [&'static str], finding: &'static st
 }
 
 impl<F> Case<F> {
-    /// A short timeout for cases that time out; the rest need not hurry.
+    /// A short timeout for cases that have to time out; the rest need not hurry.
     fn timeout(&self) -> &'static str {
-        match self.ends.contains(&"timed_out") {
+        match self.ends[..self.certain].contains(&"timed_out") {
             true => "--timeout=1s",
             false => "--timeout=20s",
         }
@@ -69,7 +69,7 @@ impl<F> Case<F> {
 const RESET: &[&str] = &["peer_closed", "connect_failed"];
 
 fn begin(server: &Server, words: &str) -> Process {
-    begin_at("http", server, &format!("{words} --connect-timeout=5s"))
+    begin_at("http", server, &format!("{words} --connect-timeout=20s"))
 }
 
 fn begin_at(scheme: &str, server: &Server, words: &str) -> Process {
@@ -93,12 +93,7 @@ fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, 
         );
         // What was sent has ended; what found its connection closed was not sent.
         assert!(report.begun() <= report.ended(), "{context}");
-        if loop_words == CLOSED {
-            assert_eq!(report.ended(), REQUESTS, "{context}");
-        } else {
-            // The first is due at once, and the last may be cut off by the end.
-            assert!((1..=REQUESTS + 1).contains(&report.ended()), "{context}");
-        }
+        assert_eq!(report.ended(), REQUESTS, "{context}");
         let mut certain = case.ends.iter().take(case.certain);
         assert!(certain.any(|end| report.outcome(end) > 0), "{context}");
         let outcomes = report.outcomes();
@@ -127,7 +122,7 @@ fn http1_cases() -> Vec<Case<http1::Fault>> {
     let broken: &[&str] = &["malformed"];
     let none = "no request was answered";
     vec![
-        case(Fault::ResetAtAccept, RESET, none),
+        either(Fault::ResetAtAccept, RESET, none),
         case(Fault::CloseAtAccept, lost, none),
         case(Fault::ResetUnanswered, lost, none),
         case(Fault::CloseUnanswered, lost, none),
@@ -164,7 +159,7 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
     let flooded: &[&str] = &["malformed", "peer_closed", "timed_out", "unfinished"];
     let none = "no request was answered";
     vec![
-        case(Fault::ResetAtAccept, RESET, none),
+        either(Fault::ResetAtAccept, RESET, none),
         case(Fault::CloseAtAccept, lost, none),
         case(Fault::Garbage, cut, none),
         case(Fault::Http1, cut, none),
@@ -187,7 +182,7 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
         case(Fault::SettingsFlood, flooded, "too many"),
         case(Fault::PingFlood, flooded, "too many"),
         either(Fault::GoAwayFlood, flooded, none),
-        case(
+        either(
             Fault::NoStreams,
             &["peer_closed", "timed_out", "unfinished"],
             none,
@@ -241,7 +236,7 @@ fn begin_over(tls: Option<&ServerTls>, server: &Server, words: &str) -> Process 
         Some(_) => begin_at(
             "https",
             server,
-            &format!("{words} --insecure --connect-timeout=5s"),
+            &format!("{words} --insecure --connect-timeout=20s"),
         ),
     }
 }
@@ -286,16 +281,20 @@ fn every_fault_of_http2_is_counted_once_behind_tls() {
 /// nothing is due.
 #[test]
 fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
-    for (protocol, words) in [("http1", "-c2"), ("http2", "-c2")] {
+    let under_way = ["http1", "http2"].map(|protocol| {
         let fault = http1::Fault::CloseAtAccept;
         let server = Server::start(move |session| http1::serve_session(fault, session));
-        let words = format!("--rate=2/s -d600ms --timeout=1s --protocol={protocol} {words}");
-        let report = Report::of(begin(&server, &words).finish(LONG));
+        let words = format!("--rate=2/s -n6 -c2 --timeout=20s --protocol={protocol}");
+        let process = begin(&server, &words);
+        (protocol, server, process)
+    });
+    for (protocol, server, process) in under_way {
+        let report = Report::of(process.finish(LONG));
         server.stop();
         let opened = report.value["global"]["counters"]["upstream_cx_total"].as_u64();
-        // Two connections, each again after 10, 20, 40, 80, 160, 320 ms, and
-        // once more for each of two requests.
-        assert!(opened.unwrap() <= 24, "{protocol}: {opened:?}");
+        // Two connections, each again after 10, 20, 40 ms and so on up to 1 s, and once more
+        // for each of six requests: 24 in three seconds, and two in each second of a stall.
+        assert!(opened.unwrap() <= 40, "{protocol}: {opened:?}");
         assert!(report.begun() <= report.ended());
         let expected = "closes connections before it answers a request";
         assert!(
@@ -309,7 +308,7 @@ fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
 #[test]
 fn without_a_listener_nothing_could_be_run() {
     let url = format!("http://127.0.0.1:{}/", free_port());
-    for words in ["-n 3 -c 1", "--rate 100/s -d 1s"] {
+    for words in ["-n 3 -c 1", "-n 100 --rate 100/s"] {
         let mut arguments = vec![url.as_str()];
         arguments.extend(words.split_whitespace());
         let report = load(&arguments);

@@ -43,7 +43,7 @@ fn observe(suite: &Suite) -> Finished {
     let words = ["observe", "lading.yaml", "--results", "results"];
     let mut command = suite.stillwell(&words);
     // On a busy machine a shell needs a while until its trap is set.
-    command.args(["--warmup", "200ms", "--measure", "2s"]);
+    command.args(["--warmup", "200ms", "--measure", "6s"]);
     around_a_relay(suite, &mut command)
 }
 
@@ -123,13 +123,13 @@ fn called_as_lading_an_inspector_may_be_left_out_and_may_have_no_target() {
             shell("echo none $NO_TARGET")
         ),
     );
-    let short = [
-        "--warmup-duration-seconds",
-        "0",
-        "--experiment-duration-seconds",
-        "1",
-    ];
-    let run = |words: &[&str]| {
+    let run = |seconds: &str, words: &[&str]| {
+        let lengths = [
+            "--warmup-duration-seconds",
+            "0",
+            "--experiment-duration-seconds",
+            seconds,
+        ];
         let mut command = called(&suite, "lading");
         command.args([
             "--config-path",
@@ -138,11 +138,12 @@ fn called_as_lading_an_inspector_may_be_left_out_and_may_have_no_target() {
             "--capture-path",
             "c.jsonl",
         ]);
-        Process::start(command.args(short).args(words)).finish(LONG)
+        Process::start(command.args(lengths).args(words)).finish(LONG)
     };
-    let ended = run(&["--disable-inspector"]);
+    let ended = run("1", &["--disable-inspector"]);
     assert!(!suite.path("own.log").exists(), "{}", ended.stderr);
-    let ended = run(&[]);
+    // On a busy machine a shell needs a while.
+    let ended = run("6", &[]);
     let log_text = fs::read_to_string(suite.path("own.log"));
     assert_eq!(log_text.unwrap_or_default(), "none 1\n", "{}", ended.stderr);
 }

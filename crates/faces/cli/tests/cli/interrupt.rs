@@ -3,7 +3,7 @@
 use std::fs;
 
 use stillwell_capture::RunOutcome;
-use stillwell_testkit::wait_until;
+use stillwell_testkit::{Process, wait_until};
 
 use crate::suite::{LONG, STOP_MAX, Suite, assert_code, assert_holds, open};
 
@@ -15,6 +15,20 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
     mask >> (signal - 1) & 1 == 1
+}
+
+/// The first target of the second pair never becomes ready, and its pair does not end before
+/// the signal.
+fn stuck_in_second_pair(suite: Suite) -> Suite {
+    let is_first = suite.is_first_of_pair(2);
+    let script = format!("{is_first} && exec tail -f /dev/null; exec \"$@\"");
+    suite.script(&script)
+}
+
+fn wait_second_pair(suite: &Suite, run: &Process) {
+    // A zero byte ends each word of a command line: the script does not have these two words.
+    let is_stuck = || !suite.target_processes("tail\x00-f").is_empty();
+    assert!(wait_until(LONG, is_stuck), "{}", run.stderr());
 }
 
 #[test]
@@ -91,13 +105,12 @@ fn a_run_is_interrupted_in_its_probe() {
 /// The hint once had `--results` twice, which no command line may have.
 #[test]
 fn the_hint_after_an_interruption_can_be_typed_and_takes_over_what_is_finished() {
-    let suite = Suite::new()
-        .with("phases", "{warmup: 100ms, measure: 300ms, quiet: 50ms}")
+    let phases = "{ready: 100s, warmup: 100ms, measure: 300ms, quiet: 50ms}";
+    let suite = stuck_in_second_pair(Suite::new())
+        .with("phases", phases)
         .with("pairs", "2");
     let run = suite.run(&[]);
-    let second =
-        || run.stderr().contains("pair 1 done") && !suite.target_processes("relay").is_empty();
-    assert!(wait_until(LONG, second), "{}", run.stderr());
+    wait_second_pair(&suite, &run);
     run.signal("INT");
     let ended = run.finish(STOP_MAX);
     let hint = ended
@@ -121,11 +134,10 @@ fn a_run_that_is_interrupted_reports_its_finished_pairs_and_how_to_go_on() {
         if is_ignored(signal) {
             continue;
         }
-        let suite = Suite::new().with("phases", "{warmup: 100ms, measure: 500ms, quiet: 50ms}");
+        let phases = "{ready: 100s, warmup: 100ms, measure: 500ms, quiet: 50ms}";
+        let suite = stuck_in_second_pair(Suite::new()).with("phases", phases);
         let run = suite.run(&[]);
-        let second =
-            || run.stderr().contains("pair 1 done") && !suite.target_processes("relay").is_empty();
-        assert!(wait_until(LONG, second), "{}", run.stderr());
+        wait_second_pair(&suite, &run);
         run.signal(name);
         let ended = run.finish(STOP_MAX);
         assert_code(&ended, 128 + signal);

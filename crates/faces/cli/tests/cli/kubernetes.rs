@@ -82,7 +82,7 @@ fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
     let cluster = Cluster::default();
     suite.file("lading.yaml", LADING);
     let ended =
-        Process::start(&mut observe(&suite, &cluster, &words("lading.yaml", "3s"))).finish(LONG);
+        Process::start(&mut observe(&suite, &cluster, &words("lading.yaml", "8s"))).finish(LONG);
     let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     assert_holds(&ended.stderr, &["the network of the host"]);
@@ -114,7 +114,7 @@ fn a_run_that_is_ended_by_sigterm_deletes_all_objects() {
 fn a_native_file_makes_objects_of_an_inline_manifest() {
     let suite = Suite::new();
     let cluster = Cluster::default();
-    let text = "phases: {warmup: 100ms, measure: 700ms, drain: 2s, quiet: 50ms}
+    let text = "phases: {warmup: 100ms, measure: 5s, drain: 2s, quiet: 50ms}
 workload:
   generators:
     - kubernetes:
@@ -158,7 +158,7 @@ fn a_program_of_the_kubeconfig_logs_in() {
     );
     let user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: [login], \
                 env: [{name: PREFIX, value: secret}], interactiveMode: Never}}";
-    let mut command = observe_as(&suite, &cluster, &words("lading.yaml", "1s"), user);
+    let mut command = observe_as(&suite, &cluster, &words("lading.yaml", "5s"), user);
     let ended = Process::start(&mut command).finish(LONG);
     let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);

@@ -219,20 +219,26 @@ fn a_page_shows_the_newest_values_while_it_runs() {
     let suite = Suite::new();
     write_config(&suite, "lading.yaml");
     let address = format!("127.0.0.1:{}", free_port());
+    let mut command = called(&suite, "lading");
     let flags = [
-        "--config-path",
-        "lading.yaml",
+        "--config-path=lading.yaml",
         "--prometheus-addr",
         &address,
+        "--warmup-duration-seconds=0",
+        "--experiment-duration-infinite",
+        "--target-path",
+        STILLWELL,
+        "--",
     ];
-    let running = lading(&suite, &flags);
+    let running = Process::start(command.args(flags).args(relay(&suite)));
     let shows = || {
         let page = scrape(&address).unwrap_or_default();
         page.contains("bytes_written{component=\"generator\",component_name=\"tcp\",id=\"in\"")
             && page.contains("# TYPE total_rss_bytes gauge")
     };
     assert!(wait_until(LONG, shows), "{}", running.stderr());
-    assert_carried_out(&running.finish(LONG));
+    running.signal("TERM");
+    assert_code(&running.finish(LONG), 143);
     suite.assert_nothing_left();
 }
 

@@ -112,12 +112,12 @@ fn logs_below_smp_shared_are_the_runs_own() {
     soak(&suite, &logs);
     let was_there = std::path::Path::new("/smp-shared").exists();
     let (looks, words) = (
-        "while ! ls /smp-shared/* >/dev/null 2>&1; do sleep 0.05; done; echo sees logs >&2; sleep 60",
+        "while ! ls /smp-shared/* >/dev/null 2>&1; do sleep 0.05; done; echo sees logs >&2; sleep 600",
         [
             "--warmup",
             "200ms",
             "--measure",
-            "1500ms",
+            "6s",
             "--",
             "/bin/sh",
             "-c",

@@ -148,7 +148,8 @@ fn a_live_view_is_drawn_and_every_end_restores_the_terminal() {
         );
         wait_until(LONG, || {
             emulator.read();
-            emulator.screen().contains("generator")
+            let shown = emulator.screen();
+            shown.contains("generator") && shown.contains("q: end")
         });
         let shown = emulator.screen();
         for word in [
@@ -206,7 +207,7 @@ fn a_terminal_that_does_not_report_its_cursor_gets_lines() {
     let (_server, url) = serve(&[]);
     let (mut emulator, slave) = Emulator::open(24, 80);
     let child = Command::new(STILLWELL)
-        .args(["load", &url, "--rate=200/s", "--duration=1500ms"])
+        .args(["load", &url, "--rate=200/s", "--duration=60s"])
         .env("TERM", "xterm")
         // Without input there are no reports.
         .stdin(Stdio::null())
@@ -214,8 +215,13 @@ fn a_terminal_that_does_not_report_its_cursor_gets_lines() {
         .stderr(Stdio::from(slave))
         .spawn()
         .unwrap();
+    let has_lines = wait_until(LONG, || {
+        emulator.read();
+        emulator.text().contains("0 failed")
+    });
+    signal_process(child.id(), "INT");
     ended(child, &mut emulator);
-    assert!(emulator.text().contains("0 failed"), "{}", emulator.text());
+    assert!(has_lines, "{}", emulator.text());
 }
 
 #[test]
@@ -223,19 +229,24 @@ fn a_dumb_terminal_gets_lines() {
     let (_server, url) = serve(&[]);
     let (mut terminal, slave) = Emulator::open(24, 80);
     let mut child = Command::new(STILLWELL)
-        .args(["load", &url, "--rate=200/s", "--duration=1500ms"])
+        .args(["load", &url, "--rate=200/s", "--duration=60s"])
         .env("TERM", "dumb")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::from(slave))
         .spawn()
         .unwrap();
+    let has_lines = wait_until(LONG, || {
+        terminal.read();
+        terminal.text().contains("0 failed")
+    });
+    signal_process(child.id(), "INT");
     wait_until(LONG, || {
         terminal.read();
         child.try_wait().unwrap().is_some()
     });
     terminal.read();
     let written = terminal.text();
-    assert!(written.contains("0 failed"), "{written}");
+    assert!(has_lines, "{written}");
     assert!(!written.contains('\x1b'), "{written}");
 }

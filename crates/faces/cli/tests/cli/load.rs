@@ -342,13 +342,14 @@ fn nighthawks_predicates_and_exits_are_kept() {
     assert_eq!(counter(&ended.stdout, "benchmark.http_2xx"), 25);
     stop(server);
     let dead = format!("http://127.0.0.1:{}/", free_port());
-    let ended = named("nighthawk_client", &["--duration", "1", &dead]);
+    let ended = named("nighthawk_client", &["--duration", "60", &dead]);
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     // Every request fails, not only as many as there are connections.
     let words = [
         "--rps=100",
         "--connections=1",
-        "--duration=1",
+        "--duration=60",
+        "--termination-predicate=benchmark.pool_connection_failure:1",
         "--no-default-failure-predicates",
     ];
     let mut arguments = words.to_vec();

@@ -11,7 +11,7 @@ use stillwell_testkit::{Process, program_or_skip, wait_until};
 
 use crate::suite::{LONG, STILLWELL, STOP_MAX, Suite, assert_code, assert_holds, open};
 
-const SHORT: &str = "{ready: 5s, warmup: 200ms, measure: 1s, drain: 2s, quiet: 50ms}";
+const SHORT: &str = "{ready: 60s, warmup: 200ms, measure: 2s, drain: 2s, quiet: 50ms}";
 const UNPRIVILEGED: u32 = 65_534;
 
 #[test]

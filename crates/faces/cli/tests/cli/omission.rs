@@ -97,10 +97,10 @@ fn stalled(whole: Nanos, stall: Nanos) {
     }
     .serve(&mut scope);
     let url = format!("http://{address}/");
-    let (rate, duration) = (format!("{REQUESTS_PER_SECOND}/s"), whole.to_string());
-    let arguments = [&url, "-c4", "--rate", &rate, "--duration", &duration];
+    let requests = REQUESTS_PER_SECOND * whole.as_u64() / Nanos::SECOND.as_u64();
+    let (rate, count) = (format!("{REQUESTS_PER_SECOND}/s"), requests.to_string());
+    let arguments = [&url, "-c4", "--rate", &rate, "--requests", &count];
     let report = load(&arguments);
-    let requests = report.ended();
     report.assert_all_well(requests);
     let expected = float_from_u64(stall.as_u64() - whole.as_u64() / 100);
     let intended = p99(&report.value, "stillwell.response_time");

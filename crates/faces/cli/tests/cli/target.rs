@@ -132,6 +132,7 @@ fn steps_of_the_timeline_happen_and_are_recorded() {
 fn a_target_that_is_stopped_at_the_end_of_its_run_still_ends() {
     let suite = Suite::new()
         .with("timeline", "[{at: 500ms, signal: STOP}]")
+        .with("stop", "{grace: 20s}")
         .with("phases", SHORT);
     let ended = suite.observe(&[]).finish(LONG);
     let manifest = open(&suite, &suite.results());
@@ -142,12 +143,12 @@ fn a_target_that_is_stopped_at_the_end_of_its_run_still_ends() {
 
 #[test]
 fn a_target_that_a_signal_stopped_is_named() {
-    let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 4s, drain: 100ms}");
-    let process = suite.observe(&[]);
-    suite.wait_measuring(&suite.results());
-    let relay = suite.target_processes("relay");
-    relay.iter().for_each(|pid| signal_process(*pid, "STOP"));
-    let ended = process.finish(STOP_MAX);
+    // A step gives the moment, and the target stops itself: a step that stops it is no finding.
+    let suite = Suite::new()
+        .script("trap 'kill -STOP $! $$' USR1; \"$@\" & wait; wait")
+        .with("timeline", "[{at: 300ms, signal: USR1}]")
+        .with("phases", "{warmup: 200ms, measure: 4s, drain: 100ms}");
+    let ended = suite.observe(&[]).finish(LONG);
     assert_code(&ended, 4);
     assert_holds(&ended.stdout, &["target stopped"]);
     suite.assert_nothing_left();
@@ -161,7 +162,7 @@ fn logs_of_a_target_are_cut_to_their_limit_with_a_warning() {
     let suite = Suite::new();
     let text = "target:\n  command: [sh, -c, \"echo first; (yes | head -c 300000000; echo last; echo ready >&2); \
                 exec sleep 60\"]\n  log_limit: 1 MiB\n  ready: {log_line: ready}\n  stop: {grace: 1s}\n\
-                phases: {ready: 30s, warmup: 100ms, measure: 300ms, drain: 100ms}\nworkload:\n  sinks: []\n";
+                phases: {ready: 120s, warmup: 100ms, measure: 300ms, drain: 100ms}\nworkload:\n  sinks: []\n";
     let text = text.replace(
         "sinks: []",
         &format!("sinks: [{{tcp: \"{}\"}}]", suite.sink),

@@ -101,6 +101,8 @@ fn requests_through_a_tunnel_arrive_as_without() {
                 let inner_protocol = format!("--protocol={}", protocol(inner));
                 let trusted = certificate.trusted();
                 let mut words = vec![served.url.as_str(), "-n40", "-c2", &inner_protocol];
+                // A handshake that takes too long would make another tunnel.
+                words.push("--connect-timeout=30s");
                 words.extend(through.iter().map(String::as_str));
                 words.extend(is_secure.then_some(trusted.as_str()));
                 let report = load(&words);

@@ -224,7 +224,8 @@ fn the_end_of_the_server_is_the_end_of_what_it_started() {
         !url.is_empty()
     });
     let ui = Ui::start(folder.path());
-    let body = format!("url={url}&rate=100/s&duration=60s");
+    // It does not end while the test waits.
+    let body = format!("url={url}&rate=100/s&duration=600s");
     let (status, answer) = ui.post("/start/load", &body);
     assert_eq!(status, 303, "{answer}");
     assert_eq!(ui.post("/start/load", &body).0, 303);
@@ -236,13 +237,15 @@ fn the_end_of_the_server_is_the_end_of_what_it_started() {
     assert_ne!(folders[0], folders[1], "both began in the same second");
     let (_, answer) = ui.post("/start/load", "url=--help");
     assert!(answer.contains("role=\"alert\""), "{answer}");
-    let mut started = Vec::new();
-    wait_until(LONG, || {
+    let (mut started, mut words) = (Vec::new(), String::new());
+    let has_begun = wait_until(LONG, || {
         started = children(ui.process.id());
-        !started.is_empty()
+        // At first it has the words of its parent.
+        let files = started.iter().map(|id| format!("/proc/{id}/cmdline"));
+        words = files.flat_map(fs::read_to_string).collect();
+        words.contains("\0--rate=100/s\0")
     });
-    let words = fs::read_to_string(format!("/proc/{}/cmdline", started[0])).unwrap();
-    assert!(words.contains("\0--rate=100/s\0"), "{words:?}");
+    assert!(has_begun, "{started:?} {words:?}");
     let (_, page) = ui.read("/commands/1");
     assert!(page.contains("Running"), "{page}");
 
@@ -250,7 +253,8 @@ fn the_end_of_the_server_is_the_end_of_what_it_started() {
     let ended = ui.process.finish(LONG);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let is_there = |id: &u32| Path::new("/proc").join(id.to_string()).exists();
-    assert!(!started.iter().any(is_there), "{started:?}");
+    let are_gone = wait_until(LONG, || !started.iter().any(is_there));
+    assert!(are_gone, "{started:?}");
     server.signal("TERM");
     assert_eq!(server.finish(LONG).code, 0);
 }

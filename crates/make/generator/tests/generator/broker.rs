@@ -213,13 +213,10 @@ fn what_was_not_written_when_a_connection_was_lost_follows_on_the_next() {
 
 #[test]
 fn a_server_that_never_answers_is_given_up() {
-    let (listener, mut plan) = nats(NatsAcks::Server, 1);
-    if let TransportPlan::Nats(nats) = &mut plan.transport {
-        nats.producer.timeout = Nanos::from_millis(300);
-    }
+    let (listener, plan) = nats(NatsAcks::Server, 1);
     let fixture = Fixture::start(&plan);
     let server = Server::accept(&listener).unwrap();
-    wait_until(|| fixture.outcomes(Outcome::TimedOut) == 1);
+    wait_until(|| fixture.outcomes(Outcome::TimedOut) >= 1);
     let again = Server::accept(&listener).unwrap();
     drop((server, again, listener));
     let shards = fixture.finish();

@@ -8,8 +8,8 @@ use crate::{Fixture, LONG, blocks, plan, wait_until};
 
 const DATAGRAMS: usize = 500;
 
-/// Slow enough for a default receive buffer, even where the reader gets no CPU for a
-/// tenth of a second.
+/// Slow enough that a default receive buffer overflows only where the reader gets no CPU for
+/// more than a tenth of a second.
 fn udp(address: String) -> stillwell_plan::GeneratorPlan {
     let bind = "127.0.0.1:0".to_owned();
     let mut plan = plan(TransportPlan::Udp { address, bind });
@@ -40,11 +40,16 @@ fn udp_delivers_a_block_a_datagram() {
     let (received, _socket) = received.recv_timeout(LONG).unwrap();
     let shards = fixture.finish();
     let set = blocks(&plan, 0);
+    // The kernel drops what a reader without CPU has no room for: each is one of the next blocks.
+    let mut passed = 0_usize;
     for (index, datagram) in received.iter().enumerate() {
-        assert!(datagram == set.block(index % set.len()).bytes, "{index}");
+        let is_next = |skipped: &usize| set.block((passed + skipped) % set.len()).bytes == datagram;
+        let skipped = (0..set.len()).find(is_next);
+        passed += skipped.unwrap_or_else(|| panic!("{index} is no block")) + 1;
     }
     let sent = shards[0].blocks.total();
-    assert!(sent >= DATAGRAMS as u64);
+    // A block that came twice or out of order counts as a round of all blocks.
+    assert!(passed as u64 <= sent, "{passed} of {sent}");
     assert_eq!(shards[0].sent_units.total(), sent);
     assert!(sent <= shards[0].requested_units.total());
     assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), sent);

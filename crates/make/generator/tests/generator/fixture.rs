@@ -15,7 +15,7 @@ use stillwell_worker::Prepared;
 use crate::prepare;
 
 /// Longer than anything here takes; only a defect waits for it.
-pub(crate) const LONG: Duration = Duration::from_secs(30);
+pub(crate) use stillwell_testkit::LONG;
 
 /// One connection at full speed.
 pub(crate) fn plan(transport: TransportPlan) -> GeneratorPlan {

@@ -1,5 +1,5 @@
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 
 use stillwell_http::grpc::GrpcMessageReader;
 use stillwell_http::h2::{
@@ -143,9 +143,17 @@ fn serve_one(listener: &TcpListener) -> Result<(), PartError> {
                 is_answered = true;
             }
         }
+        if is_answered {
+            // The answer leaves together with the end: no call can come in between.
+            socket2::SockRef::from(&peer).set_tcp_cork(true)?;
+        }
         peer.write_all(server.output())?;
         server.sent(server.output().len());
-        if is_answered || length == 0 {
+        if is_answered {
+            // A close alone would discard the answer if anything is unread.
+            return Ok(peer.shutdown(Shutdown::Write)?);
+        }
+        if length == 0 {
             return Ok(());
         }
     }

@@ -106,7 +106,7 @@ const NAMES: [&str; 2] = ["authorization", "x-splunk-request-channel"];
 fn every_request_is_acknowledged_or_lost() {
     let (listener, mut plan) = hec(Some(HecAcknowledgements {
         every: Nanos::from_millis(20),
-        timeout: Nanos::from_millis(100),
+        timeout: Nanos::from_secs(4),
     }));
     plan.payload.format = PayloadFormat::SplunkHec {
         encoding: HecEncoding::Json,

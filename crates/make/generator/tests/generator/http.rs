@@ -223,7 +223,8 @@ fn a_connection_that_was_closed_while_idle_costs_no_request() {
             let (mut peer, _) = listener.accept()?;
             peer.set_read_timeout(Some(LONG))?;
             read_request(&mut peer, &mut RequestParser::new())?.ok_or("no request")?;
-            // Says that more may follow, and closes.
+            // Says that more may follow, and closes. Both leave together.
+            socket2::SockRef::from(&peer).set_tcp_cork(true)?;
             peer.write_all(OK)?;
             peer.shutdown(Shutdown::Both)?;
         }

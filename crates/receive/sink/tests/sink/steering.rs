@@ -10,6 +10,7 @@ use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits
 use stillwell_plan::step::{Refusal, RefusePlan, SinkChange};
 use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_sink::{SinkControl, bind};
+use stillwell_testkit::LONG;
 use stillwell_units::{ByteRate, Nanos, Seed};
 
 use crate::support::{RunningSink, anywhere, exists, http, plan, run_bound};
@@ -21,8 +22,8 @@ fn steered(plan: &SinkPlan) -> (RunningSink, SinkControl) {
 
 /// Looks again and again until it is so.
 fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
-    let is_so = stillwell_testkit::wait_until(Duration::from_secs(10), is_so);
-    assert!(is_so, "{what}: not within 10 s");
+    let is_so = stillwell_testkit::wait_until(LONG, is_so);
+    assert!(is_so, "{what}: not within {LONG:?}");
 }
 
 /// Sends a request on another thread.
@@ -322,18 +323,30 @@ fn an_intake_refuses_queues_and_closes_as_a_plain_sink_does() {
     sink.end();
 }
 
-/// Writes until both sides of the connection are full.
+/// Connections of the tests below, with 1 MiB at most on each: at its end a sink has a
+/// second for all of it.
+const STREAMS: usize = 2;
+
+/// Writes until both sides of the connection are full, or 1 MiB is written.
 fn fill(stream: &mut TcpStream) -> u64 {
     stream.set_nonblocking(true).unwrap();
     let mut written = 0;
-    loop {
+    while written < 1 << 20 {
         match stream.write(&[b'x'; 64 << 10]) {
             Ok(length) => written += length as u64,
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::WouldBlock);
-                return written;
+                break;
             }
         }
+    }
+    written
+}
+
+/// Waits until it reads. Pauses between two looks would let it read all before its end.
+fn wait_reading(sink: &RunningSink) {
+    while sink.shards()[0].bytes.total() == 0 {
+        std::thread::yield_now();
     }
 }
 
@@ -343,14 +356,13 @@ fn bytes_of_the_last_moment_of_a_target_count_though_it_has_ended() {
         address: anywhere(),
     }));
     control.change(&SinkChange::Pause);
-    let streams = (0..8).map(|_| TcpStream::connect(sink.address()).unwrap());
+    let streams = (0..STREAMS).map(|_| TcpStream::connect(sink.address()).unwrap());
     let mut streams: Vec<TcpStream> = streams.collect();
     let written: u64 = streams.iter_mut().map(fill).sum();
     // The written bytes are now at both ends, and no writer is left.
     drop(streams);
     control.change(&SinkChange::Resume);
-    let shards = sink.shards().to_vec();
-    wait_until("it reads", || shards[0].bytes.total() > 0);
+    wait_reading(&sink);
     assert_eq!(sink.end().bytes, written);
 }
 
@@ -362,7 +374,7 @@ fn a_sink_that_is_steered_answers_what_came_before_its_end() {
     let body = [b'x'; 64 << 10];
     let head = format!("POST / HTTP/1.1\r\ncontent-length: {}\r\n\r\n", body.len());
     let request = [head.as_bytes(), &body].concat();
-    let streams: Vec<TcpStream> = (0..8)
+    let streams: Vec<TcpStream> = (0..STREAMS)
         .map(|_| {
             let mut stream = TcpStream::connect(sink.address()).unwrap();
             stream.write_all(&request.repeat(REQUESTS)).unwrap();
@@ -370,9 +382,8 @@ fn a_sink_that_is_steered_answers_what_came_before_its_end() {
         })
         .collect();
     control.change(&SinkChange::Resume);
-    let shards = sink.shards().to_vec();
-    wait_until("it reads", || shards[0].bytes.total() > 0);
+    wait_reading(&sink);
     let counts = sink.end();
-    assert_eq!(counts.messages, (8 * REQUESTS) as u64);
+    assert_eq!(counts.messages, (STREAMS * REQUESTS) as u64);
     drop(streams);
 }

@@ -11,6 +11,7 @@ use stillwell_plan::sink::SinkBody;
 use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_sink::{BoundSink, bind};
+use stillwell_testkit::LONG;
 use stillwell_units::Nanos;
 
 pub(crate) struct RunningSink {
@@ -80,7 +81,7 @@ impl RunningSink {
 
     /// Ends it; fails the test where a worker failed or did not end.
     pub(crate) fn end(self) -> Counts {
-        for end in self.scope.close(Nanos::from_secs(10)) {
+        for end in self.scope.close(Nanos::from(LONG)) {
             end.result.unwrap();
         }
         let sum = |cell: fn(&SinkShard) -> u64| self.shards.iter().map(|shard| cell(shard)).sum();

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::Duration;
 
 use stillwell_metric::{
     Kind, Labels, Sample, SinkShard, Value, catalogue as metric, sink_worker_name,
@@ -15,10 +14,11 @@ use stillwell_observer::{SampleBatch, SamplerHandle, TargetProbe, Watched, start
 use stillwell_plan::ObserverPlan;
 use stillwell_plan::observer::{ProfilePlan, ScrapeFormat, ScrapePlan};
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_testkit::wait_until;
+use stillwell_testkit::{LONG, wait_until};
 use stillwell_units::Nanos;
 
-const LONG: Duration = Duration::from_secs(20);
+/// Batches for which a consumer may have no CPU before the sampler fails.
+const QUEUE: usize = 10_000;
 
 fn sampler(
     scope: &mut Scope,
@@ -203,7 +203,7 @@ fn pages_are_scraped_beside_the_beats() {
         ..ObserverPlan::default()
     };
     let mut scope = Scope::new(&Token::new());
-    let (_handle, receiver) = sampler(&mut scope, &plan, 8);
+    let (_handle, receiver) = sampler(&mut scope, &plan, QUEUE);
     let batch = loop {
         let batch = receiver.recv_timeout(LONG).unwrap();
         if find(&batch.samples, "target/seen").is_some() {
@@ -269,7 +269,7 @@ fn variables_are_read_and_profiles_are_kept() {
         ..ObserverPlan::default()
     };
     let mut scope = Scope::new(&Token::new());
-    let (_handle, receiver) = sampler_in(&mut scope, &plan, 8, folder.path());
+    let (_handle, receiver) = sampler_in(&mut scope, &plan, QUEUE, folder.path());
     let second = folder.path().join("profiles/heap-0.0001.pb.gz");
     let mut value = None;
     while value.is_none() || !second.exists() {

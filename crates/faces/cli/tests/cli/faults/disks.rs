@@ -1,11 +1,14 @@
 //! A relay that keeps what it holds on a disk which becomes full, or slow, and well
 //! again.
 
-use super::{Way, run};
+use super::{Way, run_for};
 use crate::disks::{assert_nothing_mounted, may_mount};
 use crate::suite::{Suite, assert_code, assert_holds};
 
 const DISK: &str = "disks: [{path: \"{state}/disk\"}]\n";
+
+/// The relay writes between two steps even where it gets no CPU for seconds.
+const LENGTHS: &str = "measure: 5s, quiet: 4s";
 
 /// A relay whose buffer lies on a disk of the run.
 fn buffered(suite: &Suite) -> Way {
@@ -22,8 +25,8 @@ fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
     };
     let suite = Suite::new();
     let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: full}}, \
-                 {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";
-    let run = run(&suite, &buffered(&suite), steps, DISK);
+                 {at: 3800ms, disk: {path: \"{state}/disk\", do: restore}}]";
+    let run = run_for(LENGTHS, &suite, &buffered(&suite), steps, DISK);
     run.assert_accounted();
     assert_eq!(
         (run.count("lost"), run.count("duplicated")),
@@ -50,8 +53,8 @@ fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
     let suite = Suite::new();
     // An hour, of which only the part before the next step is waited for.
     let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: {fsync_delay: 1h}}}, \
-                 {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";
-    let run = run(&suite, &buffered(&suite), steps, DISK);
+                 {at: 3800ms, disk: {path: \"{state}/disk\", do: restore}}]";
+    let run = run_for(LENGTHS, &suite, &buffered(&suite), steps, DISK);
     run.assert_accounted();
     assert_eq!(
         (run.count("lost"), run.count("duplicated")),

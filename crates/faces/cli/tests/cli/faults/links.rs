@@ -4,15 +4,11 @@ use std::fs;
 
 use stillwell_testkit::{Process, program_or_skip, wait_until};
 
-use super::{Run, Way, run};
+use super::{Run, Way, run, run_for};
 use crate::suite::{LONG, Suite, assert_holds};
 
 /// A relay between the two links, by one protocol.
 fn way(scheme: &str) -> Way {
-    let ready = match scheme {
-        "udp" => "{delay: 300ms}",
-        _ => "{tcp: \"10.64.1.2:9100\"}",
-    };
     Way {
         input: (
             format!("{scheme}: \"10.64.1.2:9100\""),
@@ -22,8 +18,9 @@ fn way(scheme: &str) -> Way {
             format!("{scheme}: \"10.64.2.2:9200\""),
             format!("{scheme}://10.64.2.2:9200"),
         ),
-        ready: ready.to_owned(),
-        words: String::new(),
+        // Its input over UDP says nothing.
+        ready: "{http: \"http://10.64.1.2:9101/metrics\"}".to_owned(),
+        words: ", --metrics, \"10.64.1.2:9101\"".to_owned(),
     }
 }
 
@@ -64,8 +61,9 @@ fn datagrams_that_links_lose_are_the_events_that_are_lost() {
     let before = devices();
     let suite = Suite::alone();
     let steps = "[{at: 200ms, network: {output: {loss: 5%}}}, \
-                 {at: 800ms, network: {input: {loss: 2%}, output: {loss: 0%}}}]";
-    let run = run(&suite, &way("udp"), steps, "network: {}\n");
+                 {at: 3200ms, network: {input: {loss: 2%}, output: {loss: 0%}}}]";
+    let lengths = "measure: 6s, quiet: 1s";
+    let run = run_for(lengths, &suite, &way("udp"), steps, "network: {}\n");
     run.assert_accounted();
     let (input, output) = (lost_on(&run, "input"), lost_on(&run, "output"));
     assert!(input > 0 && output > 0, "{}", run.events_text);
@@ -120,8 +118,9 @@ fn a_rate_holds_back_what_is_more() {
     let suite = Suite::alone();
     // 2,000 events a second are some hundred kilobytes.
     let steps = "[{at: 300ms, network: {output: {rate: 400 kbit/s}}}, \
-                 {at: 1200ms, network: {output: {rate: none}}}]";
-    let run = run(&suite, &way("tcp"), steps, "network: {}\n");
+                 {at: 3800ms, network: {output: {rate: none}}}]";
+    let lengths = "measure: 5s, quiet: 4s";
+    let run = run_for(lengths, &suite, &way("tcp"), steps, "network: {}\n");
     run.assert_accounted();
     assert_eq!(run.count("lost"), 0, "{}", run.shown);
     assert!(run.latency_max() > 200_000_000, "{}", run.shown);

@@ -178,7 +178,7 @@ impl Fleet<'_> {
             "    - {{tcp: \"127.0.0.1:{tcp}\", id: tcp}}\n    - {{udp: \"127.0.0.1:{udp}\", id: udp}}\n    \
              - {{unix_stream: {stream_path}, id: stream}}\n    - {{unix_datagram: {datagram_path}, id: datagram}}\n"
         ));
-        let phases = "{warmup: 0s, measure: 10m, drain: 0s}";
+        let phases = "{warmup: 0s, measure: 2h, drain: 0s}";
         let text = format!("phases: {phases}\nworkload:\n  sinks:\n{sinks}");
         fs::write(self.folder.join("sinks.yaml"), text).unwrap();
         self.start("observe sinks.yaml --no-target --quiet --results results");

@@ -17,7 +17,7 @@ fn the_report_is_made_from_the_capture_alone() {
     let ended = load(&[
         &url,
         "--rate=500/s",
-        "--duration=1500ms",
+        "--duration=4s",
         "--warmup=200ms",
         "--connections=4",
         "--threads=2",

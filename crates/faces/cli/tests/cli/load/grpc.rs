@@ -180,9 +180,14 @@ fn methods_that_cannot_be_called_are_reported_with_what_to_do() {
 #[test]
 fn calls_of_a_warm_up_are_not_counted() {
     let (service, url) = service();
-    for pace in ["--rate=100/s", "--rate=max"] {
-        let words = [pace, "--warmup=500ms", "--duration=1s", "--connections=2"];
-        let ended = call(&url, CHECK, &words);
+    // Each ends by a count. Predicates do not count what the warm-up sends.
+    let until = ["--termination-predicate=ok:20", "--duration=60s"];
+    for (pace, end) in [
+        ("--rate=100/s", &["--requests=100"][..]),
+        ("--rate=max", &until[..]),
+    ] {
+        let words = [pace, "--warmup=500ms", "--connections=2"];
+        let ended = call(&url, CHECK, &[&words, end].concat());
         // A busy machine may make it invalid; counts are counts all the same.
         assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
         let result: Value = serde_json::from_str(&ended.stdout).unwrap();

@@ -97,7 +97,7 @@ fn a_step_that_fails_ends_its_user_and_reports_why() {
     let Some((_shop, url)) = shop("scenario_failed") else {
         return;
     };
-    for (from, to, reason, first) in [
+    let loads = [
         (
             "status: 200 }",
             "status: 201 }",
@@ -110,9 +110,15 @@ fn a_step_that_fails_ends_its_user_and_reports_why() {
             "take",
             "the body has no value at /tokens",
         ),
-    ] {
-        let (_folder, file) = changed(from, to);
-        let (ended, value) = run(&file, &[&url, "-d2s"]);
+    ]
+    .map(|(from, to, reason, first)| {
+        let (folder, file) = changed(from, to);
+        (start(&file, &[&url, "-d6s"]), reason, first, folder)
+    });
+    let (_folder, file) = changed("/login", "/other");
+    let refused = start(&file, &[&url, "-d6s"]);
+    for (load, reason, first, _folder) in loads {
+        let (ended, value) = finish(load);
         assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
         let step = &value["steps"][0];
         assert_eq!(step["errors"], step["requests"], "{step}");
@@ -121,8 +127,7 @@ fn a_step_that_fails_ends_its_user_and_reports_why() {
         assert_eq!(value["steps"][1]["requests"], 0);
         assert_eq!(value["users"]["completed"], 0);
     }
-    let (_folder, file) = changed("/login", "/other");
-    let (ended, value) = run(&file, &[&url, "-d2s"]);
+    let (ended, value) = finish(refused);
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     let statuses = &value["steps"][0]["status_codes"];
     assert!(statuses["401"].as_u64().unwrap() > 0, "{statuses}");
@@ -131,7 +136,7 @@ fn a_step_that_fails_ends_its_user_and_reports_why() {
 #[test]
 fn nothing_that_listens_is_exit_code_3() {
     let url = format!("http://127.0.0.1:{}", stillwell_testkit::free_port());
-    let (ended, value) = run(&example().join("scenario.yaml"), &[&url, "-d2s"]);
+    let (ended, value) = run(&example().join("scenario.yaml"), &[&url, "-d6s"]);
     assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
     let failures = &value["steps"][0]["failures"]["connect_failed"];
     assert!(failures.as_u64().unwrap() > 0, "{}", ended.stdout);
@@ -141,7 +146,7 @@ fn nothing_that_listens_is_exit_code_3() {
 const ECHO: &str = "\
 scenario:
   users: 3
-  duration: 2s
+  duration: 6s
   headers: {X-Common: all}
   steps:
   - name: begin
@@ -212,7 +217,7 @@ fn users_take_the_same_steps_over_http2_with_and_without_tls() {
 
 #[test]
 fn a_server_without_http2_is_named() {
-    for (server, step, reason) in [
+    let loads = [
         (
             &["--protocol=http1"][..],
             "malformed",
@@ -223,10 +228,14 @@ fn a_server_without_http2_is_named() {
             "connect_failed",
             "",
         ),
-    ] {
-        let (_server, url, _folder, file) = echo(server, "short");
-        let words = [&url, "--insecure", "--protocol=http2"];
-        let (ended, value) = run(&file, &words);
+    ]
+    .map(|(server, step, reason)| {
+        let (server, url, folder, file) = echo(server, "short");
+        let load = start(&file, &[&url, "--insecure", "--protocol=http2"]);
+        (load, step, reason, server, folder)
+    });
+    for (load, step, reason, _server, _folder) in loads {
+        let (ended, value) = finish(load);
         assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
         let first = &value["steps"][0];
         assert!(first["failures"][step].as_u64().unwrap() > 0, "{first}");
@@ -306,9 +315,12 @@ fn an_answer_that_fails_a_check_is_an_error_of_its_step() {
 #[test]
 fn saved_scenarios_are_compared_and_each_step_is_a_route() {
     let (_server, url, folder, file) = echo(&[], "short");
-    for saved in ["a.json", "b.html", "c.json"] {
+    let loads = ["a.json", "b.html", "c.json"].map(|saved| {
         let output = format!("--output={}", folder.path().join(saved).display());
-        let (ended, _) = run(&file, &[&url, &output, "--validity=off"]);
+        start(&file, &[&url, &output, "--validity=off"])
+    });
+    for load in loads {
+        let (ended, _) = finish(load);
         assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     }
     let call = |words: &[&str]| {

@@ -7,7 +7,9 @@ use stillwell_units::float_from_u64;
 
 use super::*;
 
-const FEW: &str = "--rps 100 --connections 1 --duration 1.2s";
+/// They take longer than a second, the shortest time between two flushes by whole seconds.
+const FEW: &str =
+    "--rps 100 --connections 1 --duration 100 --termination-predicate benchmark.http_2xx:119";
 
 fn sink(of: &str, config: &str) -> String {
     format!(
@@ -114,7 +116,7 @@ fn statsd_is_reported_counts_over_tcp_where_its_cluster_is() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let sink = sink("statsd", "tcp_cluster_name:\"statsd\"");
-    let few = "--rps 100 --termination-predicate benchmark.http_2xx:2";
+    let few = "--rps 100 --duration 100 --termination-predicate benchmark.http_2xx:2";
     let result = measure(&format!("{few} {sink} {}", origin.url()));
     let warning = "[W] --stats-sinks: nothing is sent to the cluster";
     assert!(result.log.contains(warning), "{}", result.log);
@@ -141,7 +143,8 @@ fn every_request_leaves_a_span_at_the_tracer() {
             "--trace zipkin://{}/api/{version}/spans",
             address(tracer.url())
         );
-        let line = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:49";
+        let line = "--rps 100 --connections 1 --duration 100 \
+                    --termination-predicate benchmark.http_2xx:49";
         let result = measure(&format!("{line} {trace} {}", origin.url()));
         assert_eq!(result.counter("benchmark.http_2xx"), 50);
         let sent = result.counter("tracing.zipkin.spans_sent");
@@ -201,7 +204,9 @@ fn headers_of_answers_are_logged_and_results_report_it() {
     let bad = "--no-default-failure-predicates --request-method POST --request-header ':path: /'";
     let failing = format!("{bad} --request-header 'x-nighthawk-test-server-config: {{broken'");
     let skip = plugin(skip, "\":status\"");
-    let actual = measure(&format!("{FEW} {failing} {skip} {}", origin.url()));
+    let few = "--rps 100 --connections 1 --duration 100 \
+               --termination-predicate benchmark.http_5xx:19";
+    let actual = measure(&format!("{few} {failing} {skip} {}", origin.url()));
     let answers = actual.counter("benchmark.http_5xx");
     assert!(answers > 0, "{}", actual.log);
     let line = "Received Header with name :status and value 500";

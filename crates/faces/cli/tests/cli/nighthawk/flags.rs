@@ -74,8 +74,8 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
 #[test]
 fn every_output_format_is_reported_on_standard_output_alone() {
     let origin = Origin::start();
-    let few = "--rps 200 --connections 1 --termination-predicate benchmark.http_2xx:4 --label a \
-               --label b";
+    let few = "--rps 200 --connections 1 --duration 100 \
+               --termination-predicate benchmark.http_2xx:4 --label a --label b";
     for (format, part) in [
         ("human", "Initiation to completion (5 samples)"),
         ("json", "\"name\": \"global\""),
@@ -109,7 +109,7 @@ fn every_output_format_is_reported_on_standard_output_alone() {
 fn each_level_of_verbosity_prints_the_lines_of_those_above_it() {
     let origin = Origin::start();
     let few = "--h2 --experimental-h2-use-multiple-connections --max-active-requests 1 --rps 200 \
-               --termination-predicate benchmark.http_2xx:4";
+               --duration 100 --termination-predicate benchmark.http_2xx:4";
     for (level, is_informed, is_warned) in [
         ("trace", true, true),
         ("debug", true, true),
@@ -189,7 +189,8 @@ fn results_carry_the_requested_options() {
 #[test]
 fn what_follows_the_end_of_flags_is_the_target() {
     let origin = Origin::start();
-    let few = "--rps 200 --connections 1 --termination-predicate benchmark.http_2xx:4";
+    let few = "--rps 200 --connections 1 --duration 100 \
+               --termination-predicate benchmark.http_2xx:4";
     for end in ["--", "--ignore_rest"] {
         let result = measure(&format!("{few} {end} {}", origin.url()));
         assert_eq!(result.counter("benchmark.http_2xx"), 5, "{end}");

@@ -80,7 +80,7 @@ fn a_tunnel_that_is_refused_over_http3_is_an_answer_like_another() {
     let folder = tempfile::tempdir().unwrap();
     let (_server, url, socket) = serving(&folder);
     let line = "--protocol http3 --request-method CONNECT --rps 100 --max-active-requests 1 \
-                --no-default-failure-predicates --termination-predicate requests:4";
+                --no-default-failure-predicates --duration 100 --termination-predicate requests:4";
     let result = measure(&format!("{line} {socket} {url}"));
     let answered = result.counter("benchmark.http_4xx");
     assert!(answered >= 4, "{:?}", result.counters(""));

@@ -40,7 +40,7 @@ fn a_body_comes_from_a_file() {
     let origin = Origin::start();
     let line = format!(
         "--request-method PUT --request-body-file {} --rps 100 --connections 1 \
-         --termination-predicate benchmark.http_2xx:3",
+         --duration 100 --termination-predicate benchmark.http_2xx:3",
         file.display()
     );
     measure(&format!("{line} {}", origin.url()));
@@ -51,7 +51,8 @@ fn a_body_comes_from_a_file() {
 #[test]
 fn headers_arrive_and_define_how_requests_are_answered() {
     let origin = Origin::start();
-    let few = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:1";
+    let few = "--rps 100 --connections 1 --duration 100 \
+               --termination-predicate benchmark.http_2xx:1";
     let wish = config_header("{response_body_size: 13}");
     let result = measure(&format!("{few} {wish} {}", origin.url()));
     assert_eq!(result.statistic(BODY)["raw_max"], "13");
@@ -71,7 +72,8 @@ fn headers_arrive_and_define_how_requests_are_answered() {
 #[test]
 fn every_method_is_sent() {
     let origin = Origin::start();
-    let few = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:1";
+    let few = "--rps 100 --connections 1 --duration 100 \
+               --termination-predicate benchmark.http_2xx:1";
     for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE"] {
         let wish = config_header("{echo_request_headers: true, response_body_size: 0}");
         let line = format!("{few} --request-method {method} {wish}");
@@ -116,7 +118,7 @@ fn an_answer_that_opens_a_tunnel_ends_its_request_and_its_connection() {
 fn a_refused_tunnel_is_an_answer_like_another() {
     let origin = Origin::start();
     let line = "--request-method CONNECT --rps 100 --connections 1 --no-default-failure-predicates \
-                --termination-predicate requests:4";
+                --duration 100 --termination-predicate requests:4";
     for protocol in ["http1", "http2"] {
         let result = measure(&format!("{line} --protocol {protocol} {}", origin.url()));
         let answered = result.counter("benchmark.http_4xx");
@@ -171,7 +173,8 @@ fn requests_come_from_lists_in_line_and_in_files() {
         ),
     ] {
         let origin = Origin::start();
-        let few = "--rps 200 --connections 1 --termination-predicate benchmark.http_2xx:9";
+        let few = "--rps 200 --connections 1 --duration 100 \
+                   --termination-predicate benchmark.http_2xx:9";
         let result = measure(&format!("{few} {source} {}", origin.url()));
         let sizes = result.statistic(BODY);
         assert_eq!(

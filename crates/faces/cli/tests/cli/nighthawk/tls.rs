@@ -241,14 +241,15 @@ fn several_secure_targets_take_turns() {
     let answered = result.counter("benchmark.http_2xx");
     assert!((60..=62).contains(&answered), "{answered}");
     let requests = origins.map(Origin::stop);
-    assert!(requests.iter().all(|count| *count >= 10), "{requests:?}");
+    assert!(requests.iter().all(|count| *count >= 5), "{requests:?}");
 }
 
 /// The first bytes of a client to a server that never answers.
 fn hello(scheme: &str, flags: &str) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let line = "--rps 100 --connections 1 --duration 0.3s --timeout 0.1s";
+    // The failure of its connection ends the client.
+    let line = "--rps 100 --connections 1 --duration 100";
     let (_named, process) = start_client(&format!("{line} {flags} {scheme}://{address}/"));
     let (mut stream, _) = listener.accept().unwrap();
     let mut bytes = vec![0; 4096];

@@ -34,7 +34,7 @@ fn read(run: &Run) -> [u64; 3] {
 fn every_event_over_a_stream_has_its_time() {
     let run = Run::with("tcp", "tcp", LINES, SLOW, &["--stall", "200ms@500ms"]);
     let sent = run.count_of("whole", "events_sent");
-    assert!(sent > 1000, "{}", run.shown);
+    assert!(sent > 200, "{}", run.shown);
     assert_eq!(read(&run), [sent, 0, sent], "{}", run.shown);
     assert!(run.ledger().is_null(), "there is no ledger: {}", run.shown);
     // A stall delays everything sent meanwhile, on any machine.
@@ -60,7 +60,7 @@ fn every_event_over_a_socket_of_its_own_host_has_its_time() {
 fn alone(input: &str, load: Load<'_>) -> Run {
     let pace = Pace {
         rate: 500,
-        measure: "1s",
+        measure: "3s",
     };
     let target = |sink: &str| format!("{input}: \"{sink}\"");
     Run::direct(target, input, load, pace)
