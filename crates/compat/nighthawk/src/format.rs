@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use stillwell_metric::empty_histogram;
 use stillwell_report::load::hgrm::{self, PercentileRow, PercentileTable};
 use stillwell_report::load::percentile::is_tick;
 use stillwell_report::load::{
-    GLOBAL, HistogramLog, LoadJsonError, LoadReport, NativeLoadFormat, NoDistribution,
-    distribution, human, id, read_load_json,
+    GLOBAL, HistogramLog, LoadJsonError, LoadReport, LoadStatistic, NativeLoadFormat,
+    NoDistribution, distribution, human, id, read_load_json,
 };
 use stillwell_units::float_from_u64;
 
@@ -306,7 +307,35 @@ fn hgrm_of_result(
         .map(|statistic| (&*statistic.id, statistic));
     // Ours are in what `load` itself wrote.
     let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
+    if statistic.is_none()
+        && let Some(empty) = empty_hgrm(global, &default)
+    {
+        return Ok(empty);
+    }
     Ok(distribution(by_id, statistic, &default, hgrm_text)?)
+}
+
+/// Returns the table of a result without a response, as `load` writes it; `None` if there may be responses: one of
+/// `latencies` has samples, or all are missing although another tool measured something.
+fn empty_hgrm(global: &WorkerResult, latencies: &[&str]) -> Option<String> {
+    let all = &global.statistics;
+    let mut present = latencies
+        .iter()
+        .filter_map(|id| all.iter().find(|statistic| statistic.id == **id));
+    let is_empty = |statistic: &Statistic| {
+        let mut entries = statistic.percentiles.iter();
+        statistic.count == 0 && entries.all(|entry| entry.count == 0)
+    };
+    // `load` leaves out statistics without samples.
+    let is_ours = |statistic: &Statistic| statistic.id.starts_with(id::STILLWELL_PREFIX);
+    let has_no_response = match present.clone().next() {
+        Some(_) => present.clone().all(is_empty),
+        None => all.iter().any(is_ours) || all.iter().all(is_empty),
+    };
+    let first = present.next();
+    let name = first.map_or(id::RESPONSE_TIME, |latency| latency.id.as_str());
+    let empty = has_no_response.then(|| LoadStatistic::of_times(name, &empty_histogram()))?;
+    hgrm::of_load(&empty)
 }
 
 /// Returns HdrHistogram's text of one statistic. Only the ticks of its list are written: then

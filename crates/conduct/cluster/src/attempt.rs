@@ -1,6 +1,7 @@
 //! The attempt that this process is, from its environment.
 
 use crate::clocks::ClockShift;
+use crate::engine::JobHandle;
 
 /// One attempt of a task: engines may start a task again, or twice.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -81,6 +82,13 @@ impl Attempt {
             boot,
             shift: ClockShift::default(),
         })
+    }
+
+    /// Returns false if the engine started this attempt for other tasks than those of `handle`.
+    pub(crate) fn may_be_of(&self, handle: &JobHandle) -> bool {
+        let (engine, id) = (&handle.engine, &handle.id);
+        // The name of a pod does not have that of its Job.
+        engine == "kubernetes" || self.name.starts_with(&format!("{engine}-{id}-"))
     }
 }
 

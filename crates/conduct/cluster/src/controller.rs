@@ -687,18 +687,20 @@ pub(crate) fn keep_handle(
     match store.create_json(interrupt, ENGINE, &handle) {
         Ok(Created::Now) => Ok(handle),
         Ok(Created::Before) => {
-            // The tasks of the other controller read the same secrets, and it deletes them.
             let kept: Option<JobHandle> = store.get_json(interrupt, ENGINE)?;
             // With Kubernetes the name of the Job follows from store and job: then it is the other one's.
             if kept.is_none_or(|kept| kept.id != handle.id) {
-                engine.cancel(&handle)?;
+                let ended = engine.cancel(&handle);
+                // Those of the tasks of the other controller stay.
+                engine.withdraw_secrets(&handle)?;
+                ended?;
             }
             Err(StoreError::Taken(format!("job {}", store.job())).into())
         }
         Err(error) => {
-            let forgotten = engine.forget_secrets(&handle);
+            let withdrawn = engine.withdraw_secrets(&handle);
             engine.cancel(&handle)?;
-            forgotten?;
+            withdrawn?;
             Err(error.into())
         }
     }

@@ -13,6 +13,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stillwell_scope::clock;
 use stillwell_units::Nanos;
 
 pub use kubernetes::{KubernetesEngine, KubernetesOptions};
@@ -64,16 +65,24 @@ pub trait Engine {
         Ok(())
     }
 
-    /// Deletes the secrets that the tasks were given; every task has read them.
+    /// Deletes the secrets that any controller gave to the tasks of a job; no task needs them any more.
     ///
     /// # Errors
     /// [`EngineError`] if it cannot.
     fn forget_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
-        remove_secrets(&handle.logs)
+        remove_all_secrets(&handle.logs)
+    }
+
+    /// Deletes the secrets that the tasks of `handle` alone were given by this controller; the job may have others.
+    ///
+    /// # Errors
+    /// [`EngineError`] if it cannot.
+    fn withdraw_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
+        handle.secrets.as_deref().map_or(Ok(()), remove_secrets)
     }
 }
 
-/// Name of the file of secrets.
+/// Name of the file of secrets, where it is rendered or alone in its folder.
 const SECRETS: &str = "secrets.json";
 
 /// Returns the engine that started the tasks of `handle`.
@@ -142,6 +151,9 @@ pub struct JobHandle {
     /// Options of the engine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// File of secrets that this process wrote for the tasks, if it did.
+    #[serde(skip)]
+    pub secrets: Option<PathBuf>,
 }
 
 impl JobHandle {
@@ -229,31 +241,62 @@ fn make_logs(folder: &Path) -> Result<(), EngineError> {
     })
 }
 
-/// Writes the secrets of tasks to a file that their user alone can read, and returns it.
+/// Writes the secrets of tasks to a file that their user alone can read, and returns it. No other submission has its
+/// name: another controller of the same job deletes its own file and not this one.
 fn write_secrets(submission: &Submission<'_>) -> Result<Option<PathBuf>, EngineError> {
     let Some(secrets) = submission.secrets else {
         return Ok(None);
     };
-    let file = submission.logs.join(SECRETS);
-    match stillwell_capture::write_private(&file, secrets.as_bytes()) {
-        Ok(()) => Ok(Some(file)),
-        Err(source) => Err(EngineError::File { file, source }),
+    let (process, now) = (std::process::id(), clock::wall().as_u64());
+    let file = submission
+        .logs
+        .join(format!("secrets-{process}-{now}.json"));
+    if let Err(source) = stillwell_capture::write_private(&file, secrets.as_bytes()) {
+        let error = EngineError::File {
+            file: file.clone(),
+            source,
+        };
+        return Err(not_submitted(Some(&file), error));
     }
+    Ok(Some(file))
 }
 
-/// Removes the file of secrets, if there is one.
-fn remove_secrets(logs: &Path) -> Result<(), EngineError> {
-    let file = logs.join(SECRETS);
-    match std::fs::remove_file(&file) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(EngineError::File { file, source })
-        }
+/// Removes a file of secrets, if it is there.
+fn remove_secrets(file: &Path) -> Result<(), EngineError> {
+    match std::fs::remove_file(file) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(EngineError::File {
+            file: file.to_owned(),
+            source,
+        }),
         _ => Ok(()),
     }
 }
 
+/// Removes all files of secrets beside logs, also those of controllers that were killed.
+fn remove_all_secrets(logs: &Path) -> Result<(), EngineError> {
+    let failure = |source| EngineError::File {
+        file: logs.to_owned(),
+        source,
+    };
+    let entries = match std::fs::read_dir(logs) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failure)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failure)?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("secrets") && name.ends_with(".json") {
+            remove_secrets(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes the secrets of a submission that failed, and returns the error to report: secrets that are left are the
 /// worse failure.
-fn not_submitted(submission: &Submission<'_>, error: EngineError) -> EngineError {
-    remove_secrets(submission.logs).err().unwrap_or(error)
+fn not_submitted(secrets: Option<&Path>, error: EngineError) -> EngineError {
+    secrets
+        .and_then(|file| remove_secrets(file).err())
+        .unwrap_or(error)
 }

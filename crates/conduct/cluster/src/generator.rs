@@ -16,8 +16,9 @@ use crate::beats;
 use crate::bundle::{self, TemporaryFolder};
 use crate::clocks::{ClockAnswers, ClockReading, ClockStage};
 use crate::controller::START_LEAD;
+use crate::engine::JobHandle;
 use crate::job::{
-    ABORT, Abort, ClusterJob, Failed, JOB, JOB_SCHEMA, Ready, START, Start, failed_name,
+    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, JOB_SCHEMA, Ready, START, Start, failed_name,
     ready_name, result_name, shared_plan,
 };
 use crate::pause::pause;
@@ -131,7 +132,17 @@ impl Generator<'_> {
             self.register(task)?;
             return Ok(GeneratorEnd::NotNeeded);
         }
-        let job = self.with_secrets(job)?;
+        let job = match self.with_secrets(job) {
+            Err(error) => {
+                // A controller whose tasks are not those of the job deletes their secrets.
+                let kept: Option<JobHandle> = self.store.get_json(self.interrupt, ENGINE)?;
+                return match kept {
+                    Some(kept) if !self.attempt.may_be_of(&kept) => Ok(GeneratorEnd::NotNeeded),
+                    _ => Err(error),
+                };
+            }
+            job => job?,
+        };
         self.register(task)?;
         let Some(start) = self.start()? else {
             return Ok(GeneratorEnd::GivenUp);

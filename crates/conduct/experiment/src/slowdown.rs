@@ -19,6 +19,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -28,6 +29,7 @@ use rustix::process::{
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{Moment, Nanos};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use self::tree::Tree;
 
@@ -99,13 +101,16 @@ pub fn run_slowed(
     command: &mut Command,
     how: Option<Slowdown>,
 ) -> Result<ExitStatus, SlowdownError> {
+    // Before the command starts: an early signal would end this process alone.
+    let (pass_to, signals) = pass_signals_on().map_err(SlowdownError::Signals)?;
     let mut child = command.spawn().map_err(SlowdownError::Start)?;
     let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let number = number.ok_or(SlowdownError::NoNumber)?;
     let descriptor = pidfd_open(number, PidfdFlags::empty());
     let descriptor = descriptor.map_err(|error| SlowdownError::Watch(error.into()))?;
     let descriptor = Arc::new(descriptor);
-    let signals = pass_signals_on(Arc::clone(&descriptor)).map_err(SlowdownError::Signals)?;
+    // The thread is gone only where it could not listen.
+    pass_to.send(Arc::clone(&descriptor)).ok();
     let mut tree = Tree::new(child.id());
     match how {
         Some(Slowdown::Burn(share)) => burn(share, &mut tree, &descriptor),
@@ -139,9 +144,13 @@ pub fn become_tied(command: &[OsString], parent: u32) -> SlowdownError {
     }
 }
 
-/// Forwards signals to the command. A thread of the returned scope does so.
-fn pass_signals_on(child: Arc<OwnedFd>) -> io::Result<Scope> {
+/// Forwards signals to the command whose descriptor is sent, also those that came before it. A
+/// thread of the returned scope does so.
+fn pass_signals_on() -> io::Result<(oneshot::Sender<Arc<OwnedFd>>, Scope)> {
     let mut scope = Scope::new(&Token::new());
+    let (pass_to, started) = oneshot::channel::<Arc<OwnedFd>>();
+    // Nothing is ever sent: that the sender has gone says that all is in place.
+    let (installing, installed) = sync_channel::<()>(1);
     scope.worker(Place::default(), "signals", move |token| async move {
         let mut hangup = signal(SignalKind::hangup())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -149,6 +158,11 @@ fn pass_signals_on(child: Arc<OwnedFd>) -> io::Result<Scope> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut first = signal(SignalKind::user_defined1())?;
         let mut second = signal(SignalKind::user_defined2())?;
+        drop(installing);
+        let Ok(child) = started.await else {
+            // No command was started.
+            return Ok(());
+        };
         loop {
             // All are cancel-safe: a signal that came stays noted.
             let came = tokio::select! {
@@ -164,7 +178,8 @@ fn pass_signals_on(child: Arc<OwnedFd>) -> io::Result<Scope> {
             pidfd_send_signal(&*child, came).ok();
         }
     })?;
-    Ok(scope)
+    installed.recv().unwrap_or_default();
+    Ok((pass_to, scope))
 }
 
 /// Uses `share` of the CPU time that the tree uses, until its root has ended.

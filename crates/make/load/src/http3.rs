@@ -1,6 +1,8 @@
 //! HTTP/3: several requests at once on one connection of QUIC.
 
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -182,6 +184,11 @@ impl ConnectionSlot {
             Outcome::Malformed => self.worker.malformed(end),
             outcome => outcome,
         };
+        // In the other cases this side ended it: nothing came for too long, or it was malformed.
+        if outcome == Outcome::PeerClosed {
+            let shard = &self.worker.recorder.borrow().shard;
+            shard.connections_cut.add(1);
+        }
         session.lose_all(outcome);
         ConnectionEnd::Lost
     }

@@ -165,14 +165,34 @@ impl Arrivals {
         let mut count = 0;
         while ahead.next <= until && most.is_none_or(|most| ahead.number() < most) {
             if ahead.taken - self.taken >= WALKED_MAX {
-                let before = ahead.next.max(from) - Nanos::new(1);
-                let [all, counted] = [until, before].map(|at| ahead.requested_until(at, most));
-                return count + floor_to_u64((all - counted).max(0.0).round());
+                return count + ahead.computed_until(until, from, most);
             }
             count += u64::from(ahead.next >= from);
             ahead.advance();
         }
         count
+    }
+
+    /// Takes the requests that are due until `until`, as far as [`Self::overdue`] draws them after
+    /// the first `taken` ones. Returns the number of requests due from the start until `until`;
+    /// the last ones are computed as there.
+    pub(crate) fn walk_until(&mut self, until: Moment, taken: u64) -> u64 {
+        while self.next <= until {
+            if self.taken.saturating_sub(taken) >= WALKED_MAX {
+                let computed = self.computed_until(until, Moment::default(), None);
+                return self.taken.saturating_add(computed);
+            }
+            self.advance();
+        }
+        self.taken
+    }
+
+    /// Number of requests from the next one or `from` (the later one) until `until`: by the
+    /// curve.
+    fn computed_until(&self, until: Moment, from: Moment, most: Option<u64>) -> u64 {
+        let before = self.next.max(from) - Nanos::new(1);
+        let [all, counted] = [until, before].map(|at| self.requested_until(at, most));
+        floor_to_u64((all - counted).max(0.0).round())
     }
 
     /// When the one after those that were taken is due.

@@ -28,6 +28,8 @@ pub struct Schedule {
     next: Moment,
     /// Due times of single units, where they are not even.
     spaced: Option<Box<Arrivals>>,
+    /// The same, as far as [`Self::requested_so_far`] has drawn them.
+    ahead: Option<Box<Arrivals>>,
 }
 
 impl Schedule {
@@ -42,6 +44,7 @@ impl Schedule {
             start,
             position: 0,
             spaced: None,
+            ahead: None,
         }
     }
 
@@ -55,6 +58,7 @@ impl Schedule {
         let arrivals = Arrivals::new(shape, spacing, part, self.start, seed);
         Self {
             next: arrivals.next_due(),
+            ahead: Some(Box::new(arrivals.clone())),
             spaced: Some(Box::new(arrivals)),
             ..self
         }
@@ -71,15 +75,15 @@ impl Schedule {
     /// of that many is due as a whole. Zero units are due like one.
     #[must_use]
     pub fn due_as_a_whole(&self, units: u64, now: Moment) -> Moment {
-        match units {
+        match (units, &self.spaced) {
             _ if self.curve.is_max() => now,
-            0 | 1 => self.next,
-            _ if self.spaced.is_some() => {
-                let mut ahead = self.clone();
-                ahead.advance(units - 1);
-                ahead.next
+            (0 | 1, _) => self.next,
+            (_, Some(arrivals)) => {
+                let mut last = Arrivals::clone(arrivals);
+                (1..units).for_each(|_| last.advance());
+                last.next_due()
             }
-            _ => self.moment_of(self.position.saturating_add(units - 1)),
+            (_, None) => self.moment_of(self.position.saturating_add(units - 1)),
         }
     }
 
@@ -120,6 +124,19 @@ impl Schedule {
             return float_from_u64(self.position.saturating_add(due));
         }
         self.curve.requested_at(now.since(self.start).as_u64()) / f64::from(self.share.of())
+    }
+
+    /// The same as [`Self::requested_until`], for moments that do not go back from call to call:
+    /// each unit of a spacing is drawn once, however many calls find it due and not sent.
+    #[must_use]
+    pub fn requested_so_far(&mut self, now: Moment) -> f64 {
+        let (Some(arrivals), Some(ahead)) = (&self.spaced, &mut self.ahead) else {
+            return self.requested_until(now);
+        };
+        if ahead.taken() < arrivals.taken() {
+            ahead.clone_from(arrivals);
+        }
+        float_from_u64(ahead.walk_until(now, arrivals.taken()))
     }
 
     /// Whole units of this share requested until `now`.

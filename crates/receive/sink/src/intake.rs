@@ -29,9 +29,8 @@ use std::sync::Arc;
 use stillwell_plan::sink::IntakeService;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
-use stillwell_wire::Stream;
-use stillwell_wire::server::{Http, Protocol as _, Reader as _, Versions, drive};
-use tokio::io::AsyncWriteExt as _;
+use stillwell_wire::server::{Http, Protocol as _, Reader as _, Versions, drive, linger};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::worker::Worker;
 use http1::Http1;
@@ -110,15 +109,19 @@ impl Versions for IntakeVersions {
 
 /// Counts and answers the requests of `stream` until either side closes it or the
 /// worker ends.
-pub(crate) async fn serve(worker: Rc<Worker>, intake: Arc<Intake>, stream: Stream) {
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    worker: Rc<Worker>,
+    intake: Arc<Intake>,
+    stream: S,
+) {
     serve_on(worker, intake, stream, &[]).await;
 }
 
 /// The same of a stream of which `seen` was read already.
-pub(crate) async fn serve_on(
+pub(crate) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin>(
     worker: Rc<Worker>,
     intake: Arc<Intake>,
-    mut stream: Stream,
+    mut stream: S,
     seen: &[u8],
 ) {
     let mut http = Http::new(IntakeVersions(Site {
@@ -131,8 +134,49 @@ pub(crate) async fn serve_on(
     http.take(seen, clock::now());
     let mut state = worker.begin();
     let end = drive(&mut http, worker.as_ref(), &mut state, &mut stream).await;
+    // A peer that has gone needs no end.
     if end.is_some() {
-        // A peer that has gone needs no end.
-        stream.shutdown().await.unwrap_or_default();
+        let discard = async |stream: &mut S| {
+            let read = worker.receive(stream, &mut state, |_| {}).await;
+            matches!(read, Some(Ok(1..)))
+        };
+        linger(&mut stream, discard).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_metric::{Labels, SinkShard};
+    use stillwell_scope::Token;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::join;
+
+    use super::*;
+
+    /// The connection was reset, by which a client can lose the answer.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_still_sends_gets_the_answer_to_what_is_no_request() {
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        let cases: [(&[u8], &[u8]); 2] = [
+            (b"what\r\n\r\n", b"HTTP/1.1 400 "),
+            // The settings of the server come first.
+            (preface, &[0, 0]),
+        ];
+        for (bad, expected) in cases {
+            let (mut client, server) = duplex(4 << 10);
+            let worker = Worker::new(Arc::new(SinkShard::new(Labels::none())), Token::new());
+            let worker = Rc::new(worker);
+            let intake = Arc::new(Intake::new("a", &IntakeService::Loki, Nanos::ZERO));
+            let exchange = async {
+                client.write_all(bad).await.unwrap();
+                client.write_all(&vec![b'x'; 1 << 20]).await.unwrap();
+                client.shutdown().await.unwrap();
+                let mut answer = Vec::new();
+                client.read_to_end(&mut answer).await.unwrap();
+                answer
+            };
+            let (answer, ()) = join!(exchange, serve(worker, intake, server));
+            assert!(answer.starts_with(expected), "{answer:?}");
+        }
     }
 }

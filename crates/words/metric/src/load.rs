@@ -184,7 +184,7 @@ pub struct LoadShard {
     pub connections_used_up: PhasedCell,
     /// Connections that the peer ended between two requests.
     pub connections_ended: PhasedCell,
-    /// Connections of HTTP/2 that the peer ended in the middle of requests.
+    /// Connections of HTTP/2 and HTTP/3 that the peer ended in the middle of requests.
     pub connections_cut: PhasedCell,
     /// Bytes written to connections.
     pub bytes_sent: PhasedCell,

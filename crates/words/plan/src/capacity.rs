@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use stillwell_units::{Nanos, float_from_u64};
+use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 /// A bound on one figure of a load. Typed as `p99<20ms`, `errors<0.1%` or
 /// `throughput>99%`.
@@ -115,11 +115,11 @@ impl fmt::Display for CapacityFigure {
 impl fmt::Display for CapacityBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.figure.is_upper() { '<' } else { '>' };
+        // In full: a rounded limit is another bound when it is read again.
         if self.figure.is_time() {
-            let limit = self.figure.format_value(self.limit);
+            let limit = Nanos::new(floor_to_u64(self.limit.round())).to_exact_text();
             return write!(f, "{}{sign}{limit}", self.figure);
         }
-        // In full: a rounded limit is another bound when it is read again.
         let percent = format!("{:.9}", self.limit * 100.0);
         let percent = percent.trim_end_matches('0').trim_end_matches('.');
         write!(f, "{}{sign}{percent}%", self.figure)
@@ -223,6 +223,8 @@ mod tests {
             ("median<=500us", "p50<500us", 5e5),
             ("mean<5ms", "mean<5ms", 5e6),
             ("max<1s", "max<1s", 1e9),
+            ("p99<1.0004s", "p99<1.0004s", 1_000_400_000.0),
+            ("mean<1.000001ms", "mean<1.000001ms", 1_000_001.0),
             ("errors<0.1%", "errors<0.1%", 0.001),
             ("errors<0.001", "errors<0.1%", 0.001),
             ("errors<0%", "errors<0%", 0.0),

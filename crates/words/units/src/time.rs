@@ -67,6 +67,22 @@ impl Nanos {
         Duration::from_nanos(self.0)
     }
 
+    /// Returns all digits, of which `Display` rounds those beyond the third decimal: `1.0004s`. For limits that were typed:
+    /// the text reads back as the same length.
+    #[must_use]
+    pub fn to_exact_text(self) -> String {
+        let (scale, decimals, unit) = match self.0 {
+            1_000..1_000_000 => (1_000, 3, "us"),
+            1_000_000..SECOND => (1_000_000, 6, "ms"),
+            SECOND.. if !self.0.is_multiple_of(SECOND) => (SECOND, 9, "s"),
+            // Whole nanoseconds and whole seconds have no decimals.
+            _ => return self.to_string(),
+        };
+        let number = format!("{}.{:0decimals$}", self.0 / scale, self.0 % scale);
+        let number = number.trim_end_matches('0').trim_end_matches('.');
+        format!("{number}{unit}")
+    }
+
     /// `self − other`, or zero.
     #[must_use]
     pub const fn saturating_sub(self, rhs: Self) -> Self {
@@ -291,6 +307,27 @@ mod tests {
         ] {
             let nanos = Nanos::new(nanos);
             assert_eq!(nanos.to_string().parse::<Nanos>().unwrap(), nanos);
+        }
+    }
+
+    #[test]
+    fn exact_texts_of_durations_read_back() {
+        for (nanos, text) in [
+            (0, "0s"),
+            (999, "999ns"),
+            (1_000, "1us"),
+            (1_000_001, "1.000001ms"),
+            (20_000_000, "20ms"),
+            (999_999_999, "999.999999ms"),
+            (SECOND, "1s"),
+            (1_000_400_000, "1.0004s"),
+            (1_000_000_001, "1.000000001s"),
+            (90 * SECOND, "1m30s"),
+            (90 * SECOND + 400_000, "90.0004s"),
+        ] {
+            let nanos = Nanos::new(nanos);
+            assert_eq!(nanos.to_exact_text(), text);
+            assert_eq!(text.parse::<Nanos>().unwrap(), nanos);
         }
     }
 

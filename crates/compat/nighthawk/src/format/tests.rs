@@ -414,6 +414,46 @@ fn plotters_take_every_row_of_percentiles_but_the_last() {
 }
 
 #[test]
+fn a_result_without_a_response_has_an_empty_table_of_percentiles() {
+    let format = NativeLoadFormat::Hgrm;
+    let render = |output: &Output| render_nighthawk(output, LoadFormat::Native(format), None);
+    // As `load` writes it: without the statistics that have no sample.
+    let mut report = fixture::report();
+    let statistics = &mut report.global.statistics;
+    statistics.retain(|statistic| statistic.id == id::LATENESS);
+    let of_load = render_load(&report, format, None, Style::default()).unwrap();
+    assert_eq!(render(&nighthawk_output(&report)), Ok(of_load.clone()));
+    // As Nighthawk writes it: with all statistics, and with the last row of some.
+    let last = Percentile {
+        percentile: 1.0,
+        ..Percentile::default()
+    };
+    for percentiles in [vec![], vec![last]] {
+        let latency = Statistic {
+            id: id::REQUEST_TO_RESPONSE.to_owned(),
+            percentiles,
+            ..Statistic::default()
+        };
+        let global = WorkerResult {
+            name: GLOBAL.to_owned(),
+            statistics: vec![latency],
+            ..WorkerResult::default()
+        };
+        let output = Output {
+            results: vec![global],
+            ..Output::default()
+        };
+        let expected = of_load.replace(id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE);
+        assert_eq!(render(&output), Ok(expected));
+    }
+    // Samples without a list of percentiles, or with other names, are not nothing.
+    let mut moments = gold();
+    assert!(render(&moments).is_err());
+    moments.results[1].statistics[0].id = id::REQUEST_TO_RESPONSE.to_owned();
+    assert!(render(&moments).is_err());
+}
+
+#[test]
 fn a_distribution_that_a_result_does_not_have_is_refused() {
     let output = nighthawk_output(&fixture::report());
     let format = LoadFormat::Native(NativeLoadFormat::Hgrm);

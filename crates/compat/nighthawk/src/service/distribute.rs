@@ -406,9 +406,9 @@ mod tests {
     use super::*;
 
     /// Returns the error of a call to a service that accepts connections and sends nothing.
-    async fn error_of_silent_service(cancelled: Token) -> ChannelError {
+    async fn error_of_silent_service(scheme: &str, cancelled: Token) -> ChannelError {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let uri = format!("grpcs://{}", listener.local_addr().unwrap());
+        let uri = format!("{scheme}://{}", listener.local_addr().unwrap());
         let (messages, _incoming) = channel(1);
         let (_updates, updates) = watch::channel(0);
         let mut call = ServiceCall {
@@ -425,18 +425,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_service_has_the_timeout_of_the_load_for_its_handshake() {
-        let error = error_of_silent_service(Token::new()).await;
-        let is_late =
-            matches!(&error, ChannelError::Late { limit, .. } if *limit == Nanos::from_secs(7));
-        assert!(is_late, "{error}");
+    async fn a_service_has_the_timeout_of_the_load_for_its_handshake_and_settings() {
+        for scheme in ["grpcs", "grpc"] {
+            let error = error_of_silent_service(scheme, Token::new()).await;
+            let is_late =
+                matches!(&error, ChannelError::Late { limit, .. } if *limit == Nanos::from_secs(7));
+            assert!(is_late, "{scheme}: {error}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_cancellation_ends_the_wait_for_a_connection_to_a_service() {
         let cancelled = Token::new();
         cancelled.cancel();
-        let error = error_of_silent_service(cancelled).await;
+        let error = error_of_silent_service("grpcs", cancelled).await;
         assert_eq!(code_of(&error), StatusCode::Cancelled.number(), "{error}");
     }
 }

@@ -158,10 +158,11 @@ impl RemoteLoad {
         let authorization = self.authorization.as_deref();
         let headers = authorization.map(|value| ("authorization", value));
         let headers = headers.into_iter().collect::<Vec<_>>();
-        // Both arms are cancel-safe: the service has no load yet.
+        // All arms are cancel-safe: the service has no load yet.
         let mut call = select! {
             call = channel.call_within(self.timeout, EXECUTION, &headers) => call?,
             () = cancelled.cancelled() => return Err(RemoteLoadError::Interrupted),
+            () = aborted.cancelled() => return Err(RemoteLoadError::Interrupted),
         };
         // Both arms are cancel-safe: a service ends the load of a client that has gone.
         select! {
@@ -207,9 +208,14 @@ pub(super) fn end_limit(timeout: Nanos) -> Nanos {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::join;
     use tokio::net::TcpListener;
 
     use super::*;
+
+    /// The frame of HTTP/2 that a server sends first.
+    const EMPTY_SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
     fn load() -> RemoteLoad {
         let options = CommandLineOptions {
@@ -227,16 +233,19 @@ mod tests {
         (listener, channel)
     }
 
+    /// Without TLS it was waited for without an end.
     #[tokio::test(start_paused = true)]
-    async fn a_connection_has_the_timeout_of_the_load_for_its_handshake() {
-        let (_listener, channel) = silent("grpcs").await;
-        let called = load().call(&channel, &Token::new(), &Token::new()).await;
-        let error = called.unwrap_err();
-        assert!(
-            matches!(&error, RemoteLoadError::Channel(ChannelError::Late { limit, .. })
-                if *limit == Nanos::from_secs(7)),
-            "{error}"
-        );
+    async fn a_connection_has_the_timeout_of_the_load_for_its_handshake_and_settings() {
+        for scheme in ["grpcs", "grpc"] {
+            let (_listener, channel) = silent(scheme).await;
+            let called = load().call(&channel, &Token::new(), &Token::new()).await;
+            let error = called.unwrap_err();
+            assert!(
+                matches!(&error, RemoteLoadError::Channel(ChannelError::Late { limit, .. })
+                    if *limit == Nanos::from_secs(7)),
+                "{scheme}: {error}"
+            );
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -265,10 +274,29 @@ mod tests {
 
     #[tokio::test]
     async fn an_abort_ends_the_wait_for_a_response_at_once() {
+        let (listener, channel) = silent("grpc").await;
+        let (load, aborted) = (load(), Token::new());
+        // It settles the connection, and has the whole request before the abort.
+        let service = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(EMPTY_SETTINGS).await.unwrap();
+            let mut received = Vec::new();
+            let mut has_request = false;
+            while !has_request {
+                assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0);
+                let mut parts = received.windows(load.request.len());
+                has_request = parts.any(|part| part == load.request);
+            }
+            aborted.cancel();
+            stream
+        };
+        let cancelled = Token::new();
+        let (called, _stream) = join!(load.call(&channel, &cancelled, &aborted), service);
+        let error = called.unwrap_err();
+        assert!(matches!(error, RemoteLoadError::Interrupted), "{error}");
+        // There is no connection yet.
         let (_listener, channel) = silent("grpc").await;
-        let aborted = Token::new();
-        aborted.cancel();
-        let called = load().call(&channel, &Token::new(), &aborted).await;
+        let called = load.call(&channel, &cancelled, &aborted).await;
         let error = called.unwrap_err();
         assert!(matches!(error, RemoteLoadError::Interrupted), "{error}");
     }

@@ -55,8 +55,8 @@ struct Client {
 /// Failure to get a request from a source.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestSourceError {
-    /// There is no connection in time.
-    #[error("no connection within {within}")]
+    /// There is no connection in time, or the source sends nothing on it.
+    #[error("no HTTP/2 connection within {within}")]
     Late {
         /// The deadline.
         within: Nanos,
@@ -146,7 +146,14 @@ impl Client {
         };
         let mut call = call.inspect_err(|_| counts.unconnected.add(1))?;
         counts.calls.add(1);
-        let (mut due, mut is_answered) = (0_u64, false);
+        call.send(&self.message);
+        let (mut due, mut is_answered) = (u64::from(self.ahead), false);
+        // Both arms are cancel-safe.
+        select! {
+            biased;
+            () = feed.closed() => return Ok(()),
+            received = self.await_settings(&mut call) => received?,
+        }
         loop {
             if due * 2 <= self.ahead.into() {
                 call.send(&self.message);
@@ -180,6 +187,13 @@ impl Client {
         let within = self.connect_within;
         let call = timeout(within.as_duration(), self.channel.call(CALL, &[])).await;
         Ok(call.map_err(|_| RequestSourceError::Late { within })??)
+    }
+
+    /// Waits for the settings of the source, which a server of HTTP/2 sends at once.
+    async fn await_settings(&self, call: &mut ClientCall) -> Result<(), RequestSourceError> {
+        let within = self.connect_within;
+        let received = timeout(within.as_duration(), call.await_settings()).await;
+        Ok(received.map_err(|_| RequestSourceError::Late { within })??)
     }
 }
 
@@ -228,7 +242,40 @@ fn request_of(bytes: &[u8]) -> Result<SourceRequest, RequestSourceError> {
 
 #[cfg(test)]
 mod tests {
+    use stillwell_plan::load::BodyPlan;
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    #[derive(Debug)]
+    struct EmptyPattern;
+
+    impl RequestPattern for EmptyPattern {
+        fn request(&self, _: &SourceRequest) -> RequestPlan {
+            RequestPlan {
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                authority: "a".to_owned(),
+                headers: Vec::new(),
+                body: BodyPlan::Bytes(Vec::new()),
+            }
+        }
+    }
+
+    /// A load without a duration waited for its requests without an end.
+    #[tokio::test(start_paused = true)]
+    async fn a_source_has_the_timeout_of_connections_for_its_settings() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("grpc://{}", listener.local_addr().unwrap());
+        let (within, pattern) = (Nanos::from_secs(7), Box::new(EmptyPattern));
+        let source = RequestSourceClient::new(&uri, 1, within, pattern).unwrap();
+        let mut call = source.0.channel.call(CALL, &[]).await.unwrap();
+        let error = source.0.await_settings(&mut call).await.unwrap_err();
+        assert!(
+            matches!(error, RequestSourceError::Late { within: limit } if limit == within),
+            "{error}"
+        );
+    }
 
     fn read(response: &Value) -> Result<SourceRequest, String> {
         let bytes = Schema::shared().encode(RESPONSE_MESSAGE, response).unwrap();

@@ -15,7 +15,9 @@ use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_units::{RunId, Secrets, Seed};
 
 use super::*;
-use crate::generator::pack;
+use crate::attempt::Attempt;
+use crate::clocks::ClockShift;
+use crate::generator::{GeneratorEnd, generate, pack};
 use crate::job::{Ready, ready_name};
 use crate::store::{RetryBounds, Store};
 
@@ -139,8 +141,10 @@ struct Simulated<'a> {
     twice: Vec<usize>,
     is_done: Cell<bool>,
     cancelled: RefCell<u32>,
-    /// Times at which secrets were deleted.
+    /// Times at which all secrets of the job were deleted.
     forgotten: Cell<u32>,
+    /// Tasks whose own secrets were deleted.
+    withdrawn: RefCell<Vec<String>>,
     /// Secrets of the tasks that were started.
     secrets: RefCell<Option<String>>,
 }
@@ -155,6 +159,7 @@ impl<'a> Simulated<'a> {
             is_done: Cell::new(false),
             cancelled: RefCell::new(0),
             forgotten: Cell::new(0),
+            withdrawn: RefCell::new(Vec::new()),
             secrets: RefCell::new(None),
         }
     }
@@ -203,6 +208,7 @@ impl Engine for Simulated<'_> {
             logs: PathBuf::new(),
             processes: Vec::new(),
             options: Vec::new(),
+            secrets: None,
         })
     }
 
@@ -240,6 +246,11 @@ impl Engine for Simulated<'_> {
 
     fn forget_secrets(&self, _handle: &JobHandle) -> Result<(), EngineError> {
         self.forgotten.update(|forgotten| forgotten + 1);
+        Ok(())
+    }
+
+    fn withdraw_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
+        self.withdrawn.borrow_mut().push(handle.id.clone());
         Ok(())
     }
 }
@@ -340,6 +351,7 @@ fn handle(id: &str) -> JobHandle {
         logs: PathBuf::new(),
         processes: Vec::new(),
         options: Vec::new(),
+        secrets: None,
     }
 }
 
@@ -359,11 +371,41 @@ fn tasks_of_a_second_controller_are_cancelled() {
     assert_eq!(*engine.cancelled.borrow(), 1);
     let kept: Option<JobHandle> = store.get_json(&Interrupt::new(), ENGINE).unwrap();
     assert_eq!(kept.unwrap().id, "1");
-    // Those of the first need the same secrets.
+    // Those of the first still need their secrets.
     assert_eq!(engine.forgotten.get(), 0);
+    assert_eq!(*engine.withdrawn.borrow(), ["2"]);
     // With Kubernetes both have the same Job, which goes on.
     keep("1").unwrap_err();
     assert_eq!(*engine.cancelled.borrow(), 1);
+    assert_eq!(*engine.withdrawn.borrow(), ["2"]);
+}
+
+/// They failed, and with them the load of the first controller.
+#[test]
+fn a_task_of_a_second_controller_whose_secrets_are_deleted_is_not_needed() {
+    let (folder, store) = job_store();
+    let interrupt = Interrupt::new();
+    let plan = plan_with_secret(1);
+    let made = fleet(&Simulated::new(&store, &plan), &interrupt).job();
+    assert!(made.unwrap().is_masked);
+    let attempt = |job: &str| Attempt {
+        task: 0,
+        name: format!("simulated-{job}-0"),
+        node: "n".to_owned(),
+        boot: "b".to_owned(),
+        shift: ClockShift::default(),
+    };
+    let written = store.create_json(&interrupt, ENGINE, &handle("1"));
+    assert_eq!(written.unwrap(), Created::Now);
+    let missing = folder.path().join("secrets-2.json");
+    let of = |job: &str| {
+        let (typed, secrets) = (Some(&*missing), Secrets::Masked);
+        generate(&store, &attempt(job), "0", typed, secrets, &interrupt)
+    };
+    assert_eq!(of("2").unwrap(), GeneratorEnd::NotNeeded);
+    assert_eq!(store.get(&interrupt, &failed_name(0)).unwrap(), None);
+    of("1").unwrap_err();
+    assert!(store.get(&interrupt, &failed_name(0)).unwrap().is_some());
 }
 
 #[test]
@@ -381,9 +423,10 @@ fn tasks_that_are_not_kept_or_are_cancelled_leave_no_secret() {
     let plan = plan(1, 1);
     let engine = Simulated::new(&made, &plan);
     keep_handle(&engine, &missing, &Interrupt::new(), handle("1")).unwrap_err();
-    assert_eq!((*engine.cancelled.borrow(), engine.forgotten.get()), (1, 1));
+    assert_eq!(*engine.cancelled.borrow(), 1);
+    assert_eq!(*engine.withdrawn.borrow(), ["1"]);
     cancel_job(&made, &engine, Some(&handle("2")), "cancelled").unwrap();
-    assert_eq!((*engine.cancelled.borrow(), engine.forgotten.get()), (2, 2));
+    assert_eq!((*engine.cancelled.borrow(), engine.forgotten.get()), (2, 1));
 }
 
 /// A load of one generator with a secret, as one command plans it: its seed and name are random.

@@ -133,6 +133,7 @@ impl Engine for KubernetesEngine {
             logs: submission.logs.to_owned(),
             processes: Vec::new(),
             options: self.options.words.clone(),
+            secrets: None,
         })
     }
 
@@ -175,6 +176,11 @@ impl Engine for KubernetesEngine {
 
     fn forget_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
         self.delete("secret", &handle.id)
+    }
+
+    fn withdraw_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
+        // A Secret has the name of its Job.
+        self.forget_secrets(handle)
     }
 }
 

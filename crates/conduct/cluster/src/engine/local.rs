@@ -40,11 +40,12 @@ impl Engine for LocalEngine {
             logs: submission.logs.to_owned(),
             processes: Vec::new(),
             options: Vec::new(),
+            secrets: None,
         };
         if let Err(error) = start(submission, &mut handle) {
             // Without a handle no other command can end them.
             self.cancel(&handle)?;
-            return Err(not_submitted(submission, error));
+            return Err(not_submitted(handle.secrets.as_deref(), error));
         }
         Ok(handle)
     }
@@ -82,7 +83,8 @@ impl Engine for LocalEngine {
 
 /// Starts the tasks, and adds the process of each to `handle`.
 fn start(submission: &Submission<'_>, handle: &mut JobHandle) -> Result<(), EngineError> {
-    let words = submission.words(write_secrets(submission)?);
+    handle.secrets = write_secrets(submission)?;
+    let words = submission.words(handle.secrets.clone());
     for task in 0..submission.tasks {
         let failure = |source| EngineError::Start {
             program: submission.program.display().to_string(),
@@ -171,7 +173,8 @@ mod tests {
         };
         LocalEngine.submit(&submission).unwrap_err();
         assert!(logs.join("task-0.log").exists(), "the first task began");
-        assert!(!logs.join(crate::engine::SECRETS).exists());
+        let mut left = fs::read_dir(&logs).unwrap().flatten();
+        assert!(!left.any(|entry| entry.file_name().to_string_lossy().starts_with("secrets")));
         let until = clock::now() + Nanos::from_secs(20);
         while is_running(&file) && clock::now() < until {
             pause(&Interrupt::new(), Nanos::from_millis(20));

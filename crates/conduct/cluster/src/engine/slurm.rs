@@ -21,10 +21,10 @@ impl Engine for SlurmEngine {
 
     fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError> {
         make_logs(submission.logs)?;
-        let words = self.words(submission);
-        let submitted = write_secrets(submission)
-            .and_then(|secrets| command::run("sbatch", &words, &script(submission, secrets)));
-        let output = submitted.map_err(|error| not_submitted(submission, error))?;
+        let secrets = write_secrets(submission)?;
+        let script = script(submission, secrets.clone());
+        let submitted = command::run("sbatch", &self.words(submission), &script);
+        let output = submitted.map_err(|error| not_submitted(secrets.as_deref(), error))?;
         // With several clusters the name of one follows.
         let id = output.trim().split(';').next().unwrap_or_default();
         Ok(JobHandle {
@@ -34,6 +34,7 @@ impl Engine for SlurmEngine {
             logs: submission.logs.to_owned(),
             processes: Vec::new(),
             options: self.options.clone(),
+            secrets,
         })
     }
 
@@ -177,10 +178,8 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_submission_that_is_refused_leaves_no_secret() {
-        let folder = tempfile::tempdir().unwrap();
-        let submission = Submission {
+    fn with_secret(logs: &Path) -> Submission<'_> {
+        Submission {
             job: "a",
             tasks: 1,
             cpus: 1,
@@ -188,15 +187,49 @@ mod tests {
             program: Path::new("/bin/x"),
             arguments: &[],
             folder: None,
-            logs: folder.path(),
+            logs,
             secrets: Some("hunter2"),
             end_max: Nanos::ZERO,
-        };
+        }
+    }
+
+    #[test]
+    fn a_submission_that_is_refused_leaves_no_secret_and_keeps_those_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let submission = with_secret(folder.path());
         let engine = SlurmEngine {
             options: vec!["--no-such-option".to_owned()],
         };
         engine.submit(&submission).unwrap_err();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        // The tasks of another controller still need them.
+        let kept = write_secrets(&submission).unwrap().unwrap();
+        engine.submit(&submission).unwrap_err();
+        let left = std::fs::read_dir(folder.path()).unwrap().flatten();
+        let left: Vec<PathBuf> = left.map(|entry| entry.path()).collect();
+        assert_eq!(left, [kept]);
+    }
+
+    #[test]
+    fn a_controller_withdraws_its_own_secrets_and_a_job_forgets_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let submission = with_secret(folder.path());
+        let [first, second] = [(); 2].map(|()| write_secrets(&submission).unwrap().unwrap());
+        assert_ne!(first, second);
+        let handle = JobHandle {
+            engine: "slurm".to_owned(),
+            id: "1".to_owned(),
+            tasks: 1,
+            logs: folder.path().to_owned(),
+            processes: Vec::new(),
+            options: Vec::new(),
+            secrets: Some(second.clone()),
+        };
+        let engine = SlurmEngine::default();
+        engine.withdraw_secrets(&handle).unwrap();
+        assert!(first.exists() && !second.exists());
+        engine.forget_secrets(&handle).unwrap();
+        assert!(!first.exists());
     }
 
     #[test]

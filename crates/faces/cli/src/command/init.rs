@@ -60,13 +60,17 @@ pub(crate) fn run(
     check(&file, &scaffold.text(), paint)?;
     write(&file, &scaffold.text(), arguments.force)?;
     write_schema(&folder)?;
-    let shown = output::show_path(&folder);
-    let text = format!(
-        "wrote {}\nnext: stillwell check {shown}\n      stillwell run {shown} --quick\n",
-        output::show_path(&file)
-    );
-    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    output::print(&closing_lines(&file, &folder))?;
     Ok(Exit::Held)
+}
+
+/// Returns the lines about what was written, and the commands to run next.
+fn closing_lines(file: &Path, folder: &Path) -> String {
+    let folder = output::path_word(folder);
+    format!(
+        "wrote {}\nnext: stillwell check {folder}\n      stillwell run {folder} --quick\n",
+        output::show_path(file)
+    )
 }
 
 /// Starts the program once, and returns its experiment with remarks.
@@ -121,7 +125,7 @@ fn of_program(
     };
     let scaffold = Scaffold {
         name: answers.name.clone(),
-        folder: output::show_path(&answers.folder),
+        folder: output::path_word(&answers.folder),
         kind: choice.kind,
         target: ScaffoldTarget::Program(Box::new(program)),
         input,
@@ -158,7 +162,7 @@ fn of_urls(arguments: &InitArguments, answers: &Answers) -> Scaffold {
     let [baseline, comparison] = &answers.urls;
     Scaffold {
         name: answers.name.clone(),
-        folder: output::show_path(&answers.folder),
+        folder: output::path_word(&answers.folder),
         kind: ProgramKind::Http,
         target: ScaffoldTarget::Urls([baseline.clone(), comparison.clone()]),
         input: ScaffoldInput::Target,
@@ -317,6 +321,16 @@ impl Back {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_commands_to_run_next_can_be_pasted() {
+        let folder = Path::new("my tests");
+        assert_eq!(
+            closing_lines(&folder.join(EXPERIMENT), folder),
+            "wrote my tests/experiment.yaml\n\
+             next: stillwell check 'my tests'\n      stillwell run 'my tests' --quick\n"
+        );
+    }
 
     #[test]
     fn paths_are_seen_from_the_folder_of_the_experiment() {

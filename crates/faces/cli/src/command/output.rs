@@ -201,6 +201,14 @@ pub(crate) fn show_path(path: &Path) -> String {
         .to_string()
 }
 
+/// The same as a word of a command line, quoted for a shell.
+pub(crate) fn path_word(path: &Path) -> String {
+    match show_path(path) {
+        here if here.is_empty() => ".".to_owned(),
+        shown => quoted(&shown),
+    }
+}
+
 /// The command line, as it could be typed again.
 pub(crate) fn command_line() -> String {
     typed(secrets::command_words())
@@ -271,6 +279,19 @@ mod tests {
         assert_eq!(quoted("two words"), "'two words'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_command_line() {
+        let here = std::env::current_dir().unwrap();
+        for (path, word) in [
+            (here.join("shop"), "shop"),
+            (here.join("my tests"), "'my tests'"),
+            ("/srv/my tests".into(), "'/srv/my tests'"),
+            (here, "."),
+        ] {
+            assert_eq!(path_word(&path), word, "{}", path.display());
+        }
     }
 
     #[test]

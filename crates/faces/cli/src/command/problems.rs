@@ -12,6 +12,9 @@ use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::secrets;
 
+/// Reason for an experiment without a run.
+pub(crate) const NOT_RUN: &str = "it was not run: the suite ended early, or is still running";
+
 /// Keeps the reason why nothing was run in the folder of `--results`, unless it has results.
 pub(crate) fn keep_error(
     results: Option<&Path>,
@@ -96,7 +99,7 @@ pub(crate) fn with_not_run(
         if !is_judged && !named.any(|known| known == Some(name)) {
             problems.push(SuiteProblem {
                 experiment: Some(name.to_owned()),
-                reason: "it was not run: the suite ended early, or is still running".to_owned(),
+                reason: NOT_RUN.to_owned(),
                 exit_code: Exit::Invalid.code(),
             });
         }

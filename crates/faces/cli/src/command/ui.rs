@@ -27,7 +27,7 @@ use crate::signals;
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 
 /// Time in which everything ends.
-const CLOSE_MAX: Nanos = Nanos::from_millis(1_800);
+const CLOSE_MAX: Nanos = Nanos::from_secs(5);
 
 pub(crate) fn run(arguments: &UiArguments) -> Result<Exit, CommandError> {
     let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);

@@ -95,6 +95,12 @@ fn refusal(text: &str) -> Outcome {
     }
 }
 
+/// Returns true if NATS did not publish a message, and keeps the connection.
+fn is_unpublished(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains("permissions violation for publish")
+}
+
 impl Broker for Nats {
     type Session = NatsSession;
 
@@ -136,6 +142,7 @@ impl Broker for Nats {
         let session = NatsSession {
             acks: self.plan.acks,
             publisher,
+            refused: None,
             number: 0,
             is_goodbye_sent: false,
         };
@@ -148,6 +155,8 @@ impl Broker for Nats {
 pub(crate) struct NatsSession {
     acks: NatsAcks,
     publisher: SubjectPublisher,
+    /// The last refusal of a message before the answer to its block.
+    refused: Option<Outcome>,
     /// Of the last message.
     number: u64,
     is_goodbye_sent: bool,
@@ -194,7 +203,14 @@ impl Session for NatsSession {
                 None
             }
             ServerMessage::Pong if self.is_goodbye_sent => Some(BrokerMessage::Goodbye),
-            ServerMessage::Pong => Some(BrokerMessage::Oldest(None)),
+            ServerMessage::Pong => Some(BrokerMessage::Oldest(self.refused.take())),
+            // NATS answers in order: it concerns the block of the next answer.
+            ServerMessage::Refusal(text)
+                if self.acks == NatsAcks::Server && is_unpublished(text) =>
+            {
+                self.refused = Some(refusal(text));
+                None
+            }
             // The connection is closed behind some; that is read next.
             ServerMessage::Refusal(text) => Some(BrokerMessage::Refused(refusal(text))),
             ServerMessage::Message {
@@ -224,5 +240,48 @@ impl Session for NatsSession {
         self.is_goodbye_sent = true;
         write_ping(out);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what a session reads in `input`.
+    fn messages(acks: NatsAcks, mut input: &[u8]) -> Vec<Option<BrokerMessage>> {
+        let mut session = NatsSession {
+            acks,
+            publisher: SubjectPublisher::new("a", None),
+            refused: None,
+            number: 0,
+            is_goodbye_sent: false,
+        };
+        let (mut out, mut messages) = (Vec::new(), Vec::new());
+        while let Some((message, used)) = session.read(input, &mut out).unwrap() {
+            messages.push(message);
+            input = &input[used..];
+        }
+        messages
+    }
+
+    /// Its events counted as acknowledged.
+    #[test]
+    fn a_block_that_a_server_does_not_publish_is_refused() {
+        let refused = Outcome::Status4xx;
+        let unpublished = b"-ERR 'Permissions Violation for Publish to \"a\"'\r\nPONG\r\nPONG\r\n";
+        assert_eq!(
+            messages(NatsAcks::Server, unpublished),
+            [
+                None,
+                Some(BrokerMessage::Oldest(Some(refused))),
+                Some(BrokerMessage::Oldest(None)),
+            ]
+        );
+        // Blocks have no answers that could show it.
+        let counted = messages(NatsAcks::None, unpublished);
+        assert_eq!(counted[0], Some(BrokerMessage::Refused(refused)));
+        // The connection is closed behind it.
+        let large = messages(NatsAcks::Server, b"-ERR 'Maximum Payload Violation'\r\n");
+        assert_eq!(large, [Some(BrokerMessage::Refused(refused))]);
     }
 }

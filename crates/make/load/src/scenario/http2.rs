@@ -212,10 +212,7 @@ impl User {
         else {
             return Err(answer.broken(lost(io::ErrorKind::NotConnected)));
         };
-        let length = match output.len() {
-            0 if !sends_length(&step.plan.method) => BodyLength::None,
-            bytes => BodyLength::Bytes(bytes as u64),
-        };
+        let length = body_length(&step.plan.method, output.len());
         let before = client.output().len();
         let stream = client.request(head, length).map_err(|refused| {
             let reason = StepFailure::ConnectionLost;
@@ -223,14 +220,15 @@ impl User {
         })?;
         *request_bytes = client.output().len() - before + output.len();
         let mut rest = output.as_slice();
-        let mut is_closed = false;
+        let (mut is_closed, mut is_refused) = (false, false);
         while !answer.is_whole {
             if !rest.is_empty() {
                 // A server may end the request before it has read all.
                 let sent = client.send_body(stream, rest, true);
                 rest = &rest[sent.unwrap_or(rest.len())..];
             }
-            let read = alarm.wait(|task| poll_exchange(connection, client, input, task));
+            let read =
+                alarm.wait(|task| poll_exchange(connection, client, input, &mut is_refused, task));
             let read = read.await.map_err(StepError::timed_out);
             let read = read.and_then(|read| read.map_err(|error| StepError::lost(&error)));
             let count = read.map_err(|error| answer.broken(error))?;
@@ -251,10 +249,18 @@ impl User {
         if !rest.is_empty() {
             client.reset(stream, H2ErrorCode::CANCEL);
         }
-        if is_closed || client.going_away().is_some() {
+        if is_closed || is_refused || client.going_away().is_some() {
             *open = None;
         }
         Ok(status)
+    }
+}
+
+/// Returns the length that a request states.
+fn body_length(method: &str, bytes: usize) -> BodyLength {
+    match bytes {
+        0 if !sends_length(method) => BodyLength::None,
+        bytes => BodyLength::Bytes(bytes as u64),
     }
 }
 
@@ -286,26 +292,186 @@ fn finish(client: &mut Client, answer: &mut Http2Answer<'_>) {
 }
 
 /// Writes what the connection takes, then reads. Returns the number of bytes read, none at the end
-/// of the connection; `None` if there is room for more of the body.
+/// of the connection; `None` if there is room for more of the body. Sets `is_refused` if the
+/// connection takes no more.
 fn poll_exchange(
     connection: &mut Connection,
     client: &mut Client,
     input: &mut [u8],
+    is_refused: &mut bool,
     task: &mut Context<'_>,
 ) -> Poll<io::Result<Option<usize>>> {
-    while !client.output().is_empty() {
-        match Pin::new(&mut *connection).poll_write(task, client.output()) {
-            Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            Poll::Ready(Ok(count)) => client.sent(count),
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => break,
-        }
-    }
-    if let Poll::Ready(Err(error)) = Pin::new(&mut *connection).poll_flush(task) {
-        return Poll::Ready(Err(error));
+    if let Err(refused) = poll_output(connection, client, task) {
+        *is_refused = true;
+        // What arrived before the server closed the connection comes first.
+        return match poll_read(connection, input, task) {
+            Poll::Ready(read) => Poll::Ready(read.map(Some)),
+            Poll::Pending => Poll::Ready(Err(refused)),
+        };
     }
     if client.has_room() {
         return Poll::Ready(Ok(None));
     }
     poll_read(connection, input, task).map_ok(Some)
+}
+
+/// Writes what the connection takes.
+fn poll_output(
+    connection: &mut Connection,
+    client: &mut Client,
+    task: &mut Context<'_>,
+) -> io::Result<()> {
+    while !client.output().is_empty() {
+        match Pin::new(&mut *connection).poll_write(task, client.output()) {
+            Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+            Poll::Ready(Ok(count)) => client.sent(count),
+            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Pending => break,
+        }
+    }
+    match Pin::new(connection).poll_flush(task) {
+        Poll::Ready(Err(error)) => Err(error),
+        Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::rc::Rc;
+
+    use stillwell_http::h2::frame::{
+        FRAME_BYTES_DEFAULT, SettingsFrame, write_go_away, write_headers, write_settings,
+        write_window_update,
+    };
+    use stillwell_plan::load::LoadProtocol;
+    use stillwell_plan::scenario::{
+        FlowPlan, ScenarioPlan, ScenarioStepPlan, TextPart, TextTemplate,
+    };
+    use stillwell_plan::tls::ClientTlsPlan;
+    use stillwell_units::{Nanos, Seed};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::super::context::{PreparedUsers, StepEnd, StepTally, WorkerShare};
+    use super::*;
+
+    struct UncountedSteps;
+
+    impl StepTally for UncountedSteps {
+        fn record(&self, _: &PreparedStep, _: StepEnd) {}
+    }
+
+    /// One step, which is not idempotent and sends more than the kernel keeps for a server that
+    /// does not read.
+    fn post_to(address: String) -> ScenarioPlan {
+        let text = |text: String| TextTemplate(vec![TextPart::Text(text)]);
+        let step = ScenarioStepPlan {
+            name: "post".to_owned(),
+            method: "POST".to_owned(),
+            path: text("/".to_owned()),
+            headers: Vec::new(),
+            body: text("x".repeat(16 << 20)),
+            takes: Vec::new(),
+            status: None,
+            contains: Vec::new(),
+            think: (Nanos::ZERO, Nanos::ZERO),
+        };
+        ScenarioPlan {
+            url: format!("http://{address}/"),
+            address,
+            authority: "a".to_owned(),
+            base: String::new(),
+            tls_host: None,
+            tls: ClientTlsPlan::default(),
+            is_to_target: false,
+            protocol: LoadProtocol::Http2,
+            timeout: Nanos::from_secs(20),
+            connect_timeout: Nanos::from_secs(20),
+            variables: Vec::new(),
+            rows: Vec::new(),
+            columns: Vec::new(),
+            flows: vec![FlowPlan {
+                name: String::new(),
+                weight: 1,
+                steps: vec![step],
+            }],
+        }
+    }
+
+    /// The head of a whole response, whose status is this one in the static table.
+    fn write_response(stream: u32, status: u8, out: &mut Vec<u8>) {
+        write_headers(stream, &[0x80 | status], true, FRAME_BYTES_DEFAULT, out);
+    }
+
+    /// Accepts a connection, opens the windows wide and answers the first request with 200.
+    async fn answer_first(listener: &TcpListener) -> TcpStream {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_exact(&mut [0; 1024]).await.unwrap();
+        let mut opening = Vec::new();
+        let settings = SettingsFrame {
+            initial_window_bytes: Some(1 << 30),
+            ..SettingsFrame::default()
+        };
+        write_settings(&settings, &mut opening);
+        write_window_update(0, 1 << 30, &mut opening);
+        write_response(1, 8, &mut opening);
+        stream.write_all(&opening).await.unwrap();
+        stream
+    }
+
+    /// Answers the first request and closes the connection in the middle of the second, after
+    /// `last`: by a reset, as not all was read. Answers on another connection, if `is_twice`.
+    async fn serve(listener: &TcpListener, last: &[u8], is_twice: bool) -> Option<TcpStream> {
+        let mut stream = answer_first(listener).await;
+        stream.read_exact(&mut vec![0; 1 << 20]).await.unwrap();
+        stream.peek(&mut [0]).await.unwrap();
+        // The client sees both at once.
+        let mut stream = stream.into_std().unwrap();
+        stream.write_all(last).unwrap();
+        drop(stream);
+        match is_twice {
+            true => Some(answer_first(listener).await),
+            false => None,
+        }
+    }
+
+    /// Posts twice to a server that says `last` before it resets the connection. Returns the
+    /// statuses, and true if the connection would be used again.
+    async fn post(last: &[u8], is_twice: bool) -> ([Result<u16, StepFailure>; 2], bool) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let prepared = PreparedUsers::new(post_to(address)).unwrap();
+        let share = WorkerShare { index: 0, of: 1 };
+        let tally = Rc::new(UncountedSteps);
+        let context = UserContext::new(&prepared, &Seed::from_number(1), share, tally);
+        let mut user = User::new(&context.plan);
+        let requests = async {
+            let step = &context.choose_flow()[0];
+            let first = user.request(&context, step).await;
+            let second = user.request(&context, step).await;
+            [first, second].map(|status| status.map_err(|error| error.reason))
+        };
+        let (statuses, _open) = tokio::join!(requests, serve(&listener, last, is_twice));
+        (statuses, user.connection.is_some())
+    }
+
+    /// A response was lost with the connection, and a request that the server had not begun was
+    /// not sent again.
+    #[test]
+    fn what_arrived_before_a_write_was_refused_counts_over_http2() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (mut response, mut away) = (Vec::new(), Vec::new());
+            write_response(3, 12, &mut response);
+            write_go_away(1, H2ErrorCode::NO_ERROR, &mut away);
+            let answered = ([Ok(200), Ok(400)], false);
+            assert_eq!(post(&response, false).await, answered);
+            let sent_again = ([Ok(200), Ok(200)], true);
+            assert_eq!(post(&away, true).await, sent_again);
+        });
+    }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use stillwell_plan::load::Spacing;
 use stillwell_plan::rate::Ramp;
-use stillwell_units::{Nanos, Seed};
+use stillwell_units::{Nanos, Seed, floor_to_u64};
 
 use super::*;
 
@@ -94,6 +94,32 @@ fn a_spacing_keeps_the_rate_and_counts_what_is_due() {
         let is_random = spacing == Spacing::Poisson;
         assert_eq!(gaps.len() > 1_000, is_random, "{spacing:?}");
         assert!(is_random || gaps == [0, 10_000_000].into());
+    }
+}
+
+/// Each call drew all of them again.
+#[test]
+fn a_schedule_far_behind_draws_each_unit_once() {
+    let shape = constant(1e6);
+    for spacing in [Spacing::Poisson, Spacing::Burst { size: 7 }] {
+        let schedule = Schedule::new(&shape, Share::WHOLE, START);
+        let mut schedule = schedule.spaced(&shape, spacing, &Seed::from_number(3));
+        for (ms, sent) in [
+            (40, 0),
+            (150, 10),
+            (150, 60_000),
+            (200, 90_000),
+            (200, 100_000),
+        ] {
+            schedule.advance(sent);
+            let now = after(ms * 1_000_000);
+            let requested = floor_to_u64(schedule.requested_so_far(now));
+            let slowly = floor_to_u64(schedule.requested_until(now));
+            assert_eq!(requested, slowly, "{spacing:?}, {ms} ms");
+            let drawn = schedule.ahead.as_deref().map_or(0, Arrivals::taken);
+            let drawn_max = schedule.position + 100_000;
+            assert_eq!(drawn, requested.min(drawn_max), "{spacing:?}, {ms} ms");
+        }
     }
 }
 
@@ -217,6 +243,39 @@ proptest! {
             let requested = schedule.requested_until(after(elapsed_ns));
             let due = stillwell_units::float_from_u64(schedule.due(after(elapsed_ns)));
             prop_assert!((requested - due).abs() <= 1.0 + requested * 1e-12, "{requested} {due}");
+        }
+    }
+
+    #[test]
+    fn for_all_moments_in_order_the_requested_units_are_those_of_a_walk_from_the_sent_ones(
+        shape in prop_oneof![
+            (10.0_f64..20_000.0).prop_map(constant),
+            (0.0_f64..1e3, 1e3_f64..2e4, 0.0_f64..1e4).prop_map(|(initial, maximum, change)| {
+                RateShape::Ramp(Ramp::growing(initial, maximum, change))
+            }),
+        ],
+        spacing in prop_oneof![
+            Just(Spacing::Even),
+            Just(Spacing::Poisson),
+            (1.1_f64..4.0).prop_map(|exponent| Spacing::Zipf { exponent }),
+            (1_u32..100).prop_map(|size| Spacing::Burst { size }),
+            (0_u64..10_000_000).prop_map(|most| Spacing::JitterUniform { most: Nanos::new(most) }),
+        ],
+        of in 1_u32..4,
+        seed in any::<u64>(),
+        steps in prop::collection::vec((0_u64..20_000_000, 0_u64..200), 1..9),
+    ) {
+        for share in Share::all(of) {
+            let schedule = Schedule::new(&shape, share, START);
+            let mut schedule = schedule.spaced(&shape, spacing, &Seed::from_number(seed));
+            let mut elapsed_ns = 0;
+            for (pause_ns, sent) in &steps {
+                elapsed_ns += pause_ns;
+                schedule.advance(*sent);
+                let slowly = schedule.requested_until(after(elapsed_ns));
+                let requested = schedule.requested_so_far(after(elapsed_ns));
+                prop_assert_eq!(requested.to_bits(), slowly.to_bits(), "{} {}", requested, slowly);
+            }
         }
     }
 

@@ -220,12 +220,28 @@ impl GrpcCall {
             if self.end.is_some() {
                 return Ok(None);
             }
-            self.flush().await?;
-            let read = self.connection.read(&mut self.buffer).await;
-            match read.map_err(GrpcError::Exchange)? {
-                0 => return Err(GrpcError::Closed),
-                length => self.take(length)?,
-            }
+            self.exchange_once().await?;
+        }
+    }
+
+    /// Waits for the settings of the server, which is the first that a server of HTTP/2 sends. Cancel-safe.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub async fn await_settings(&mut self) -> Result<(), GrpcError> {
+        while !self.client.is_ready() {
+            self.exchange_once().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what there is room for, and takes in what one read returns. Cancel-safe.
+    async fn exchange_once(&mut self) -> Result<(), GrpcError> {
+        self.flush().await?;
+        let read = self.connection.read(&mut self.buffer).await;
+        match read.map_err(GrpcError::Exchange)? {
+            0 => Err(GrpcError::Closed),
+            length => self.take(length),
         }
     }
 

@@ -265,7 +265,7 @@ impl State {
             cell.set(total.as_u64());
         }
         if !self.is_max && !self.stopped {
-            let requested = floor_to_u64(self.schedule.requested_until(worker_time));
+            let requested = floor_to_u64(self.schedule.requested_so_far(worker_time));
             self.shard.requested_units.set(requested);
         }
         self.lateness.hand_over();

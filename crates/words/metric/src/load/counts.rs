@@ -59,8 +59,8 @@ pub struct LoadCounts {
     pub connections_used_up: PhasedCount,
     /// Connections that the peer ended between two requests.
     pub connections_ended: PhasedCount,
-    /// Connections of HTTP/2 that the peer ended in the middle of requests; 0 in captures of
-    /// earlier versions.
+    /// Connections of HTTP/2 and HTTP/3 that the peer ended in the middle of requests; 0 in
+    /// captures of earlier versions.
     #[serde(default)]
     pub connections_cut: PhasedCount,
     /// Bytes written to connections.

@@ -5,6 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cell::Cell;
+
 /// A part of what a handshake agrees on.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,19 +98,39 @@ impl HandshakePart {
     }
 }
 
-/// Number of handshakes by the name of their result. There are too many names for
-/// cells and few handshakes: a lock that only its worker and a reader take is cheap
-/// beside a handshake. Predicates on these counts take it for each request.
-#[derive(Debug, Default)]
-pub struct HandshakeTally(Mutex<BTreeMap<(HandshakePart, &'static str), u64>>);
+/// Number of handshakes by the name of their result. Predicates read these counts for each
+/// request, so they take no lock for a name of [`HandshakePart::names`].
+#[derive(Debug)]
+pub struct HandshakeTally {
+    /// Handshakes that have a version: all.
+    all: Cell,
+    /// By part, in the order of [`HandshakePart::ALL`], and by name.
+    known: [Box<[Cell]>; 4],
+    /// Those with another name. Only their worker and a reader take the lock.
+    unlisted: Mutex<BTreeMap<(HandshakePart, &'static str), u64>>,
+}
+
+impl Default for HandshakeTally {
+    fn default() -> Self {
+        let cells = |part: HandshakePart| part.names().iter().map(|_| Cell::default()).collect();
+        Self {
+            all: Cell::default(),
+            known: HandshakePart::ALL.map(cells),
+            unlisted: Mutex::default(),
+        }
+    }
+}
 
 impl HandshakeTally {
     /// One more handshake, with the names of its parts; `None` for a part that it did not have.
+    /// Only the owning worker may add one.
     pub fn add(&self, parts: [(HandshakePart, Option<&'static str>); 4]) {
-        let mut counts = self.locked();
         for (part, name) in parts {
-            if let Some(name) = name {
-                *counts.entry((part, name)).or_default() += 1;
+            let Some(name) = name else { continue };
+            self.all.add(u64::from(part == HandshakePart::Version));
+            match self.cell(part, name) {
+                Some(cell) => cell.add(1),
+                None => *self.locked().entry((part, name)).or_default() += 1,
             }
         }
     }
@@ -116,14 +138,23 @@ impl HandshakeTally {
     /// Returns the counts so far.
     #[must_use]
     pub fn read(&self) -> BTreeMap<(HandshakePart, &'static str), u64> {
-        self.locked().clone()
+        let mut counts = self.locked().clone();
+        for (part, cells) in HandshakePart::ALL.into_iter().zip(&self.known) {
+            let named = part.names().iter().zip(cells.iter());
+            let named = named.map(|(name, cell)| ((part, *name), cell.total()));
+            counts.extend(named.filter(|(_, count)| *count > 0));
+        }
+        counts
     }
 
     /// Returns the number of handshakes that agreed on `name`.
     #[must_use]
     pub fn of(&self, part: HandshakePart, name: &str) -> u64 {
-        let counts = self.locked();
-        let mut counts = counts.iter();
+        if let Some(cell) = self.cell(part, name) {
+            return cell.total();
+        }
+        let unlisted = self.locked();
+        let mut counts = unlisted.iter();
         let counted = counts.find(|((of, known), _)| *of == part && *known == name);
         counted.map_or(0, |(_, count)| *count)
     }
@@ -131,16 +162,17 @@ impl HandshakeTally {
     /// Returns the number of handshakes.
     #[must_use]
     pub fn total(&self) -> u64 {
-        let counts = self.locked();
-        let versions = counts
-            .iter()
-            .filter(|((part, _), _)| *part == HandshakePart::Version);
-        versions.map(|(_, count)| count).sum()
+        self.all.total()
+    }
+
+    fn cell(&self, part: HandshakePart, name: &str) -> Option<&Cell> {
+        let place = part.names().iter().position(|known| *known == name)?;
+        self.known[part as usize].get(place)
     }
 
     fn locked(&self) -> MutexGuard<'_, BTreeMap<(HandshakePart, &'static str), u64>> {
         // Counts are right after every single step.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unlisted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,5 +198,27 @@ mod tests {
         assert_eq!(counts[&(HandshakePart::Suite, "a")], 2);
         assert_eq!(counts[&(HandshakePart::Group, "X25519")], 1);
         assert_eq!(counts.len(), 5);
+    }
+
+    /// A predicate on them took the lock for each request.
+    #[test]
+    fn counts_of_every_known_name_are_read_without_the_lock() {
+        let tally = HandshakeTally::default();
+        for (part, name) in all_names() {
+            tally.add(HandshakePart::ALL.map(|kind| (kind, (kind == part).then_some(name))));
+        }
+        let locked = tally.locked();
+        for (part, name) in all_names() {
+            assert_eq!(tally.of(part, name), 1, "{part:?}: {name}");
+        }
+        let versions = HandshakePart::Version.names().len() as u64;
+        assert_eq!(tally.total(), versions);
+        drop(locked);
+        assert_eq!(tally.read(), all_names().map(|named| (named, 1)).collect());
+    }
+
+    fn all_names() -> impl Iterator<Item = (HandshakePart, &'static str)> {
+        let parts = HandshakePart::ALL.into_iter();
+        parts.flat_map(|part| part.names().iter().map(move |name| (part, *name)))
     }
 }

@@ -30,8 +30,11 @@ pub enum ChannelError {
     /// No connection.
     #[error(transparent)]
     Dial(#[from] DialError),
-    /// No connection in time.
-    #[error("connect to {address}: no connection within {limit}, TLS handshake included")]
+    /// No connection in time, or a server that sends nothing on it.
+    #[error(
+        "connect to {address}: no HTTP/2 connection within {limit}, TLS handshake and the server's \
+         settings included"
+    )]
     Late {
         /// Address of the server.
         address: String,
@@ -117,7 +120,8 @@ impl Channel {
         })
     }
 
-    /// As [`Self::call`], if there is a connection within `limit`, TLS handshake included.
+    /// As [`Self::call`], if there is a connection within `limit`, TLS handshake and the settings of
+    /// the server included.
     ///
     /// # Errors
     /// [`ChannelError`] without a connection by then.
@@ -127,8 +131,12 @@ impl Channel {
         path: &str,
         headers: &[(&str, &str)],
     ) -> Result<ClientCall, ChannelError> {
-        let call = timeout(limit.as_duration(), self.call(path, headers)).await;
-        call.unwrap_or_else(|_| {
+        let call = timeout(limit.as_duration(), async {
+            let mut call = self.call(path, headers).await?;
+            call.await_settings().await?;
+            Ok::<_, ChannelError>(call)
+        });
+        call.await.unwrap_or_else(|_| {
             let address = self.address.clone();
             Err(ChannelError::Late { address, limit })
         })
@@ -173,6 +181,15 @@ impl ClientCall {
     /// Says that no more messages come.
     pub const fn end(&mut self) {
         self.call.finish();
+    }
+
+    /// Waits for the settings of the server, which a server of HTTP/2 sends at once. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ChannelError`] where the connection broke or the server does not speak HTTP/2.
+    pub(crate) async fn await_settings(&mut self) -> Result<(), ChannelError> {
+        let received = self.call.await_settings().await;
+        received.map_err(|error| ChannelError::new(&self.address, error))
     }
 
     /// Returns true once the head of a gRPC response has arrived.

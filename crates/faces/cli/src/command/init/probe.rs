@@ -30,7 +30,7 @@ const QUIET: Nanos = Nanos::from_millis(500);
 /// Time that a program without a port runs, and longest time until it has written a line.
 const PORTLESS: [Nanos; 2] = [Nanos::from_secs(2), Nanos::from_secs(5)];
 /// Time limit of one answer.
-const ANSWER_MAX: Nanos = Nanos::from_millis(1500);
+const ANSWER_MAX: Nanos = Nanos::from_secs(3);
 /// Longest page that is read.
 const PAGE_MAX: ByteSize = ByteSize::mib(4);
 /// Listeners that get a request.

@@ -18,7 +18,7 @@ use stillwell_verdict::{RunSummary, TargetsVerdict, judge_targets, targets_exit_
 use crate::arguments::{RunArguments, SelectArguments};
 use crate::command::conduct::Conductor;
 use crate::command::report::profiles_of as read_profiles;
-use crate::command::{export, output, select};
+use crate::command::{export, output, problems, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -188,7 +188,13 @@ fn report(
     let profiles = profiles.collect();
     let versions = outcome.identities.iter();
     let left_out = left_out.iter();
-    let problems = outcome.problems.iter();
+    let known = outcome.problems.iter();
+    let problems = known
+        .clone()
+        .filter_map(|target| target.reason.lines().next().map(str::to_owned));
+    let known: Vec<&str> = known.map(|target| target.experiment.as_str()).collect();
+    let problems = problems.chain(without_runs(plans, &verdicts, &known));
+    let problems = problems.collect();
     TargetsReport {
         title: super::plan_title(arguments),
         verdicts,
@@ -198,9 +204,7 @@ fn report(
         left_out: left_out
             .map(|target| (target.name.clone(), target.reason.clone()))
             .collect(),
-        problems: problems
-            .filter_map(|target| target.reason.lines().next().map(str::to_owned))
-            .collect(),
+        problems,
         host: host_of(&Results::new(results.to_path_buf()), plans),
         results_folder: shown,
         command: output::command_line(),
@@ -209,6 +213,18 @@ fn report(
         next,
         profiles,
     }
+}
+
+/// Returns a line for each experiment that has neither a verdict nor a known problem: the command ended before it, and
+/// must not look complete.
+fn without_runs(plans: &[TargetsPlan], verdicts: &[TargetsVerdict], known: &[&str]) -> Vec<String> {
+    let names = plans.iter().map(|plan| plan.name.as_str());
+    let named = names.filter(|name| {
+        !known.contains(name) && !verdicts.iter().any(|verdict| verdict.name == **name)
+    });
+    named
+        .map(|name| format!("{name}: {}", problems::NOT_RUN))
+        .collect()
 }
 
 /// Returns the profiles of the targets of one experiment that have some.
@@ -275,7 +291,11 @@ pub(crate) fn read(results: &Results) -> anyhow::Result<(TargetsReport, u8)> {
     anyhow::ensure!(!verdicts.is_empty(), "no run in {shown} is finished yet");
     let names: Vec<&str> = record.plans.iter().map(|plan| plan.name.as_str()).collect();
     let versions = record.identities.iter();
-    let code = targets_exit_code(&verdicts);
+    let problems = without_runs(&record.plans, &verdicts, &[]);
+    let code = match targets_exit_code(&verdicts) {
+        0 if !problems.is_empty() => Exit::Invalid.code(),
+        code => code,
+    };
     let report = TargetsReport {
         title: names.join(", "),
         verdicts,
@@ -283,7 +303,7 @@ pub(crate) fn read(results: &Results) -> anyhow::Result<(TargetsReport, u8)> {
             .map(|(name, tool)| (name.clone(), tool.version.clone()))
             .collect(),
         left_out: Vec::new(),
-        problems: Vec::new(),
+        problems,
         host: host_of(results, &record.plans),
         results_folder: shown,
         command: output::typed(&record.command),
@@ -293,4 +313,68 @@ pub(crate) fn read(results: &Results) -> anyhow::Result<(TargetsReport, u8)> {
         profiles,
     };
     Ok((report, code))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use stillwell_capture::RunStage;
+    use stillwell_experiment::TARGETS_SCHEMA;
+    use stillwell_plan::targets::ComparedTargetPlan;
+    use stillwell_units::Seed;
+    use stillwell_verdict::synthetic;
+
+    use super::*;
+
+    fn plan(name: &str) -> TargetsPlan {
+        let run_plan = synthetic::plan(name, Vec::new()).run_plan;
+        let target = ComparedTargetPlan {
+            name: "relay".to_owned(),
+            target: run_plan.target.clone(),
+            program: None,
+            version: None,
+            files: Vec::new(),
+            durability: None,
+            delivery: None,
+        };
+        TargetsPlan {
+            name: name.to_owned(),
+            summary: None,
+            folder: name.into(),
+            run_plan,
+            targets: vec![target],
+            runs: 1,
+            seed: Seed::from_number(1),
+        }
+    }
+
+    #[test]
+    fn an_experiment_without_a_run_is_a_problem_of_saved_targets() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = Results::new(folder.path().to_path_buf());
+        let record = TargetsRecord {
+            schema: TARGETS_SCHEMA.to_owned(),
+            version: "0.1.0".to_owned(),
+            command: Vec::new(),
+            started_wall_millis: 1_795_269_933_000,
+            plans: ["judged", "later"].map(plan).to_vec(),
+            identities: BTreeMap::new(),
+        };
+        fs::write(results.targets(), serde_json::to_vec(&record).unwrap()).unwrap();
+        let run = synthetic::run("judged", (RunStage::Search, 1, "relay"), &[]);
+        let place = results.run("judged", 1, "relay");
+        fs::create_dir_all(&place).unwrap();
+        let text = serde_json::to_vec(&run).unwrap();
+        fs::write(place.join("summary.json"), text).unwrap();
+        let (report, code) = read(&results).unwrap();
+        let judged = report.verdicts.iter().map(|verdict| verdict.name.as_str());
+        assert_eq!(judged.collect::<Vec<_>>(), ["judged"]);
+        let line = "later: it was not run: the suite ended early, or is still running";
+        assert_eq!(report.problems, [line]);
+        assert_eq!(code, Exit::Invalid.code());
+        // One whose problem is known is not named twice.
+        assert!(without_runs(&record.plans, &report.verdicts, &["later"]).is_empty());
+    }
 }

@@ -49,7 +49,7 @@ pub enum MeasuredCount {
     ConnectionsUsedUp,
     /// Connections that the peer ended between two requests.
     ConnectionsEnded,
-    /// Connections of HTTP/2 that the peer ended in the middle of requests.
+    /// Connections of HTTP/2 and HTTP/3 that the peer ended in the middle of requests.
     ConnectionsCut,
     /// Bytes written to connections.
     BytesSent,

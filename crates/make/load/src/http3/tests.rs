@@ -1,0 +1,189 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use stillwell_http::h3::{BodyLength, H3ResponseBlock};
+use stillwell_metric::LoadShard;
+use stillwell_plan::load::{
+    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadProtocol, RequestPlan,
+    Reuse,
+};
+use stillwell_plan::tls::{
+    Alpn, ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification,
+};
+use stillwell_units::Nanos;
+use stillwell_wire::quic::{Came, Line, QuicClient, QuicServer, bind_quic};
+use stillwell_wire::tls::{ClientTls, ServerTls};
+
+use super::*;
+use crate::build::RequestEncoder;
+use crate::pool::Pool;
+use crate::routes::RouteTally;
+use crate::slots::Slots;
+use crate::worker::{RequestSource, Worker, WorkerSetup};
+
+/// A slot with one request in hand, and its counts.
+fn quic_slot() -> (ConnectionSlot, Arc<LoadShard>) {
+    let client = ClientPlan {
+        connecting: ConnectingPlan {
+            connections: 1,
+            protocol: LoadProtocol::Http3,
+            streams: 1,
+            prefetch: false,
+            over: Nanos::ZERO,
+            reuse: Reuse::Lru,
+            requests_max: None,
+            timeout: Nanos::from_secs(20),
+            without_alpn: false,
+            states_empty_length: false,
+            source: None,
+        },
+        tunnel: None,
+        tls: ClientTlsPlan::default(),
+        timeout: Nanos::from_secs(20),
+        idle: IdleStrategy::Sleep,
+    };
+    let plan = EndpointPlan {
+        address: "127.0.0.1:1".to_owned(),
+        tls_host: Some("a".to_owned()),
+        weight: 1,
+        requests: vec![RequestPlan {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            authority: "a".to_owned(),
+            headers: Vec::new(),
+            body: BodyPlan::None,
+        }],
+    };
+    let endpoint = RequestEncoder::of_generator(&client).endpoint(&plan);
+    let (shard, recorders) = LoadShard::pair();
+    let shard = Arc::new(shard);
+    let setup = WorkerSetup {
+        client,
+        endpoints: vec![endpoint.unwrap()].into(),
+        tls: None,
+        shard: Arc::clone(&shard),
+        recorders,
+        routes: RouteTally::default(),
+    };
+    let worker = Rc::new(Worker::new(setup, RequestSource::Plan));
+    let slots = Slots::new(1, 1, Reuse::Lru);
+    let pool = Rc::new(Pool::new(0, (1, 0), slots, &RequestSource::Plan));
+    let mut slot = ConnectionSlot::new(worker, pool, 0);
+    slot.in_hand.push_back(Ticket {
+        endpoint: 0,
+        request: 0,
+        intended: clock::now(),
+        sent: None,
+    });
+    (slot, shard)
+}
+
+async fn flush(server: &mut QuicServer, key: usize) {
+    poll_fn(|context| Poll::Ready(server.flush(context, key))).await;
+}
+
+/// Closes the first connection at its first request, after the response if `is_answered`.
+async fn serve(server: &mut QuicServer, is_answered: bool) {
+    loop {
+        let came = poll_fn(|context| server.poll(context)).await.unwrap();
+        let Came::Line(key) = came else { continue };
+        while server.line(key).and_then(Line::next_event).is_some() {}
+        let request = server.line(key).and_then(Line::accept_bidi);
+        if let (Some(stream), true) = (request, is_answered) {
+            let mut response = Vec::new();
+            let head = H3ResponseBlock::new(200, &[]).unwrap();
+            head.write(&[], BodyLength::None, &mut response);
+            let line = server.line(key).unwrap();
+            line.write(stream, &mut Bytes::from(response));
+            line.finish(stream);
+            flush(server, key).await;
+        }
+        if request.is_some() {
+            server.line(key).unwrap().close(H3ErrorCode::NO_ERROR.0);
+            return flush(server, key).await;
+        }
+        flush(server, key).await;
+    }
+}
+
+/// A server that listens, and its address.
+fn listening() -> (QuicServer, String) {
+    let tls = ServerTls::new(&ServerTlsPlan {
+        identity: ServerIdentity::SelfSigned {
+            names: vec!["a".to_owned()],
+        },
+        alpn: vec![Alpn::Http3],
+        client_roots: Vec::new(),
+        resumption: true,
+        suites: TlsSuites::default(),
+    });
+    let mut bound = bind_quic("127.0.0.1:0".parse().unwrap(), 1, &tls.unwrap(), 4).unwrap();
+    let bound = bound.pop().unwrap();
+    let address = bound.address().unwrap().to_string();
+    (QuicServer::new(bound, 4).unwrap(), address)
+}
+
+/// The end of a connection, and the numbers that it leaves.
+#[derive(Debug, Eq, PartialEq)]
+struct QuicEnded {
+    connection: ConnectionEnd,
+    answered: u64,
+    lost: u64,
+    /// Connections that count as ended between two requests, and in the middle of one.
+    between: u64,
+    cut: u64,
+}
+
+/// Sends one request to a server that closes the connection.
+fn run(is_answered: bool) -> QuicEnded {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let (mut server, address) = listening();
+        let tls = ClientTls::new(&ClientTlsPlan {
+            verification: Verification::None,
+            alpn: vec![Alpn::Http3],
+            ..ClientTlsPlan::default()
+        });
+        let tls = tls.unwrap();
+        let name = tls.server_name("a").unwrap();
+        let client = QuicClient::new(&tls).unwrap();
+        let (mut slot, shard) = quic_slot();
+        let load = async {
+            let mut quic = client.open(None, &address, &name).await.unwrap();
+            quic.handshake().await.unwrap();
+            slot.multiplex_quic(quic).await
+        };
+        let (connection, ()) = tokio::join!(load, serve(&mut server, is_answered));
+        QuicEnded {
+            connection,
+            answered: shard.ended(Outcome::Ok),
+            lost: shard.ended(Outcome::PeerClosed),
+            between: shard.connections_ended.total(),
+            cut: shard.connections_cut.total(),
+        }
+    })
+}
+
+/// It counted neither as ended nor as cut.
+#[test]
+fn a_connection_of_http3_that_the_server_closes_in_the_middle_of_a_request_is_cut() {
+    let cut = QuicEnded {
+        connection: ConnectionEnd::Lost,
+        answered: 0,
+        lost: 1,
+        between: 0,
+        cut: 1,
+    };
+    let between = QuicEnded {
+        connection: ConnectionEnd::Agreed,
+        answered: 1,
+        lost: 0,
+        between: 1,
+        cut: 0,
+    };
+    assert_eq!(run(false), cut);
+    assert_eq!(run(true), between);
+}
