@@ -284,6 +284,19 @@ def check_nats(folder):
     print(f"  nats-large: {run.outcomes}")
     small.process.stop()
 
+    config = folder / "denied.conf"
+    config.write_text('authorization: {users: [{user: u, password: p, permissions: {publish: {deny: ["denied.>"]}}}]}\n')
+    limited = Nats(folder, "-c", str(config))
+    for acks in ["server", "jetstream"]:
+        # The subject has a word of the server's own failures.
+        to = limited.to("subject: denied.shutdown", f"acks: {acks}", "user: u", "password: p")
+        run = Run(folder, f"nats-denied-{acks}", generator(to, rate="500/s"))
+        run.refused("status_4xx", events=True)
+        events, refused = run.total("events_written"), run.total("events_refused")
+        run.expect(f"{refused} of {events} events refused",
+                   refused == events and run.outcomes == {"status_4xx": run.total("blocks_written")})
+    limited.process.stop()
+
     certificate(folder)
     secure = Nats(folder, "--tls", "--tlscert", str(folder / "cert.pem"), "--tlskey", str(folder / "key.pem"))
     for name, tls, wanted in [("nats-tls", f"{{ca: {folder}/cert.pem, name: localhost}}", None),

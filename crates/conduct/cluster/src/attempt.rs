@@ -83,17 +83,22 @@ impl Attempt {
             shift: ClockShift::default(),
         })
     }
+}
 
-    /// Returns false if the engine started this attempt for other tasks than those of `handle`.
-    pub(crate) fn may_be_of(&self, handle: &JobHandle) -> bool {
-        let (engine, id) = (&handle.engine, &handle.id);
+/// Returns false if an engine started the attempt of this name for other tasks than those of `handle`.
+pub(crate) fn may_be_of(attempt: &str, handle: &JobHandle) -> bool {
+    let (engine, id) = (&*handle.engine, &handle.id);
+    match engine {
         // The name of a pod does not have that of its Job.
-        engine == "kubernetes" || self.name.starts_with(&format!("{engine}-{id}-"))
+        "kubernetes" => attempt.starts_with("kubernetes-"),
+        _ => attempt.starts_with(&format!("{engine}-{id}-")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn attempt(variables: &[(&str, &str)]) -> Result<Attempt, AttemptError> {
@@ -129,5 +134,33 @@ mod tests {
         );
         assert_eq!(attempt(&[]), Err(AttemptError));
         assert_eq!(attempt(&[("STILLWELL_TASK", "x")]), Err(AttemptError));
+    }
+
+    /// Every attempt was one of a job of Kubernetes.
+    #[test]
+    fn an_attempt_is_of_the_job_for_which_its_engine_started_it() {
+        for (engine, id, name, expected) in [
+            ("local", "7-12", "local-7-12-0", true),
+            ("local", "7-12", "local-7-123-0", false),
+            ("slurm", "41", "slurm-41-3-0", true),
+            ("slurm", "41", "slurm-41-3-1", true),
+            ("slurm", "41", "slurm-4-1-0", false),
+            ("slurm", "41", "local-41-0", false),
+            ("kubernetes", "stillwell-a", "kubernetes-f00d", true),
+            ("kubernetes", "stillwell-a", "slurm-41-3-0", false),
+            ("kubernetes", "stillwell-a", "local-7-12-0", false),
+        ] {
+            let handle = JobHandle {
+                engine: engine.to_owned(),
+                id: id.to_owned(),
+                tasks: 4,
+                logs: PathBuf::new(),
+                processes: Vec::new(),
+                options: Vec::new(),
+                secrets: None,
+                is_others: false,
+            };
+            assert_eq!(may_be_of(name, &handle), expected, "{name}: {engine} {id}");
+        }
     }
 }

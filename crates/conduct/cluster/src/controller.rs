@@ -9,7 +9,7 @@ use stillwell_run::{AddressFamily, Interrupt, LoadEnd};
 use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos, Secrets, human};
 
-use crate::attempt::boot_id;
+use crate::attempt::{boot_id, may_be_of};
 use crate::clocks::{self, ClockOffset, ClockOffsets, ClockReading, ClockStage};
 
 use crate::engine::{Engine, EngineError, JobHandle, Submission, TaskState};
@@ -257,11 +257,12 @@ impl FleetLoad<'_> {
         let mut engine = EngineView::new(self.engine, self.store, handle);
         let mut shown = usize::MAX;
         let mut reason = WaitReason::default();
+        let counts = |ready: &Ready| may_be_of(&ready.attempt, handle);
         loop {
             for (task, attempt) in attempts.iter_mut().enumerate() {
-                let ready = latest_ready::<Ready>(self.store, self.interrupt, task)?;
+                let ready = latest_ready::<Ready>(self.store, self.interrupt, task, &counts)?;
                 *attempt = ready.map(|ready| ready.attempt);
-                if let Some(why) = self.failed(task)? {
+                if let Some(why) = self.failed(handle, task)? {
                     return Ok(Err(format!("generator {task}: {why}")));
                 }
             }
@@ -279,7 +280,7 @@ impl FleetLoad<'_> {
             if let Some(task) = engine.ended_before(RESULT_DELAY_MAX)?.into_iter().next() {
                 let log = handle.log(task);
                 let why = format!("generator {task} ended early; see {}", log.display());
-                return Ok(Err(self.failed(task)?.unwrap_or(why)));
+                return Ok(Err(self.failed(handle, task)?.unwrap_or(why)));
             }
             if clock::now() >= until {
                 let why =
@@ -379,8 +380,10 @@ impl FleetLoad<'_> {
         }
     }
 
-    fn failed(&self, task: usize) -> Result<Option<String>, StoreError> {
+    /// Returns why a task failed; attempts of another controller do not fail for the job.
+    fn failed(&self, handle: &JobHandle, task: usize) -> Result<Option<String>, StoreError> {
         let failed: Option<Failed> = self.store.get_json(self.interrupt, &failed_name(task))?;
+        let failed = failed.filter(|failed| may_be_of(&failed.attempt, handle));
         Ok(failed.map(|failed| failed.why))
     }
 
@@ -676,34 +679,34 @@ pub(crate) fn end_job(
     Ok(())
 }
 
-/// Makes the tasks of `handle` those of the job. They are cancelled if another controller has started some, or if the
-/// store does not answer; then their secrets are deleted, too.
+/// Makes the tasks of `handle` those of the job. If another controller has started some, or the store does not answer,
+/// they are cancelled, and their secrets are deleted. Tasks that another controller has started go on.
 pub(crate) fn keep_handle(
     engine: &dyn Engine,
     store: &JobStore,
     interrupt: &Interrupt,
     handle: JobHandle,
 ) -> Result<JobHandle, FleetError> {
-    match store.create_json(interrupt, ENGINE, &handle) {
-        Ok(Created::Now) => Ok(handle),
-        Ok(Created::Before) => {
-            let kept: Option<JobHandle> = store.get_json(interrupt, ENGINE)?;
-            // With Kubernetes the name of the Job follows from store and job: then it is the other one's.
-            if kept.is_none_or(|kept| kept.id != handle.id) {
-                let ended = engine.cancel(&handle);
-                // Those of the tasks of the other controller stay.
-                engine.withdraw_secrets(&handle)?;
-                ended?;
-            }
-            Err(StoreError::Taken(format!("job {}", store.job())).into())
-        }
-        Err(error) => {
-            let withdrawn = engine.withdraw_secrets(&handle);
-            engine.cancel(&handle)?;
-            withdrawn?;
-            Err(error.into())
-        }
+    let (is_of_job, error) = match store.create_json(interrupt, ENGINE, &handle) {
+        Ok(Created::Now) => return Ok(handle),
+        Ok(Created::Before) => match store.get_json::<JobHandle>(interrupt, ENGINE) {
+            // With Kubernetes the name of the Job follows from store and job: then both controllers have one Job.
+            Ok(kept) => (
+                kept.is_some_and(|kept| kept.id == handle.id),
+                StoreError::Taken(format!("job {}", store.job())),
+            ),
+            Err(error) => (false, error),
+        },
+        Err(error) => (false, error),
+    };
+    if !is_of_job && !handle.is_others {
+        // A task that goes on without its secrets would report a failure.
+        let ended = engine.cancel(&handle);
+        // Those of the tasks of the other controller stay.
+        engine.withdraw_secrets(&handle)?;
+        ended?;
     }
+    Err(error.into())
 }
 
 #[cfg(test)]

@@ -154,6 +154,9 @@ pub struct JobHandle {
     /// File of secrets that this process wrote for the tasks, if it did.
     #[serde(skip)]
     pub secrets: Option<PathBuf>,
+    /// True if `submit` found the tasks: another controller of the same job had started them.
+    #[serde(skip)]
+    pub is_others: bool,
 }
 
 impl JobHandle {

@@ -11,7 +11,7 @@ use stillwell_run::{Interrupt, LoadBeside, LoadError, conduct_load_beside};
 use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos, Secrets};
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, may_be_of};
 use crate::beats;
 use crate::bundle::{self, TemporaryFolder};
 use crate::clocks::{ClockAnswers, ClockReading, ClockStage};
@@ -101,7 +101,10 @@ pub fn generate(
         began: clock::wall(),
     };
     let result = generator.run(version, secrets);
-    if let Err(error) = &result {
+    // An attempt that another controller has cancelled does not fail for the job.
+    if let Err(error) = &result
+        && matches!(generator.is_of_others(), Ok(false))
+    {
         let failed = Failed {
             attempt: attempt.name.clone(),
             why: explain(error),
@@ -132,15 +135,14 @@ impl Generator<'_> {
             self.register(task)?;
             return Ok(GeneratorEnd::NotNeeded);
         }
+        // The controller that started this attempt was not the first one and cancels it.
+        if self.is_of_others()? {
+            return Ok(GeneratorEnd::NotNeeded);
+        }
         let job = match self.with_secrets(job) {
-            Err(error) => {
-                // A controller whose tasks are not those of the job deletes their secrets.
-                let kept: Option<JobHandle> = self.store.get_json(self.interrupt, ENGINE)?;
-                return match kept {
-                    Some(kept) if !self.attempt.may_be_of(&kept) => Ok(GeneratorEnd::NotNeeded),
-                    _ => Err(error),
-                };
-            }
+            // A controller that ends its tasks deletes their secrets, also after the look above.
+            Err(_) if self.interrupt.signal().is_some() => return Ok(GeneratorEnd::GivenUp),
+            Err(_) if self.is_of_others()? => return Ok(GeneratorEnd::NotNeeded),
             job => job?,
         };
         self.register(task)?;
@@ -153,6 +155,12 @@ impl Generator<'_> {
         let at = start.at_of(task);
         let capture = self.load(&job, task, at)?;
         self.commit(task, at, &capture, secrets)
+    }
+
+    /// Returns true if the job has the tasks of another controller, and this attempt is none of them.
+    fn is_of_others(&self) -> Result<bool, StoreError> {
+        let kept: Option<JobHandle> = self.store.get_json(self.interrupt, ENGINE)?;
+        Ok(kept.is_some_and(|kept| !may_be_of(&self.attempt.name, &kept)))
     }
 
     fn job(&self, version: &str) -> Result<ClusterJob, GenerateError> {

@@ -105,22 +105,26 @@ fn progress(
     if let Some(failed) = store.get_json::<Failed>(interrupt, &failed_name(task))? {
         return Ok(GeneratorProgress::Failed(failed.why));
     }
-    Ok(match latest_ready::<Ready>(store, interrupt, task)? {
-        Some(ready) => GeneratorProgress::Ready(ready.node),
-        None => GeneratorProgress::Waiting,
-    })
+    Ok(
+        match latest_ready::<Ready>(store, interrupt, task, &|_| true)? {
+            Some(ready) => GeneratorProgress::Ready(ready.node),
+            None => GeneratorProgress::Waiting,
+        },
+    )
 }
 
-/// Returns the last attempt of a task that is ready.
+/// Returns the last attempt of a task that is ready, of those that count.
 pub(crate) fn latest_ready<T: DeserializeOwned>(
     store: &JobStore,
     interrupt: &Interrupt,
     task: usize,
+    counts: &dyn Fn(&T) -> bool,
 ) -> Result<Option<T>, StoreError> {
     let mut latest = None;
     for number in 0.. {
         match store.get_json(interrupt, &ready_name(task, number))? {
-            Some(ready) => latest = Some(ready),
+            Some(ready) if counts(&ready) => latest = Some(ready),
+            Some(_) => {}
             None => break,
         }
     }

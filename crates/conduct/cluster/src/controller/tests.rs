@@ -1,6 +1,7 @@
 //! A simulated engine of many generators, with the real store, results and merge.
 
 use std::cell::{Cell, RefCell};
+use std::path::Path;
 
 use stillwell_capture::{GeneratorResult, LOAD_SCHEMA, LoadManifest, LoadSecond, LoadWorker};
 use stillwell_metric::{
@@ -17,7 +18,7 @@ use stillwell_units::{RunId, Secrets, Seed};
 use super::*;
 use crate::attempt::Attempt;
 use crate::clocks::ClockShift;
-use crate::generator::{GeneratorEnd, generate, pack};
+use crate::generator::{GenerateError, GeneratorEnd, generate, pack};
 use crate::job::{Ready, ready_name};
 use crate::store::{RetryBounds, Store};
 
@@ -143,8 +144,8 @@ struct Simulated<'a> {
     cancelled: RefCell<u32>,
     /// Times at which all secrets of the job were deleted.
     forgotten: Cell<u32>,
-    /// Tasks whose own secrets were deleted.
-    withdrawn: RefCell<Vec<String>>,
+    /// Calls about tasks: `cancel` or `withdraw`, and the engine's name of their job.
+    calls: RefCell<Vec<String>>,
     /// Secrets of the tasks that were started.
     secrets: RefCell<Option<String>>,
 }
@@ -159,7 +160,7 @@ impl<'a> Simulated<'a> {
             is_done: Cell::new(false),
             cancelled: RefCell::new(0),
             forgotten: Cell::new(0),
-            withdrawn: RefCell::new(Vec::new()),
+            calls: RefCell::new(Vec::new()),
             secrets: RefCell::new(None),
         }
     }
@@ -192,7 +193,7 @@ impl Engine for Simulated<'_> {
         for task in 0..usize::from(submission.tasks) {
             for number in 0..1 + u32::from(self.twice.contains(&task)) {
                 let ready = Ready {
-                    attempt: format!("{task}-{number}"),
+                    attempt: format!("simulated-1-{task}-{number}"),
                     node: format!("n{task}"),
                     began: Nanos::ZERO,
                 };
@@ -209,6 +210,7 @@ impl Engine for Simulated<'_> {
             processes: Vec::new(),
             options: Vec::new(),
             secrets: None,
+            is_others: false,
         })
     }
 
@@ -239,8 +241,10 @@ impl Engine for Simulated<'_> {
         Ok(String::new())
     }
 
-    fn cancel(&self, _handle: &JobHandle) -> Result<(), EngineError> {
+    fn cancel(&self, handle: &JobHandle) -> Result<(), EngineError> {
         *self.cancelled.borrow_mut() += 1;
+        let call = format!("cancel {}", handle.id);
+        self.calls.borrow_mut().push(call);
         Ok(())
     }
 
@@ -250,7 +254,8 @@ impl Engine for Simulated<'_> {
     }
 
     fn withdraw_secrets(&self, handle: &JobHandle) -> Result<(), EngineError> {
-        self.withdrawn.borrow_mut().push(handle.id.clone());
+        let call = format!("withdraw {}", handle.id);
+        self.calls.borrow_mut().push(call);
         Ok(())
     }
 }
@@ -352,7 +357,30 @@ fn handle(id: &str) -> JobHandle {
         processes: Vec::new(),
         options: Vec::new(),
         secrets: None,
+        is_others: false,
     }
+}
+
+/// The first attempt of task 0 of the tasks with this name.
+fn attempt_of(id: &str) -> Attempt {
+    Attempt {
+        task: 0,
+        name: format!("simulated-{id}-0-0"),
+        node: "n".to_owned(),
+        boot: "b".to_owned(),
+        shift: ClockShift::default(),
+    }
+}
+
+/// The end of such an attempt whose secrets were deleted.
+fn generated(
+    store: &JobStore,
+    id: &str,
+    interrupt: &Interrupt,
+) -> Result<GeneratorEnd, GenerateError> {
+    let missing = Some(Path::new("/nonexistent/secrets.json"));
+    let attempt = attempt_of(id);
+    generate(store, &attempt, "0", missing, Secrets::Masked, interrupt)
 }
 
 /// Two controllers with one job: the tasks of the first are those of the job, and the others are cancelled.
@@ -373,58 +401,163 @@ fn tasks_of_a_second_controller_are_cancelled() {
     assert_eq!(kept.unwrap().id, "1");
     // Those of the first still need their secrets.
     assert_eq!(engine.forgotten.get(), 0);
-    assert_eq!(*engine.withdrawn.borrow(), ["2"]);
+    assert_eq!(*engine.calls.borrow(), ["cancel 2", "withdraw 2"]);
     // With Kubernetes both have the same Job, which goes on.
     keep("1").unwrap_err();
-    assert_eq!(*engine.cancelled.borrow(), 1);
-    assert_eq!(*engine.withdrawn.borrow(), ["2"]);
+    assert_eq!(*engine.calls.borrow(), ["cancel 2", "withdraw 2"]);
+}
+
+/// They went on, and the second command reported the read error alone.
+#[test]
+fn tasks_of_a_second_controller_that_cannot_read_those_of_the_first_are_cancelled() {
+    let (_folder, store) = job_store();
+    let plan = plan(1, 1);
+    let engine = Simulated::new(&store, &plan);
+    let written = store.create(&Interrupt::new(), ENGINE, b"{");
+    assert_eq!(written.unwrap(), Created::Now);
+    let kept = keep_handle(&engine, &store, &Interrupt::new(), handle("2"));
+    assert!(
+        matches!(kept, Err(FleetError::Store(StoreError::Content { .. }))),
+        "{kept:?}"
+    );
+    assert_eq!(*engine.calls.borrow(), ["cancel 2", "withdraw 2"]);
+}
+
+/// With Kubernetes the second command deleted the Job and the Secret of the first.
+#[test]
+fn tasks_that_another_controller_started_go_on_when_the_store_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let (missing, made) = (
+        hasty_store(folder.path(), "missing", false),
+        hasty_store(folder.path(), "made", true),
+    );
+    let written = made.create(&Interrupt::new(), ENGINE, b"{");
+    assert_eq!(written.unwrap(), Created::Now);
+    let plan = plan(1, 1);
+    let engine = Simulated::new(&made, &plan);
+    for store in [&missing, &made] {
+        let existing = JobHandle {
+            is_others: true,
+            ..handle("1")
+        };
+        keep_handle(&engine, store, &Interrupt::new(), existing).unwrap_err();
+        assert!(engine.calls.borrow().is_empty(), "{store:?}");
+    }
+}
+
+/// The newest attempt and any failure counted: a load started with an attempt that was cancelled.
+#[test]
+fn a_load_starts_with_attempts_of_its_own_tasks() {
+    let started = |failed: &str| {
+        let (_folder, store) = job_store();
+        let plan = plan(1, 1);
+        let engine = Simulated::new(&store, &plan);
+        let interrupt = Interrupt::new();
+        for (number, id) in [(0, "1"), (1, "2")] {
+            let ready = Ready {
+                attempt: attempt_of(id).name,
+                node: "n".to_owned(),
+                began: Nanos::ZERO,
+            };
+            let written = store.create_json(&interrupt, &ready_name(0, number), &ready);
+            assert_eq!(written.unwrap(), Created::Now);
+        }
+        let failed = Failed {
+            attempt: attempt_of(failed).name,
+            why: "no".to_owned(),
+        };
+        let written = store.create_json(&interrupt, &failed_name(0), &failed);
+        assert_eq!(written.unwrap(), Created::Now);
+        let start = fleet(&engine, &interrupt).start(&handle("1")).unwrap();
+        start.map(|start| start.attempts)
+    };
+    assert_eq!(started("2"), Ok(vec![attempt_of("1").name]));
+    assert_eq!(started("1"), Err("generator 0: no".to_owned()));
+}
+
+/// Only one without its secrets looked whose tasks the job has.
+#[test]
+fn a_task_of_a_second_controller_is_never_ready_and_never_fails() {
+    let (quiet, ended) = (Interrupt::new(), Interrupt::new());
+    // A task that is ready would wait for the start.
+    ended.raise(15);
+    for (version, id, expected) in [
+        ("0", "1", [true, false]),
+        ("0", "2", [false, false]),
+        ("another", "1", [false, true]),
+        ("another", "2", [false, false]),
+    ] {
+        let (_folder, store) = job_store();
+        let plan = plan(1, 1);
+        let engine = Simulated::new(&store, &plan);
+        let load = FleetLoad {
+            version,
+            ..fleet(&engine, &quiet)
+        };
+        assert!(!load.job().unwrap().is_masked);
+        let written = store.create_json(&quiet, ENGINE, &handle("1"));
+        assert_eq!(written.unwrap(), Created::Now);
+        let end = generated(&store, id, &ended);
+        let has = |name: &str| store.get(&quiet, name).unwrap().is_some();
+        let seen = [has(&ready_name(0, 0)), has(&failed_name(0))];
+        assert_eq!(seen, expected, "{version} {id}: {end:?}");
+    }
 }
 
 /// They failed, and with them the load of the first controller.
 #[test]
 fn a_task_of_a_second_controller_whose_secrets_are_deleted_is_not_needed() {
-    let (folder, store) = job_store();
+    let (_folder, store) = job_store();
     let interrupt = Interrupt::new();
     let plan = plan_with_secret(1);
     let made = fleet(&Simulated::new(&store, &plan), &interrupt).job();
     assert!(made.unwrap().is_masked);
-    let attempt = |job: &str| Attempt {
-        task: 0,
-        name: format!("simulated-{job}-0"),
-        node: "n".to_owned(),
-        boot: "b".to_owned(),
-        shift: ClockShift::default(),
-    };
     let written = store.create_json(&interrupt, ENGINE, &handle("1"));
     assert_eq!(written.unwrap(), Created::Now);
-    let missing = folder.path().join("secrets-2.json");
-    let of = |job: &str| {
-        let (typed, secrets) = (Some(&*missing), Secrets::Masked);
-        generate(&store, &attempt(job), "0", typed, secrets, &interrupt)
-    };
+    let of = |id: &str| generated(&store, id, &interrupt);
     assert_eq!(of("2").unwrap(), GeneratorEnd::NotNeeded);
     assert_eq!(store.get(&interrupt, &failed_name(0)).unwrap(), None);
     of("1").unwrap_err();
     assert!(store.get(&interrupt, &failed_name(0)).unwrap().is_some());
 }
 
+/// Its secrets are deleted after that request, and it reported that they were missing.
+#[test]
+fn a_task_that_is_requested_to_end_does_not_fail_without_its_secrets() {
+    let (_folder, store) = job_store();
+    let interrupt = Interrupt::new();
+    let plan = plan_with_secret(1);
+    let made = fleet(&Simulated::new(&store, &plan), &interrupt).job();
+    assert!(made.unwrap().is_masked);
+    interrupt.raise(15);
+    let end = generated(&store, "1", &interrupt);
+    assert_eq!(end.unwrap(), GeneratorEnd::GivenUp);
+    let failed = store.get(&Interrupt::new(), &failed_name(0));
+    assert_eq!(failed.unwrap(), None);
+}
+
+/// A store that is not waited for.
+fn hasty_store(folder: &Path, place: &str, is_made: bool) -> JobStore {
+    let store = Store::open(&folder.join(place), is_made).unwrap();
+    let bounds = RetryBounds {
+        every: Nanos::from_millis(1),
+        at_most: Nanos::from_millis(1),
+    };
+    JobStore::new(store, "job", bounds).unwrap()
+}
+
 #[test]
 fn tasks_that_are_not_kept_or_are_cancelled_leave_no_secret() {
     let folder = tempfile::tempdir().unwrap();
-    let store = |place: &str, is_made| {
-        let store = Store::open(&folder.path().join(place), is_made).unwrap();
-        let bounds = RetryBounds {
-            every: Nanos::from_millis(1),
-            at_most: Nanos::from_millis(1),
-        };
-        JobStore::new(store, "job", bounds).unwrap()
-    };
-    let (missing, made) = (store("missing", false), store("made", true));
+    let (missing, made) = (
+        hasty_store(folder.path(), "missing", false),
+        hasty_store(folder.path(), "made", true),
+    );
     let plan = plan(1, 1);
     let engine = Simulated::new(&made, &plan);
     keep_handle(&engine, &missing, &Interrupt::new(), handle("1")).unwrap_err();
-    assert_eq!(*engine.cancelled.borrow(), 1);
-    assert_eq!(*engine.withdrawn.borrow(), ["1"]);
+    // A task without its secrets fails, if it goes on.
+    assert_eq!(*engine.calls.borrow(), ["cancel 1", "withdraw 1"]);
     cancel_job(&made, &engine, Some(&handle("2")), "cancelled").unwrap();
     assert_eq!((*engine.cancelled.borrow(), engine.forgotten.get()), (2, 1));
 }

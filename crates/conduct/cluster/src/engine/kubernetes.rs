@@ -134,6 +134,7 @@ impl Engine for KubernetesEngine {
             processes: Vec::new(),
             options: self.options.words.clone(),
             secrets: None,
+            is_others: !is_ours,
         })
     }
 

@@ -41,6 +41,7 @@ impl Engine for LocalEngine {
             processes: Vec::new(),
             options: Vec::new(),
             secrets: None,
+            is_others: false,
         };
         if let Err(error) = start(submission, &mut handle) {
             // Without a handle no other command can end them.

@@ -35,6 +35,7 @@ impl Engine for SlurmEngine {
             processes: Vec::new(),
             options: self.options.clone(),
             secrets,
+            is_others: false,
         })
     }
 
@@ -224,6 +225,7 @@ mod tests {
             processes: Vec::new(),
             options: Vec::new(),
             secrets: Some(second.clone()),
+            is_others: false,
         };
         let engine = SlurmEngine::default();
         engine.withdraw_secrets(&handle).unwrap();

@@ -15,7 +15,7 @@ use stillwell_units::{Moment, Nanos, human};
 use super::clock_bounds::{error_over, lead_of};
 use super::figures::RunFigures;
 use super::{Member, Members, RunJob};
-use crate::attempt::boot_id;
+use crate::attempt::{boot_id, may_be_of};
 use crate::bundle;
 use crate::clocks::{self, ClockOffsets, ClockReading, ClockStage};
 use crate::controller::{
@@ -180,14 +180,15 @@ impl FleetRun<'_> {
         let mut engine = EngineView::new(self.engine, self.store, handle);
         let mut reason = WaitReason::default();
         let (mut members, mut shown) = (None, usize::MAX);
+        let counts = |member: &Member| may_be_of(&member.attempt, handle);
         loop {
             let mut there = vec![None; tasks];
             let mut ready = 0;
             for (task, member) in there.iter_mut().enumerate() {
-                if let Some(why) = self.failed(task)? {
+                if let Some(why) = self.failed(handle, task)? {
                     return Ok(Err((Some(name_of(job, task)), why)));
                 }
-                *member = latest_ready::<Member>(self.store, self.interrupt, task)?;
+                *member = latest_ready::<Member>(self.store, self.interrupt, task, &counts)?;
                 let name = of_task(task, Milestone::Ready.name());
                 ready += usize::from(self.store.get(self.interrupt, &name)?.is_some());
             }
@@ -232,7 +233,7 @@ impl FleetRun<'_> {
         task: usize,
     ) -> Result<(Option<String>, String), StoreError> {
         let name = name_of(job, task);
-        Ok(match self.failed(task)? {
+        Ok(match self.failed(handle, task)? {
             Some(why) => (Some(name), why),
             None => {
                 let log = handle.log(task);
@@ -353,8 +354,10 @@ impl FleetRun<'_> {
         errors.max().filter(|error| *error > Nanos::ZERO)
     }
 
-    fn failed(&self, task: usize) -> Result<Option<String>, StoreError> {
+    /// Returns why a task failed; attempts of another controller do not fail for the run.
+    fn failed(&self, handle: &JobHandle, task: usize) -> Result<Option<String>, StoreError> {
         let failed: Option<Failed> = self.store.get_json(&Interrupt::new(), &failed_name(task))?;
+        let failed = failed.filter(|failed| may_be_of(&failed.attempt, handle));
         Ok(failed.map(|failed| failed.why))
     }
 

@@ -86,6 +86,10 @@ fn opening(input: &[u8]) -> Result<Option<(NatsOpening, usize)>, stillwell_broke
 
 /// Outcome of a refusal: nearly all concern the client's messages.
 fn refusal(text: &str) -> Outcome {
+    // This text contains the subject, which may contain the words below.
+    if is_unpublished(text) {
+        return Outcome::Status4xx;
+    }
     let text = text.to_ascii_lowercase();
     let server_reasons = ["shutdown", "stale", "maximum connections", "slow consumer"];
     if server_reasons.iter().any(|what| text.contains(what)) {
@@ -204,13 +208,16 @@ impl Session for NatsSession {
             }
             ServerMessage::Pong if self.is_goodbye_sent => Some(BrokerMessage::Goodbye),
             ServerMessage::Pong => Some(BrokerMessage::Oldest(self.refused.take())),
-            // NATS answers in order: it concerns the block of the next answer.
-            ServerMessage::Refusal(text)
-                if self.acks == NatsAcks::Server && is_unpublished(text) =>
-            {
-                self.refused = Some(refusal(text));
-                None
-            }
+            ServerMessage::Refusal(text) if is_unpublished(text) => match self.acks {
+                NatsAcks::None => Some(BrokerMessage::Refused(refusal(text))),
+                // NATS answers in order: it concerns the block of the next answer.
+                NatsAcks::Server => {
+                    self.refused = Some(refusal(text));
+                    None
+                }
+                // No message of the subject reaches JetStream: it concerns the oldest.
+                NatsAcks::Jetstream => Some(BrokerMessage::Oldest(Some(refusal(text)))),
+            },
             // The connection is closed behind some; that is read next.
             ServerMessage::Refusal(text) => Some(BrokerMessage::Refused(refusal(text))),
             ServerMessage::Message {
@@ -283,5 +290,37 @@ mod tests {
         // The connection is closed behind it.
         let large = messages(NatsAcks::Server, b"-ERR 'Maximum Payload Violation'\r\n");
         assert_eq!(large, [Some(BrokerMessage::Refused(refused))]);
+    }
+
+    /// They waited for JetStream until their timeout.
+    #[test]
+    fn each_message_that_jetstream_does_not_receive_is_refused_at_once() {
+        let unpublished = b"-ERR 'Permissions Violation for Publish to \"a\"'\r\n".repeat(2);
+        let refused = Some(BrokerMessage::Oldest(Some(Outcome::Status4xx)));
+        assert_eq!(
+            messages(NatsAcks::Jetstream, &unpublished),
+            [refused, refused]
+        );
+    }
+
+    #[test]
+    fn a_subject_does_not_change_the_outcome_of_a_refusal() {
+        let refusals = [
+            (
+                "Permissions Violation for Publish to \"node.shutdown\"",
+                Outcome::Status4xx,
+            ),
+            (
+                "Permissions Violation for Publish with Reply of \"stale\"",
+                Outcome::Status4xx,
+            ),
+            ("Authorization Violation", Outcome::Status4xx),
+            ("Server Shutdown", Outcome::Status5xx),
+            ("Stale Connection", Outcome::Status5xx),
+            ("maximum connections exceeded", Outcome::Status5xx),
+        ];
+        for (text, outcome) in refusals {
+            assert_eq!(refusal(text), outcome, "{text}");
+        }
     }
 }

@@ -195,6 +195,7 @@ fn logs_are_those_of_each_task() {
         processes: Vec::new(),
         options: Vec::new(),
         secrets: None,
+        is_others: false,
     };
     let output = "[pod/stillwell-a-1-x7k2p/generator] one\n[pod/stillwell-a-0-aaaaa/generator] zero\n\
                   [pod/stillwell-a-1-x7k2p/generator] two\n[pod/other-1-x/generator] no\n";

@@ -7,7 +7,8 @@ use stillwell_plan::{ObserverPlan, PhasesPlan, PlacementPlan, TargetKind, Target
 use stillwell_units::{RunId, Seed};
 
 use super::*;
-use crate::engine::LocalEngine;
+use crate::engine::{LocalEngine, LocalTask};
+use crate::job::ready_name;
 use crate::store::{RetryBounds, Store};
 
 fn plan() -> RunPlan {
@@ -36,6 +37,40 @@ fn plan() -> RunPlan {
     }
 }
 
+fn job() -> RunJob {
+    let roles = RunRoles {
+        generators: 1,
+        sinks: 0,
+    };
+    let line = (PathBuf::from("/"), Vec::new());
+    let id = RunId::from_bytes([1; 16]);
+    RunJob::new("1", line, "s".to_owned(), id, roles)
+}
+
+fn member(attempt: &str) -> Member {
+    Member {
+        attempt: attempt.to_owned(),
+        node: "n".to_owned(),
+        boot: "b".to_owned(),
+        address: RunHosts::default().target,
+        began: Nanos::ZERO,
+    }
+}
+
+fn run_of<'a>(plan: &'a RunPlan, store: &'a JobStore, interrupt: &'a Interrupt) -> FleetRun<'a> {
+    FleetRun {
+        plan,
+        store,
+        engine: &LocalEngine,
+        program: PathBuf::from("none"),
+        arguments: &[],
+        logs: PathBuf::new(),
+        interrupt,
+        print_message: &|_| {},
+        show: &|_| {},
+    }
+}
+
 /// The part whose clock had no offset was named as one that did not answer.
 #[test]
 fn a_run_that_is_interrupted_while_clocks_are_compared_blames_no_part() {
@@ -44,37 +79,53 @@ fn a_run_that_is_interrupted_while_clocks_are_compared_blames_no_part() {
     let store = JobStore::new(store, "a", RetryBounds::default()).unwrap();
     let (plan, interrupt) = (plan(), Interrupt::new());
     interrupt.raise(2);
-    let run = FleetRun {
-        plan: &plan,
-        store: &store,
-        engine: &LocalEngine,
-        program: PathBuf::from("none"),
-        arguments: &[],
-        logs: PathBuf::new(),
-        interrupt: &interrupt,
-        print_message: &|_| {},
-        show: &|_| {},
-    };
-    let roles = RunRoles {
-        generators: 1,
-        sinks: 0,
-    };
-    let line = (PathBuf::from("/"), Vec::new());
-    let id = RunId::from_bytes([1; 16]);
-    let job = RunJob::new("1", line, "s".to_owned(), id, roles);
-    let hosts = RunHosts::default();
-    let member = Member {
-        attempt: "a".to_owned(),
-        node: "n".to_owned(),
-        boot: "b".to_owned(),
-        address: hosts.target,
-        began: Nanos::ZERO,
-    };
+    let run = run_of(&plan, &store, &interrupt);
+    let job = job();
     let members = Members {
-        tasks: vec![member; roles.tasks().into()],
-        hosts,
+        tasks: vec![member("a"); job.roles.tasks().into()],
+        hosts: RunHosts::default(),
     };
     let agreed = run.agree(&job, &members).unwrap();
     assert_eq!(agreed, Err("interrupted by signal 2".to_owned()));
     assert_eq!(store.get(&Interrupt::new(), START).unwrap(), None);
+}
+
+/// The run waited for them, and their failures ended it.
+#[test]
+fn attempts_of_another_controller_are_no_part_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), true).unwrap();
+    let store = JobStore::new(store, "a", RetryBounds::default()).unwrap();
+    let (plan, interrupt, job) = (plan(), Interrupt::new(), job());
+    let tasks = job.roles.tasks();
+    for task in 0..usize::from(tasks) {
+        let foreign = member(&format!("local-7-2-{task}"));
+        let written = store.create_json(&interrupt, &ready_name(task, 0), &foreign);
+        assert_eq!(written.unwrap(), Created::Now);
+    }
+    let failed = Failed {
+        attempt: "local-7-2-0".to_owned(),
+        why: "no".to_owned(),
+    };
+    let written = store.create_json(&interrupt, &failed_name(0), &failed);
+    assert_eq!(written.unwrap(), Created::Now);
+    // No process has this id, so the tasks of the job have ended.
+    let ended = LocalTask {
+        process: i32::MAX,
+        started: 0,
+    };
+    let handle = JobHandle {
+        engine: "local".to_owned(),
+        id: "7-1".to_owned(),
+        tasks,
+        logs: PathBuf::new(),
+        processes: vec![ended; tasks.into()],
+        options: Vec::new(),
+        secrets: None,
+        is_others: false,
+    };
+    let begun = run_of(&plan, &store, &interrupt).begin(&job, &handle);
+    let (_, why) = begun.unwrap().unwrap_err();
+    assert!(why.contains("its process ended early"), "{why}");
+    assert_eq!(store.get(&interrupt, MEMBERS).unwrap(), None);
 }
