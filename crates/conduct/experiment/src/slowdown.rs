@@ -14,12 +14,15 @@
 mod tree;
 
 use std::ffi::OsString;
+use std::fs;
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::task::Poll;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -28,7 +31,7 @@ use rustix::process::{
 };
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{Moment, Nanos};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::oneshot;
 
 use self::tree::Tree;
@@ -41,6 +44,16 @@ const LOOKS_FOR_MEMBERS: u32 = 10;
 
 /// One time of running and being stopped.
 const PERIOD: Nanos = Nanos::from_millis(20);
+
+/// Signals that the command gets when this process gets them.
+const PASSED: [Signal; 6] = [
+    Signal::HUP,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::TERM,
+    Signal::USR1,
+    Signal::USR2,
+];
 
 /// A way to make a command slower, by a share.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,8 +114,12 @@ pub fn run_slowed(
     command: &mut Command,
     how: Option<Slowdown>,
 ) -> Result<ExitStatus, SlowdownError> {
+    let process = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let is_ignored = |signal: &Signal| ignores(&process, *signal);
+    let (ignored, early) = PASSED.into_iter().partition(is_ignored);
     // Before the command starts: an early signal would end this process alone.
-    let (pass_to, signals) = pass_signals_on().map_err(SlowdownError::Signals)?;
+    let passing = pass_signals_on(early, ignored);
+    let (pass_to, signals) = passing.map_err(SlowdownError::Signals)?;
     let mut child = command.spawn().map_err(SlowdownError::Start)?;
     let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let number = number.ok_or(SlowdownError::NoNumber)?;
@@ -144,35 +161,31 @@ pub fn become_tied(command: &[OsString], parent: u32) -> SlowdownError {
     }
 }
 
-/// Forwards signals to the command whose descriptor is sent, also those that came before it. A
-/// thread of the returned scope does so.
-fn pass_signals_on() -> io::Result<(oneshot::Sender<Arc<OwnedFd>>, Scope)> {
+/// Forwards signals to the command whose descriptor is sent, also those of `early` that came before
+/// it. Signals that this process ignores, as under `nohup`, are `ignored`: they get their handlers
+/// after the command has started, which then ignores them, too. A thread of the returned scope
+/// forwards them.
+fn pass_signals_on(
+    early: Vec<Signal>,
+    ignored: Vec<Signal>,
+) -> io::Result<(oneshot::Sender<Arc<OwnedFd>>, Scope)> {
     let mut scope = Scope::new(&Token::new());
     let (pass_to, started) = oneshot::channel::<Arc<OwnedFd>>();
     // Nothing is ever sent: that the sender has gone says that all is in place.
     let (installing, installed) = sync_channel::<()>(1);
     scope.worker(Place::default(), "signals", move |token| async move {
-        let mut hangup = signal(SignalKind::hangup())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut quit = signal(SignalKind::quit())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut first = signal(SignalKind::user_defined1())?;
-        let mut second = signal(SignalKind::user_defined2())?;
+        let mut listeners = listen_for(&early)?;
         drop(installing);
         let Ok(child) = started.await else {
             // No command was started.
             return Ok(());
         };
+        listeners.extend(listen_for(&ignored)?);
         loop {
-            // All are cancel-safe: a signal that came stays noted.
+            // Both are cancel-safe: a signal that came stays noted.
             let came = tokio::select! {
                 () = token.cancelled() => return Ok(()),
-                _ = hangup.recv() => Signal::HUP,
-                _ = interrupt.recv() => Signal::INT,
-                _ = quit.recv() => Signal::QUIT,
-                _ = terminate.recv() => Signal::TERM,
-                _ = first.recv() => Signal::USR1,
-                _ = second.recv() => Signal::USR2,
+                came = next_signal(&mut listeners) => came,
             };
             // It may have ended meanwhile.
             pidfd_send_signal(&*child, came).ok();
@@ -180,6 +193,38 @@ fn pass_signals_on() -> io::Result<(oneshot::Sender<Arc<OwnedFd>>, Scope)> {
     })?;
     installed.recv().unwrap_or_default();
     Ok((pass_to, scope))
+}
+
+/// Installs the handlers of `signals`.
+fn listen_for(signals: &[Signal]) -> io::Result<Vec<(unix::Signal, Signal)>> {
+    let mut listeners = Vec::new();
+    for signal in signals {
+        let listener = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
+        listeners.push((listener, *signal));
+    }
+    Ok(listeners)
+}
+
+/// Waits for the next signal. Cancel-safe.
+async fn next_signal(listeners: &mut [(unix::Signal, Signal)]) -> Signal {
+    let next = poll_fn(|task| {
+        for (listener, signal) in &mut *listeners {
+            if listener.poll_recv(task).is_ready() {
+                return Poll::Ready(*signal);
+            }
+        }
+        Poll::Pending
+    });
+    next.await
+}
+
+/// Returns true if the process with this `/proc/PID/status` ignores `signal`.
+fn ignores(status: &str, signal: Signal) -> bool {
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
 }
 
 /// Uses `share` of the CPU time that the tree uses, until its root has ended.
@@ -259,7 +304,51 @@ fn timespec(until: Moment) -> Timespec {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use rustix::process::{getpid, kill_process};
+
     use super::*;
+
+    /// Set in a process that ignores SIGUSR2.
+    const IGNORING: &str = "STILLWELL_TEST_IGNORING";
+
+    /// Such a signal ended this process alone, and the command went on.
+    #[test]
+    fn a_signal_that_comes_before_the_command_starts_is_passed_on() {
+        let (pass_to, signals) = pass_signals_on(vec![Signal::USR1], Vec::new()).unwrap();
+        kill_process(getpid(), Signal::USR1).unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let descriptor = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        assert!(pass_to.send(Arc::new(descriptor)).is_ok());
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(Signal::USR1.as_raw()));
+        signals.close(Nanos::SECOND);
+    }
+
+    /// A handler that was there before the command became the default action in it: under `nohup`,
+    /// SIGHUP ended it.
+    #[test]
+    fn a_command_ignores_the_signals_that_this_process_ignores() {
+        if std::env::var_os(IGNORING).is_some() {
+            let mut command = Command::new("sh");
+            command.args(["-c", "kill -USR2 $$; exit 7"]);
+            let status = run_slowed(&mut command, None).unwrap();
+            assert_eq!(status.code(), Some(7), "{status}");
+            return;
+        }
+        let name = "slowdown::tests::a_command_ignores_the_signals_that_this_process_ignores";
+        let mut again = Command::new("sh");
+        again
+            .args(["-c", "trap '' USR2; exec \"$@\"", "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(IGNORING, "1");
+        let ended = again.output().unwrap();
+        let output = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success(), "{output}");
+        assert!(output.contains("1 passed"), "{output}");
+    }
 
     #[test]
     fn the_unpaid_share_is_the_share_less_what_was_paid() {

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use stillwell_metric::SourceCells;
 use stillwell_plan::load::RequestPlan;
 use stillwell_run::{Feed, FeedError, LoadSource};
 use stillwell_scope::{Place, Scope, Tasks, explain};
@@ -138,22 +139,15 @@ impl Client {
 
     async fn fetch(&self, feed: &Feed) -> Result<(), RequestSourceError> {
         let counts = feed.counts();
+        let connect = self.channel.call(CALL, &[]);
         // Both arms are cancel-safe: the one call is given up with the other.
-        let call = select! {
+        let begun = select! {
             biased;
             () = feed.closed() => return Ok(()),
-            call = self.connect() => call,
+            begun = self.begin(connect, counts) => begun,
         };
-        let mut call = call.inspect_err(|_| counts.unconnected.add(1))?;
-        counts.calls.add(1);
-        call.send(&self.message);
+        let mut call = begun?;
         let (mut due, mut is_answered) = (u64::from(self.ahead), false);
-        // Both arms are cancel-safe.
-        select! {
-            biased;
-            () = feed.closed() => return Ok(()),
-            received = self.await_settings(&mut call) => received?,
-        }
         loop {
             if due * 2 <= self.ahead.into() {
                 call.send(&self.message);
@@ -183,17 +177,28 @@ impl Client {
         }
     }
 
-    async fn connect(&self) -> Result<ClientCall, RequestSourceError> {
+    /// Requests the first requests on the call that `connect` opens, and waits for the settings of
+    /// the source, which a server of HTTP/2 sends at once. Both have one deadline.
+    async fn begin(
+        &self,
+        connect: impl Future<Output = Result<ClientCall, ChannelError>>,
+        counts: &SourceCells,
+    ) -> Result<ClientCall, RequestSourceError> {
         let within = self.connect_within;
-        let call = timeout(within.as_duration(), self.channel.call(CALL, &[])).await;
-        Ok(call.map_err(|_| RequestSourceError::Late { within })??)
-    }
-
-    /// Waits for the settings of the source, which a server of HTTP/2 sends at once.
-    async fn await_settings(&self, call: &mut ClientCall) -> Result<(), RequestSourceError> {
-        let within = self.connect_within;
-        let received = timeout(within.as_duration(), call.await_settings()).await;
-        Ok(received.map_err(|_| RequestSourceError::Late { within })??)
+        let mut is_connected = false;
+        let begun = timeout(within.as_duration(), async {
+            let mut call = connect.await?;
+            is_connected = true;
+            counts.calls.add(1);
+            call.send(&self.message);
+            call.await_settings().await?;
+            Ok::<_, ChannelError>(call)
+        });
+        let begun = begun.await;
+        if !is_connected {
+            counts.unconnected.add(1);
+        }
+        Ok(begun.map_err(|_| RequestSourceError::Late { within })??)
     }
 }
 
@@ -242,10 +247,17 @@ fn request_of(bytes: &[u8]) -> Result<SourceRequest, RequestSourceError> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
+    use stillwell_plan::LoadPlan;
     use stillwell_plan::load::BodyPlan;
-    use tokio::net::TcpListener;
+    use stillwell_run::{AddressFamily, Interrupt, LoadBeside, LoadError, conduct_load_beside};
+    use stillwell_units::{RunId, Seed};
+    use tokio::time::advance;
 
     use super::*;
+    use crate::CommandLineOptions;
+    use crate::request::NighthawkRequest;
 
     #[derive(Debug)]
     struct EmptyPattern;
@@ -262,19 +274,83 @@ mod tests {
         }
     }
 
-    /// A load without a duration waited for its requests without an end.
-    #[tokio::test(start_paused = true)]
-    async fn a_source_has_the_timeout_of_connections_for_its_settings() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    /// A source that accepts connections and sends nothing, and its client, whose timeout is seven
+    /// seconds.
+    fn silent() -> (TcpListener, RequestSourceClient) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let uri = format!("grpc://{}", listener.local_addr().unwrap());
         let (within, pattern) = (Nanos::from_secs(7), Box::new(EmptyPattern));
-        let source = RequestSourceClient::new(&uri, 1, within, pattern).unwrap();
-        let mut call = source.0.channel.call(CALL, &[]).await.unwrap();
-        let error = source.0.await_settings(&mut call).await.unwrap_err();
-        assert!(
-            matches!(error, RequestSourceError::Late { within: limit } if limit == within),
-            "{error}"
-        );
+        let client = RequestSourceClient::new(&uri, 1, within, pattern);
+        (listener, client.unwrap())
+    }
+
+    /// Supplies the feed of a load in paused time, and ends the load before its start.
+    #[derive(Debug)]
+    struct PausedSource(RequestSourceClient);
+
+    impl LoadSource for PausedSource {
+        fn waiting_max(&self) -> usize {
+            self.0.waiting_max()
+        }
+
+        fn start(&self, _: &mut Scope, feeds: Vec<Feed>) -> io::Result<()> {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_all().start_paused(true).build()?;
+            let limit = Nanos::from_secs(8).as_duration();
+            let supplied =
+                runtime.block_on(async { timeout(limit, self.0.0.supply(&feeds[0])).await });
+            assert!(supplied.is_ok());
+            let counts = feeds[0].counts();
+            assert_eq!(counts.failures.total(), 1);
+            let trouble = counts.trouble.get().unwrap();
+            let cause = "no HTTP/2 connection within 7s";
+            assert!(trouble.ends_with(cause), "{trouble}");
+            Err(io::ErrorKind::Interrupted.into())
+        }
+    }
+
+    fn plan() -> LoadPlan {
+        let options = CommandLineOptions {
+            uri: Some("http://127.0.0.1:1/".to_owned()),
+            ..CommandLineOptions::default()
+        };
+        let request = NighthawkRequest::try_from(&options).unwrap();
+        let run = RunId::from_bytes([0; 16]);
+        request.plan(1, run, Seed::from_number(1)).unwrap()
+    }
+
+    /// A load without a duration waited for its requests without an end.
+    #[test]
+    fn a_source_that_sends_nothing_within_the_timeout_is_a_failure() {
+        let (_listener, client) = silent();
+        let source = PausedSource(client);
+        let beside = LoadBeside {
+            progress: &mut |_| {},
+            on_note: &mut |_| {},
+            source: Some(&source),
+            agree: None,
+        };
+        let interrupt = Interrupt::new();
+        let ended = conduct_load_beside(plan(), AddressFamily::Any, &[], &interrupt, beside);
+        let error = ended.unwrap_err();
+        // The source has asserted the rest.
+        assert!(matches!(error, LoadError::Start(_)), "{error}");
+    }
+
+    /// The settings had the whole timeout again, so a source could take twice that.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_and_the_settings_of_its_source_have_one_timeout() {
+        let (_listener, client) = silent();
+        let client = &client.0;
+        let slow = async {
+            advance(Nanos::from_secs(4).as_duration()).await;
+            client.channel.call(CALL, &[]).await
+        };
+        let counts = SourceCells::default();
+        let begun = client.begin(slow, &counts);
+        let begun = timeout(Nanos::from_secs(8).as_duration(), begun).await;
+        let error = begun.unwrap().unwrap_err();
+        assert!(matches!(error, RequestSourceError::Late { .. }), "{error}");
     }
 
     fn read(response: &Value) -> Result<SourceRequest, String> {
