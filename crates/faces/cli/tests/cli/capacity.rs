@@ -25,25 +25,49 @@ fn output(ended: &Finished) -> Value {
     output.unwrap()
 }
 
-/// Returns true where the machine was too busy for a certain answer, which is said and no
-/// mistake: the test then proves nothing, and prints so.
-fn is_uncertain(test: &str, ended: &Finished) -> bool {
-    let is_uncertain = ended.code == 4;
-    if is_uncertain {
+/// Parts of the reasons of probes that say nothing because something had no CPU, or was late.
+const BUSY: [&str; 8] = [
+    "generator late: ",
+    "the generator itself was late by ",
+    "its workers waited for a CPU",
+    "CPU starvation: ",
+    "CPU steal: ",
+    "target delayed: ",
+    "worker delayed: ",
+    "samples missing for ",
+];
+
+/// Returns true where the machine was too busy for a certain answer, and a probe says so: the
+/// test then proves nothing, and prints so. Nothing excuses a search that broke off.
+fn is_disturbed(test: &str, ended: &Finished) -> bool {
+    if ended.code != 4 {
+        return false;
+    }
+    let output = output(ended);
+    let is_whole = output["interrupted"] == false && output["found"]["end"] != "stopped";
+    let is_busy = |probe: &Value| {
+        let why = probe["why"].as_str().unwrap_or_default();
+        BUSY.iter().any(|part| why.contains(part))
+    };
+    let is_disturbed = is_whole && output["probes"].as_array().unwrap().iter().any(is_busy);
+    if is_disturbed {
         println!("DISTURBED: {test}: others use this host");
     }
-    is_uncertain
+    is_disturbed
 }
 
-/// Asserts that the answer is within `share` of `truth`, if it is confirmed.
+/// Asserts that the answer is within `share` of `truth`, confirmed or not. A generator does not
+/// see that its server had no CPU, after which probes contradict each other.
 #[track_caller]
 fn assert_near(test: &str, ended: &Finished, truth: f64, share: f64) {
     let output = output(ended);
     let end = output["found"]["end"].as_str().unwrap();
     assert_eq!(ended.code == 0, end == "confirmed", "{end}");
-    if is_uncertain(test, ended) {
+    if is_disturbed(test, ended) {
         return;
     }
+    let has_threshold = matches!(end, "confirmed" | "not_confirmed");
+    assert!(has_threshold, "{end}: {}", ended.stdout);
     let value = output["found"]["capacity"]["value"].as_f64();
     assert!(value.is_some(), "no answer: {}", ended.stderr);
     let value = value.unwrap();
@@ -98,9 +122,10 @@ fn the_knee_of_a_known_law_is_found() {
     let mut words: Vec<&str> = words.split(' ').collect();
     words.push(&url);
     let ended = find(&words, folder.path());
-    if is_uncertain("the_knee_of_a_known_law_is_found", &ended) {
+    if is_disturbed("the_knee_of_a_known_law_is_found", &ended) {
         return;
     }
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
     let output = output(&ended);
     let value = |point: &str| {
         output["knee"][point]["connections"]["value"]
@@ -114,7 +139,6 @@ fn the_knee_of_a_known_law_is_found() {
         "{}",
         ended.stdout
     );
-    assert_eq!(ended.code, 0);
 }
 
 #[test]
@@ -135,11 +159,11 @@ fn the_knee_of_a_run_is_found() {
     let mut words: Vec<&str> = words.split(' ').collect();
     words.push(file.to_str().unwrap());
     let ended = find(&words, &suite.path("found"));
-    if !is_uncertain("the_knee_of_a_run_is_found", &ended) {
+    if !is_disturbed("the_knee_of_a_run_is_found", &ended) {
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
         let knee = &output(&ended)["knee"]["knee"]["connections"]["value"];
         let knee = knee.as_f64().unwrap();
         assert!((knee / 5.0 - 1.0).abs() < 0.15, "{}", ended.stdout);
-        assert_eq!(ended.code, 0);
     }
     // Over datagrams there is nothing that could be varied.
     suite.file("run.yaml", &text.replace("- http: \"http://", "- udp: \""));

@@ -198,11 +198,12 @@ fn a_warm_up_made_rates_too_high() {
     // stalls may keep some of the last requests from being begun.
     let sent = result.counter("upstream_rq_total");
     // Answers of 75 bytes beside what TLS says; twice as many with the warm-up, and more after a
-    // stall at its end, in which what is due waits.
+    // stall at its end, in which what is due waits: 130 after 0.7 s. Requests of the warm-up have
+    // no response times: the slowest of the rest may be far shorter than the stall.
     let bytes = result.counter("upstream_cx_rx_bytes_total");
     let each = bytes / sent.max(1);
     let slowest = result.largest("stillwell.response_time");
-    let is_moved = !(50..110).contains(&each) && slowest > 10_000_000;
+    let is_moved = matches!(each, ..50 | 110..=130) && slowest > 10_000_000;
     if (sent < 300 && !result.codes().is_empty()) || is_moved {
         println!("DISTURBED: a_warm_up_made_rates_too_high: others use this host");
         return;

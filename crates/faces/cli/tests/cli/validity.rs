@@ -1,6 +1,6 @@
 //! A run that is wrong gives no verdict.
 
-use crate::suite::{LONG, Suite, assert_code, assert_holds, is_disturbed};
+use crate::suite::{LONG, Suite, assert_code, assert_holds, is_disturbed_by_others};
 
 const SHORT: &str = "{ready: 10s, warmup: 200ms, measure: 500ms, drain: 2s, quiet: 50ms}";
 
@@ -11,7 +11,7 @@ fn assert_invalid(suite: &Suite, reason: &str) {
     assert_code(&ended, 4);
     assert_holds(&ended.stdout, &["1 invalid"]);
     // A disturbed host is the first reason.
-    if ended.stdout.contains(reason) || !is_disturbed(reason, &ended) {
+    if ended.stdout.contains(reason) || !is_disturbed_by_others(reason, &ended) {
         assert_holds(&ended.stdout, &[reason]);
     }
     suite.assert_nothing_left();

@@ -345,7 +345,9 @@ fn fill(stream: &mut TcpStream) -> u64 {
 
 /// Waits until it reads. Pauses between two looks would let it read all before its end.
 fn wait_reading(sink: &RunningSink) {
+    let until = stillwell_scope::clock::now() + Nanos::from(LONG);
     while sink.shards()[0].bytes.total() == 0 {
+        assert!(stillwell_scope::clock::now() < until, "it does not read");
         std::thread::yield_now();
     }
 }
