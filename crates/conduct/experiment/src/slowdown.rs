@@ -318,7 +318,8 @@ mod tests {
     fn a_signal_that_comes_before_the_command_starts_is_passed_on() {
         let (pass_to, signals) = pass_signals_on(vec![Signal::USR1], Vec::new()).unwrap();
         kill_process(getpid(), Signal::USR1).unwrap();
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut command = Command::new("tail");
+        let mut child = command.args(["-f", "/dev/null"]).spawn().unwrap();
         let descriptor = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
         assert!(pass_to.send(Arc::new(descriptor)).is_ok());
         let status = child.wait().unwrap();
