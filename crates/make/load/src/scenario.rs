@@ -8,6 +8,8 @@
 mod context;
 mod exchange;
 mod extract;
+#[cfg(test)]
+mod fixture;
 mod generator;
 mod http2;
 mod result;

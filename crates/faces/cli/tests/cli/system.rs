@@ -84,7 +84,7 @@ fn a_folder_like_proc_is_there_before_the_target() {
     let root = suite.path("fake");
     let text = format!(
         "{HEAD}    - {{proc_fs: {{root: {}, processes: 4, copies: [/proc/stat]}}, rate: max}}
-target: {{command: [sh, -c, 'cat {0}/4/comm {0}/stat > {1}; echo seen; sleep 60'], ready: {{log_line: seen}}}}
+target: {{command: [sh, -c, 'cat {0}/4/comm {0}/stat > {1}; echo seen; exec tail -f /dev/null'], ready: {{log_line: seen}}}}
 ",
         root.display(),
         suite.path("seen").display()

@@ -430,65 +430,28 @@ pub(super) fn keep_cookie(cookies: &mut Vec<(String, String)>, header: &[u8]) {
 mod tests {
     use std::rc::Rc;
 
-    use stillwell_plan::scenario::FlowPlan;
-    use stillwell_plan::tls::ClientTlsPlan;
-    use stillwell_units::{Nanos, Seed};
+    use stillwell_plan::load::LoadProtocol;
+    use stillwell_units::Seed;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
-    use super::super::context::{PreparedUsers, StepEnd, StepTally, WorkerShare};
+    use super::super::context::{PreparedUsers, WorkerShare};
+    use super::super::fixture::{UncountedSteps, one_step};
     use super::*;
-
-    struct NoTally;
-
-    impl StepTally for NoTally {
-        fn record(&self, _: &PreparedStep, _: StepEnd) {}
-    }
-
-    /// One step, which sends more than the kernel keeps for a server that does not read.
-    fn upload_to(address: String) -> ScenarioPlan {
-        let text = |text: String| TextTemplate(vec![TextPart::Text(text)]);
-        let step = ScenarioStepPlan {
-            name: "upload".to_owned(),
-            method: "PUT".to_owned(),
-            path: text("/".to_owned()),
-            headers: Vec::new(),
-            body: text("x".repeat(16 << 20)),
-            takes: Vec::new(),
-            status: None,
-            contains: Vec::new(),
-            think: (Nanos::ZERO, Nanos::ZERO),
-        };
-        ScenarioPlan {
-            url: format!("http://{address}/"),
-            address,
-            authority: "a".to_owned(),
-            base: String::new(),
-            tls_host: None,
-            tls: ClientTlsPlan::default(),
-            is_to_target: false,
-            protocol: LoadProtocol::Http1,
-            timeout: Nanos::from_secs(20),
-            connect_timeout: Nanos::from_secs(20),
-            variables: Vec::new(),
-            rows: Vec::new(),
-            columns: Vec::new(),
-            flows: vec![FlowPlan {
-                name: String::new(),
-                weight: 1,
-                steps: vec![step],
-            }],
-        }
-    }
 
     /// Uploads to a server that sends `answer` before it has read all, and closes the connection.
     /// Returns the status, and true if the connection would be used again.
     async fn upload(answer: &[u8]) -> (Result<u16, StepFailure>, bool) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let prepared = PreparedUsers::new(upload_to(address)).unwrap();
+        let prepared = PreparedUsers::new(one_step(address, "PUT", LoadProtocol::Http1)).unwrap();
         let share = WorkerShare { index: 0, of: 1 };
-        let context = UserContext::new(&prepared, &Seed::from_number(1), share, Rc::new(NoTally));
+        let context = UserContext::new(
+            &prepared,
+            &Seed::from_number(1),
+            share,
+            Rc::new(UncountedSteps),
+        );
         let mut user = User::new(&context.plan);
         let serve = async {
             let (mut stream, _) = listener.accept().await.unwrap();

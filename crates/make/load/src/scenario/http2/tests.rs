@@ -6,58 +6,14 @@ use stillwell_http::h2::frame::{
     write_window_update,
 };
 use stillwell_plan::load::LoadProtocol;
-use stillwell_plan::scenario::{FlowPlan, ScenarioPlan, ScenarioStepPlan, TextPart, TextTemplate};
-use stillwell_plan::tls::ClientTlsPlan;
-use stillwell_units::{Nanos, Seed};
+use stillwell_units::Seed;
 use stillwell_wire::Stream;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::super::context::{PreparedUsers, StepEnd, StepTally, WorkerShare};
+use super::super::context::{PreparedUsers, WorkerShare};
+use super::super::fixture::{UncountedSteps, one_step};
 use super::*;
-
-struct UncountedSteps;
-
-impl StepTally for UncountedSteps {
-    fn record(&self, _: &PreparedStep, _: StepEnd) {}
-}
-
-/// One step, which is not idempotent and sends more than the kernel keeps for a server that
-/// does not read.
-fn post_to(address: String) -> ScenarioPlan {
-    let text = |text: String| TextTemplate(vec![TextPart::Text(text)]);
-    let step = ScenarioStepPlan {
-        name: "post".to_owned(),
-        method: "POST".to_owned(),
-        path: text("/".to_owned()),
-        headers: Vec::new(),
-        body: text("x".repeat(16 << 20)),
-        takes: Vec::new(),
-        status: None,
-        contains: Vec::new(),
-        think: (Nanos::ZERO, Nanos::ZERO),
-    };
-    ScenarioPlan {
-        url: format!("http://{address}/"),
-        address,
-        authority: "a".to_owned(),
-        base: String::new(),
-        tls_host: None,
-        tls: ClientTlsPlan::default(),
-        is_to_target: false,
-        protocol: LoadProtocol::Http2,
-        timeout: Nanos::from_secs(20),
-        connect_timeout: Nanos::from_secs(20),
-        variables: Vec::new(),
-        rows: Vec::new(),
-        columns: Vec::new(),
-        flows: vec![FlowPlan {
-            name: String::new(),
-            weight: 1,
-            steps: vec![step],
-        }],
-    }
-}
 
 /// The head of a whole response, whose status is this one in the static table.
 fn write_response(stream: u32, status: u8, out: &mut Vec<u8>) {
@@ -101,7 +57,7 @@ async fn serve(listener: &TcpListener, last: &[u8], is_twice: bool) -> Option<Tc
 async fn post(last: &[u8], is_twice: bool) -> ([Result<u16, StepFailure>; 2], bool) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let prepared = PreparedUsers::new(post_to(address)).unwrap();
+    let prepared = PreparedUsers::new(one_step(address, "POST", LoadProtocol::Http2)).unwrap();
     let share = WorkerShare { index: 0, of: 1 };
     let tally = Rc::new(UncountedSteps);
     let context = UserContext::new(&prepared, &Seed::from_number(1), share, tally);
