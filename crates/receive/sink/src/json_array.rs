@@ -23,15 +23,16 @@ pub(crate) struct JsonArray {
 impl JsonArray {
     /// Takes in the next part; the first one begins with `[`.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
+        if self.closed {
+            return;
+        }
         let (blocks, rest) = bytes.as_chunks();
-        for block in blocks {
-            if self.closed {
-                return;
-            }
-            if !self.take_block(block, &JsonClasses::of(block)) {
+        JsonClasses::of_each(blocks, |block, classes| {
+            if !self.take_block(block, classes) {
                 self.take_slowly(block);
             }
-        }
+            !self.closed
+        });
         self.take_slowly(rest);
     }
 
@@ -41,6 +42,7 @@ impl JsonArray {
     }
 
     /// Takes in a block with these bytes of each class, or returns false if it has to be taken slowly.
+    #[inline]
     fn take_block(&mut self, block: &[u8; BLOCK_BYTES], classes: &JsonClasses) -> bool {
         let Some((escaped, ends_escaped)) = self.escaped_bytes(classes.backslashes) else {
             return false;
