@@ -1,5 +1,0 @@
-//! Answers of Kafka.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::broker_kafka(bytes));

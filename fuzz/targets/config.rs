@@ -1,5 +1,0 @@
-//! A configuration file.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::config(bytes));

@@ -1,5 +1,0 @@
-//! A document of a report.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::document(bytes));

@@ -1,5 +1,0 @@
-//! Header blocks, one after the other.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::hpack(bytes));

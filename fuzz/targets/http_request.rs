@@ -1,5 +1,0 @@
-//! Requests, cut anywhere.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::http_request(bytes));

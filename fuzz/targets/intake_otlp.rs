@@ -1,5 +1,0 @@
-//! Requests to an OpenTelemetry receiver.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::intake_otlp(bytes));

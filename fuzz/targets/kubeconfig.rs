@@ -1,5 +1,0 @@
-//! A kubeconfig.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::kubeconfig(bytes));

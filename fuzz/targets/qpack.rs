@@ -1,5 +1,0 @@
-//! Sections of fields of HTTP/3, one after the other.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stillwell_fuzz::qpack(bytes));
