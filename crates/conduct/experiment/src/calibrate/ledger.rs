@@ -18,7 +18,7 @@ use std::path::Path;
 use stillwell_config::{Loader, SuiteOverrides};
 use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos};
-use stillwell_verdict::ExperimentVerdict;
+use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
 use self::background::BackgroundLoad;
 use self::entry::Entry;
@@ -70,9 +70,11 @@ pub fn fill(
             break;
         }
         match outcome {
-            Ok(entry) => {
-                report(LedgerProgress::Added(line(&entry)));
-                ledger.add(entry)?;
+            Ok(entries) => {
+                for entry in &entries {
+                    report(LedgerProgress::Added(line(entry)));
+                }
+                ledger.add(entries)?;
                 failures = 0;
             }
             Err(reason) => {
@@ -97,19 +99,19 @@ fn carry_out(
     trial: &KnownTrial,
     folder: &Path,
     host: &mut dyn CalibrationHost,
-) -> Result<Entry, String> {
+) -> Result<Vec<Entry>, String> {
     let folder = folder.join(format!("{}-{}", trial.kind.name(), trial.number));
-    let entry = compare(trial, &folder, host);
+    let entries = compare(trial, &folder, host);
     // The ledger has the result; what cannot be removed does no harm.
     std::fs::remove_dir_all(&folder).ok();
-    entry
+    entries
 }
 
 fn compare(
     trial: &KnownTrial,
     folder: &Path,
     host: &mut dyn CalibrationHost,
-) -> Result<Entry, String> {
+) -> Result<Vec<Entry>, String> {
     let experiment = folder.join(trial.kind.name());
     let file = experiment.join("experiment.yaml");
     let written = std::fs::create_dir_all(&experiment);
@@ -121,6 +123,7 @@ fn compare(
     let options = host.options(&folder.join("results"));
     let results = Results::new(options.results.clone());
     let load = trial
+        .kind
         .is_loaded()
         .then(|| BackgroundLoad::start(&options.stillwell))
         .transpose()
@@ -143,16 +146,33 @@ fn compare(
     }
     let verdict = outcome.verdicts.first().ok_or("there is no verdict")?;
     let facts = results.host_facts(&loaded.plan);
-    entry_of(trial, verdict, outcome.elapsed, &facts)
+    let goals = trial.goals();
+    if goals.len() != verdict.goals.len() {
+        return Err(format!(
+            "of {} goals {} were judged",
+            goals.len(),
+            verdict.goals.len()
+        ));
+    }
+    let judged = goals.iter().zip(&verdict.goals);
+    let entries = judged.map(|((_, tolerance_share), goal)| {
+        entry_of(
+            trial,
+            (verdict, goal),
+            *tolerance_share,
+            (outcome.elapsed, &facts),
+        )
+    });
+    entries.collect()
 }
 
+/// The line of one goal of an experiment.
 fn entry_of(
     trial: &KnownTrial,
-    verdict: &ExperimentVerdict,
-    elapsed: Nanos,
-    facts: &[(String, String)],
+    (verdict, goal): (&ExperimentVerdict, &GoalVerdict),
+    tolerance_share: f64,
+    (elapsed, facts): (Nanos, &[(String, String)]),
 ) -> Result<Entry, String> {
-    let goal = verdict.goals.first().ok_or("there is no goal")?;
     let finite = |share: f64| share.is_finite().then_some(share);
     let part =
         |share: fn(stillwell_verdict::Change) -> f64| goal.search().1.map(share).and_then(finite);
@@ -186,8 +206,9 @@ fn entry_of(
         kind: trial.kind,
         number: trial.number,
         seed: trial.seed(),
-        goal: trial.goal().to_owned(),
-        tolerance_share: trial.tolerance_share(),
+        goal: goal.metric.name().into_owned(),
+        secondary: !goal.primary,
+        tolerance_share,
         design: trial.design().to_owned(),
         measure_seconds: tenths(verdict.measure),
         rounds: trial.rounds(),

@@ -24,6 +24,16 @@ pub(super) enum Kind {
     CpuPlus1,
     /// 5 % less throughput.
     ThroughputMinus5,
+    /// Nothing differs, by several goals of the same runs.
+    AaGoalsQuiet,
+    /// The same with something else on the host.
+    AaGoalsLoaded,
+    /// 1 % more CPU per event with something else on the host.
+    CpuPlus1Loaded,
+    /// 3 % less throughput.
+    ThroughputMinus3,
+    /// The same with something else on the host.
+    ThroughputMinus3Loaded,
 }
 
 impl Kind {
@@ -36,6 +46,11 @@ impl Kind {
             Self::AaLoaded => "aa_loaded",
             Self::CpuPlus1 => "cpu_plus_1",
             Self::ThroughputMinus5 => "throughput_minus_5",
+            Self::AaGoalsQuiet => "aa_goals_quiet",
+            Self::AaGoalsLoaded => "aa_goals_loaded",
+            Self::CpuPlus1Loaded => "cpu_plus_1_loaded",
+            Self::ThroughputMinus3 => "throughput_minus_3",
+            Self::ThroughputMinus3Loaded => "throughput_minus_3_loaded",
         }
     }
 
@@ -43,9 +58,20 @@ impl Kind {
     pub(super) const fn is_reference(self) -> bool {
         matches!(self, Self::ReferenceCpu | Self::ReferenceThroughput)
     }
+
+    /// Returns true if the host is busy with something else.
+    pub(super) const fn is_loaded(self) -> bool {
+        matches!(
+            self,
+            Self::AaLoaded
+                | Self::AaGoalsLoaded
+                | Self::CpuPlus1Loaded
+                | Self::ThroughputMinus3Loaded
+        )
+    }
 }
 
-/// One finished experiment. Shares are of one: 0.01 is 1 %.
+/// One goal of a finished experiment. Shares are of one: 0.01 is 1 %.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
@@ -53,6 +79,9 @@ pub(super) struct Entry {
     pub(super) number: u32,
     pub(super) seed: u64,
     pub(super) goal: String,
+    /// True if another goal of the same experiment was the primary one: a change of this one is not confirmed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) secondary: bool,
     pub(super) tolerance_share: f64,
     pub(super) design: String,
     pub(super) measure_seconds: f64,
@@ -100,9 +129,9 @@ impl Entry {
         is_flag(&self.searched)
     }
 
-    /// Returns true if that holds after confirmation.
+    /// Returns true if that holds after confirmation, which secondary goals do not have.
     pub(super) fn is_flagged(&self) -> bool {
-        is_flag(&self.verdict)
+        !self.secondary && is_flag(&self.verdict)
     }
 
     /// Returns true if the interval of the search holds `share`.
@@ -116,6 +145,14 @@ impl Entry {
         self.lower_share.is_some_and(|lower| lower > 0.0)
             || self.upper_share.is_some_and(|upper| upper < 0.0)
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn is_flag(verdict: &str) -> bool {
@@ -161,17 +198,20 @@ impl Ledger {
         &self.entries
     }
 
-    /// Appends a line and writes it to the disk.
-    pub(super) fn add(&mut self, entry: Entry) -> Result<(), LedgerError> {
+    /// Appends the lines of an experiment, all at once, and writes them to the disk.
+    pub(super) fn add(&mut self, entries: Vec<Entry>) -> Result<(), LedgerError> {
         let append = || {
-            let mut line = serde_json::to_string(&entry)?;
-            line.push('\n');
+            let mut lines = String::new();
+            for entry in &entries {
+                lines.push_str(&serde_json::to_string(entry)?);
+                lines.push('\n');
+            }
             let mut file = OpenOptions::new().append(true).open(&self.path)?;
-            file.write_all(line.as_bytes())?;
+            file.write_all(lines.as_bytes())?;
             file.sync_data()
         };
         append().map_err(|source| storage(&self.path, source))?;
-        self.entries.push(entry);
+        self.entries.extend(entries);
         Ok(())
     }
 }
@@ -204,6 +244,7 @@ pub(super) fn example(kind: Kind, number: u32) -> Entry {
         number,
         seed: u64::from(number),
         goal: "cpu_per_event".to_owned(),
+        secondary: false,
         tolerance_share: 0.01,
         design: "sliced".to_owned(),
         measure_seconds: 2.0,
@@ -241,14 +282,23 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("stillwell-ledger-{}", std::process::id()));
         let path = folder.join("ledger.jsonl");
         let mut ledger = Ledger::create(&path).unwrap();
-        ledger.add(example(Kind::AaQuiet, 1)).unwrap();
+        ledger.add(vec![example(Kind::AaQuiet, 1)]).unwrap();
         let mut again = Ledger::read(&path).unwrap();
-        again.add(example(Kind::CpuPlus1, 1)).unwrap();
+        let secondary = Entry {
+            secondary: true,
+            ..example(Kind::AaGoalsQuiet, 1)
+        };
+        let goals = vec![example(Kind::AaGoalsQuiet, 1), secondary.clone()];
+        again.add(goals).unwrap();
         let read = Ledger::read(&path).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(
             read.entries(),
-            [example(Kind::AaQuiet, 1), example(Kind::CpuPlus1, 1)]
+            [
+                example(Kind::AaQuiet, 1),
+                example(Kind::AaGoalsQuiet, 1),
+                secondary
+            ]
         );
     }
 

@@ -21,13 +21,23 @@ const STEPS: [&[(Kind, u32)]; 3] = [
         (Kind::CpuPlus1, 20),
         (Kind::ThroughputMinus5, 20),
     ],
-    &[(Kind::AaQuiet, 300), (Kind::AaLoaded, 300)],
+    &[
+        (Kind::AaQuiet, 150),
+        (Kind::AaLoaded, 150),
+        (Kind::AaGoalsQuiet, 30),
+        (Kind::AaGoalsLoaded, 30),
+        (Kind::CpuPlus1, 30),
+        (Kind::CpuPlus1Loaded, 30),
+        (Kind::ThroughputMinus3, 30),
+        (Kind::ThroughputMinus3Loaded, 30),
+    ],
 ];
 
 /// The next experiment of a ledger with these `entries`; `None` when it is full.
 pub(super) fn next(entries: &[Entry]) -> Option<Wanted> {
     let done = |kind| {
-        let same = entries.iter().filter(|entry| entry.kind == kind);
+        let is_one = |entry: &&Entry| entry.kind == kind && !entry.secondary;
+        let same = entries.iter().filter(is_one);
         count(same.count())
     };
     let unfinished = STEPS.iter().find_map(|step| {
@@ -92,11 +102,42 @@ mod tests {
     }
 
     #[test]
-    fn the_goal_is_600_of_equal_versions() {
+    fn the_goal_is_600_of_equal_versions_and_60_of_each_change() {
         let entries = filled(10_000);
         assert_eq!(next(&entries), None);
         let counts = counts(&entries);
-        assert_eq!(counts[&Kind::AaQuiet] + counts[&Kind::AaLoaded], 600);
-        assert_eq!(counts[&Kind::CpuPlus1], 20);
+        let goals = 5 * (counts[&Kind::AaGoalsQuiet] + counts[&Kind::AaGoalsLoaded]);
+        assert_eq!(
+            counts[&Kind::AaQuiet] + counts[&Kind::AaLoaded] + goals,
+            600
+        );
+        for [quiet, loaded] in [
+            [Kind::CpuPlus1, Kind::CpuPlus1Loaded],
+            [Kind::ThroughputMinus3, Kind::ThroughputMinus3Loaded],
+        ] {
+            assert_eq!([counts[&quiet], counts[&loaded]], [30, 30], "{quiet:?}");
+        }
+    }
+
+    #[test]
+    fn an_experiment_of_several_goals_counts_once() {
+        let mut entries = filled(142);
+        for number in 1..=2 {
+            for secondary in [false, true, true] {
+                entries.push(Entry {
+                    secondary,
+                    ..example(Kind::AaGoalsQuiet, number)
+                });
+            }
+        }
+        // Others come first, until their shares are as large.
+        let wanted = std::iter::repeat_with(|| {
+            let wanted = next(&entries);
+            entries.extend(wanted.map(|wanted| example(wanted.kind, wanted.number)));
+            wanted
+        });
+        let mut wanted = wanted.map_while(|wanted| wanted);
+        let next_of_kind = wanted.find(|wanted| wanted.kind == Kind::AaGoalsQuiet);
+        assert_eq!(next_of_kind.map(|wanted| wanted.number), Some(3));
     }
 }

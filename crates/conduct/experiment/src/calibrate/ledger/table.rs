@@ -1,5 +1,6 @@
 //! The ledger as a table of docs/internals/calibration.md.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use stillwell_stats::{Level, binomial_share};
@@ -8,17 +9,39 @@ use super::entry::{Entry, Kind, Ledger};
 use super::truth::truth_of;
 
 /// The rows of the first table: what they are called, and of which kinds.
-const EQUAL_VERSIONS: [(&str, &[Kind]); 3] = [
-    ("quiet", &[Kind::AaQuiet]),
-    ("under load", &[Kind::AaLoaded]),
-    ("all", &[Kind::AaQuiet, Kind::AaLoaded]),
+const EQUAL_VERSIONS: [(&str, &[Kind]); 5] = [
+    ("sliced, quiet", &[Kind::AaQuiet]),
+    ("sliced, under load", &[Kind::AaLoaded]),
+    ("paired, quiet", &[Kind::AaGoalsQuiet]),
+    ("paired, under load", &[Kind::AaGoalsLoaded]),
+    ("all", &EQUAL),
+];
+
+/// All kinds of equal versions.
+const EQUAL: [Kind; 4] = [
+    Kind::AaQuiet,
+    Kind::AaLoaded,
+    Kind::AaGoalsQuiet,
+    Kind::AaGoalsLoaded,
 ];
 
 /// The rows of the second: the metric, after its measured change, and the kinds.
-const CHANGED: [(&str, &[Kind]); 3] = [
+const CHANGED: [(&str, &[Kind]); 6] = [
     ("CPU per event", &[Kind::CpuPlus1]),
+    ("CPU per event, under load", &[Kind::CpuPlus1Loaded]),
     ("throughput", &[Kind::ThroughputMinus5]),
-    ("all", &[Kind::CpuPlus1, Kind::ThroughputMinus5]),
+    ("throughput", &[Kind::ThroughputMinus3]),
+    ("throughput, under load", &[Kind::ThroughputMinus3Loaded]),
+    ("all", &CHANGED_KINDS),
+];
+
+/// All kinds with a change.
+const CHANGED_KINDS: [Kind; 5] = [
+    Kind::CpuPlus1,
+    Kind::CpuPlus1Loaded,
+    Kind::ThroughputMinus5,
+    Kind::ThroughputMinus3,
+    Kind::ThroughputMinus3Loaded,
 ];
 
 /// The three tables, and the machines on which they were measured.
@@ -38,12 +61,12 @@ pub fn markdown(ledger: &Ledger) -> String {
 fn write_equal_versions(text: &mut String, entries: &[Entry]) -> fmt::Result {
     writeln!(
         text,
-        "| equal versions | experiments | flagged by the search | after confirmation | interval \
+        "| equal versions | comparisons | flagged by the search | after confirmation | interval \
          without zero | `equivalent` | `inconclusive` | `invalid` | pair sd | pairs | minutes |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     )?;
-    for (name, kinds) in EQUAL_VERSIONS {
-        let selected = of_kinds(entries, kinds);
+    let kinds = EQUAL_VERSIONS.map(|(name, kinds)| (name.to_owned(), of_kinds(entries, kinds)));
+    for (name, selected) in kinds.into_iter().chain(by_goal(entries)) {
         writeln!(
             text,
             "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -72,6 +95,9 @@ fn write_changed(text: &mut String, entries: &[Entry]) -> fmt::Result {
     )?;
     for (name, kinds) in CHANGED {
         let selected = of_kinds(entries, kinds);
+        if selected.is_empty() {
+            continue;
+        }
         // The measured change, not the one that the kind was planned with.
         let truth = match kinds {
             [kind] => truth_of(*kind, entries).map(|truth| format!("{} ", signed(truth))),
@@ -112,7 +138,7 @@ fn write_references(text: &mut String, entries: &[Entry]) -> fmt::Result {
             entry.design,
         )?;
     }
-    for kind in [Kind::CpuPlus1, Kind::ThroughputMinus5] {
+    for kind in CHANGED_KINDS {
         let last = entries.iter().rfind(|entry| entry.kind == kind);
         if let (Some(last), Some(truth)) = (last, truth_of(kind, entries)) {
             let (name, rounds) = (kind.name(), last.rounds_more);
@@ -171,6 +197,18 @@ pub(super) fn line(entry: &Entry) -> String {
 fn of_kinds<'a>(entries: &'a [Entry], kinds: &[Kind]) -> Vec<&'a Entry> {
     let selected = entries.iter().filter(|entry| kinds.contains(&entry.kind));
     selected.collect()
+}
+
+/// Those of equal versions, by goal.
+fn by_goal(entries: &[Entry]) -> BTreeMap<String, Vec<&Entry>> {
+    let mut goals = BTreeMap::<String, Vec<&Entry>>::new();
+    for entry in of_kinds(entries, &EQUAL) {
+        goals
+            .entry(format!("`{}`", entry.goal))
+            .or_default()
+            .push(entry);
+    }
+    goals
 }
 
 fn count(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> u32 {
@@ -251,10 +289,15 @@ mod tests {
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(
             rows[0],
-            "| quiet | 10 | 1 (0.3 to 44.5 %) | 0 (0.0 to 30.8 %) | 1 (0.3 to 44.5 %) | \
+            "| sliced, quiet | 10 | 1 (0.3 to 44.5 %) | 0 (0.0 to 30.8 %) | 1 (0.3 to 44.5 %) | \
              9 (55.5 to 99.7 %) | 1 | 0 | 0.60 % (0.60 to 0.60 %) | 6 (6 to 6) | 0.3 (0.3 to 0.3) |"
         );
-        assert!(rows[2].starts_with("| all | 11 | 1 ("), "{}", rows[2]);
+        assert!(rows[4].starts_with("| all | 11 | 1 ("), "{}", rows[4]);
+        assert!(
+            rows[5].starts_with("| `cpu_per_event` | 11 | 1 ("),
+            "{}",
+            rows[5]
+        );
     }
 
     #[test]
@@ -299,7 +342,7 @@ mod tests {
         }
         let mut text = String::new();
         write_changed(&mut text, &entries).unwrap();
-        let row = text.lines().nth(3).unwrap();
+        let row = text.lines().nth(2).unwrap();
         let begins = "| −6.19 % throughput | 20 | 20 (83.2 to 100.0 %) | 20 (83.2 to 100.0 %) |";
         assert!(row.starts_with(begins), "{row}");
         let equal: Vec<Entry> = (1..=100)
@@ -309,7 +352,7 @@ mod tests {
         write_equal_versions(&mut text, &equal).unwrap();
         let row = text.lines().nth(2).unwrap();
         assert!(
-            row.starts_with("| quiet | 100 | 0 (0.0 to 3.6 %) |"),
+            row.starts_with("| sliced, quiet | 100 | 0 (0.0 to 3.6 %) |"),
             "{row}"
         );
     }

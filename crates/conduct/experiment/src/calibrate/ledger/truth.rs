@@ -10,9 +10,15 @@ const REFERENCE_PAIRS: f64 = 16.0;
 /// of a search uses them, so they can judge it. `None` for a kind without a truth.
 pub(super) fn truth_of(kind: Kind, entries: &[Entry]) -> Option<f64> {
     match kind {
-        Kind::AaQuiet | Kind::AaLoaded => return Some(0.0),
+        Kind::AaQuiet | Kind::AaLoaded | Kind::AaGoalsQuiet | Kind::AaGoalsLoaded => {
+            return Some(0.0);
+        }
         Kind::ReferenceCpu | Kind::ReferenceThroughput => return None,
-        Kind::CpuPlus1 | Kind::ThroughputMinus5 => {}
+        Kind::CpuPlus1
+        | Kind::CpuPlus1Loaded
+        | Kind::ThroughputMinus5
+        | Kind::ThroughputMinus3
+        | Kind::ThroughputMinus3Loaded => {}
     }
     let selected = || entries.iter().filter(|entry| entry.kind == kind);
     let known = selected().rev().find_map(|entry| entry.truth_share)?;
