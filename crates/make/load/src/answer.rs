@@ -160,6 +160,11 @@ impl ResponseReader {
             if let Some(headers_kept) = &mut self.headers_kept {
                 headers_kept.clear();
             }
+            // It ends with its head, also if that gives no length (RFC 9112, 6.3). This holds
+            // for the next final response alone.
+            if body == AnswerBody::Never {
+                self.parser.answers_head();
+            }
         }
         let mut read = 0;
         loop {
@@ -250,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    const ANSWERS: [(&str, AnswerBody, u16, u64, bool); 7] = [
+    const ANSWERS: [(&str, AnswerBody, u16, u64, bool); 11] = [
         (
             "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc",
             AnswerBody::Any,
@@ -294,6 +299,34 @@ mod tests {
             false,
         ),
         (
+            "HTTP/1.1 200 OK\r\nserver: a\r\n\r\n",
+            AnswerBody::Never,
+            200,
+            0,
+            true,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+            AnswerBody::Never,
+            200,
+            0,
+            true,
+        ),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nserver: a\r\n\r\n",
+            AnswerBody::Never,
+            200,
+            0,
+            true,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n",
+            AnswerBody::Never,
+            200,
+            0,
+            false,
+        ),
+        (
             "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n",
             AnswerBody::UnlessTunnel,
             200,
@@ -305,7 +338,7 @@ mod tests {
     proptest! {
         #[test]
         fn for_all_sequences_and_cuts_answers_read_as_they_are(
-            which in prop::collection::vec(0_usize..7, 1..20),
+            which in prop::collection::vec(0_usize..ANSWERS.len(), 1..20),
             cuts in prop::collection::vec(1_usize..40, 1..10),
         ) {
             let (mut memo, mut cuts) = (HeadMemo::default(), cuts.into_iter().cycle());
@@ -325,6 +358,31 @@ mod tests {
                 prop_assert_eq!(seen, Some(whole));
             }
         }
+    }
+
+    /// Without a length the body was all until the end of the connection, which closed.
+    #[test]
+    fn an_answer_to_head_ends_with_its_head_and_keeps_the_connection() {
+        let (mut memo, mut reader) = (HeadMemo::default(), ResponseReader::new(None));
+        let mut read = |text: &str, body: AnswerBody| {
+            let whole = reader.take(text.as_bytes(), body, &mut memo).unwrap();
+            whole.map(|whole| (whole.body_bytes, whole.keep_alive))
+        };
+        for (headers, keep_alive) in [
+            ("", true),
+            ("transfer-encoding: chunked\r\n", true),
+            ("content-length: 3\r\n", true),
+            ("connection: close\r\n", false),
+        ] {
+            for interim in ["", "HTTP/1.1 100 Continue\r\n\r\n"] {
+                let text = format!("{interim}HTTP/1.1 200 OK\r\n{headers}\r\n");
+                let whole = read(&text, AnswerBody::Never);
+                assert_eq!(whole, Some((0, keep_alive)), "{text}");
+            }
+        }
+        // The next answer is to another method.
+        let text = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab";
+        assert_eq!(read(text, AnswerBody::Any), Some((2, true)));
     }
 
     #[test]

@@ -230,6 +230,27 @@ impl ConnectionSlot {
         ConnectionEnd::Unused(outcome)
     }
 
+    /// Puts `returned` before the requests in hand: they were due earlier.
+    pub(super) fn keep_returned(&mut self, returned: &mut Vec<Ticket>) {
+        while let Some(ticket) = returned.pop() {
+            self.in_hand.push_front(ticket);
+        }
+    }
+
+    /// Assigns requests in hand to other connections that are free. This one begins no more and
+    /// has withdrawn its places. The remaining requests wait for the next connection.
+    pub(super) fn pass_on(&mut self) {
+        // Slots that wait for their first request end then, and stay on the list of free ones.
+        if self.worker.is_ending() {
+            return;
+        }
+        while let Some(ticket) = self.in_hand.pop_front() {
+            if !self.pool.slots.borrow_mut().offer(ticket) {
+                return self.in_hand.push_front(ticket);
+            }
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.worker.is_ending() || self.pool.look(clock::now()) == Take::Never
     }

@@ -1,6 +1,7 @@
 //! HTTP/2: several requests at once on one connection.
 
 mod calls;
+mod room;
 #[cfg(test)]
 mod tests;
 
@@ -155,9 +156,9 @@ impl ConnectionSlot {
         drop(slots);
         session.lose_all();
         self.marks = std::mem::take(&mut session.marks);
-        // These were due before all that is in hand.
-        while let Some(ticket) = session.returned.pop() {
-            self.in_hand.push_front(ticket);
+        self.keep_returned(&mut session.returned);
+        if end == ConnectionEnd::Agreed {
+            self.pass_on();
         }
         end
     }
@@ -169,12 +170,7 @@ impl ConnectionSlot {
     ) -> ConnectionEnd {
         let mut now = clock::now();
         loop {
-            while session.has_room()
-                && let Some(ticket) = self.in_hand.pop_front()
-            {
-                session.send(ticket, now);
-            }
-            session.take(now);
+            self.fill(session, now);
             if let Some(end) = session.end() {
                 session.client.close();
                 // What is not taken at once is no loss: nothing is under way.
@@ -238,6 +234,22 @@ impl ConnectionSlot {
         }
     }
 
+    /// Sends requests in hand, then due ones, as far as there is room. If no more will begin
+    /// here, other connections get those in hand.
+    fn fill(&mut self, session: &mut Http2Session, now: Moment) {
+        while session.has_room()
+            && let Some(ticket) = self.in_hand.pop_front()
+        {
+            session.send(ticket, now);
+        }
+        session.take(now);
+        session.withdraw_surplus();
+        if session.is_closing() {
+            self.keep_returned(&mut session.returned);
+            self.pass_on();
+        }
+    }
+
     /// The server lets nothing begin: what is in hand, or else the next that is
     /// due, has waited for long enough.
     pub(super) fn give_up_waiting(&mut self) {
@@ -288,14 +300,6 @@ impl ConnectionSlot {
 }
 
 impl Http2Session {
-    fn has_room(&self) -> bool {
-        self.left > 0
-            && self.in_flight < self.streams
-            && !self.is_refused
-            && self.client.going_away().is_none()
-            && self.client.requests_available() > 0
-    }
-
     /// Returns true if the server admits no request although none is in flight.
     fn is_blocked(&self) -> bool {
         self.in_flight == 0
@@ -308,12 +312,7 @@ impl Http2Session {
     /// pool.
     fn take(&mut self, now: Moment) {
         self.is_done |= self.worker.is_ending();
-        while !self.is_done
-            && self.in_flight + self.declared < self.streams
-            && self.has_room()
-            // Places that the server does not admit yet belong to other connections.
-            && self.declared < self.client.requests_available()
-        {
+        while !self.is_done && self.declared < self.room() {
             match self.pool.take_next(&self.worker, now) {
                 Take::Now(ticket) => self.send(ticket, now),
                 Take::Later(_) | Take::Starved => {

@@ -11,7 +11,8 @@ use std::task::{Context, Poll};
 use stillwell_http::h3::H3ErrorCode;
 use stillwell_metric::Outcome;
 use stillwell_scope::{clock, explain};
-use stillwell_wire::quic::{QuicConnection, QuicEnd, QuicEvent};
+use stillwell_units::Moment;
+use stillwell_wire::quic::{Line, QuicConnection, QuicEnd, QuicEvent};
 
 use super::connection::{ConnectionEnd, ConnectionSlot};
 use super::recorder::Ticket;
@@ -55,9 +56,9 @@ impl ConnectionSlot {
         drop(slots);
         session.lose_all(Outcome::PeerClosed);
         self.marks = std::mem::take(&mut session.marks);
-        // These were due before all that is in hand.
-        while let Some(ticket) = session.returned.pop() {
-            self.in_hand.push_front(ticket);
+        self.keep_returned(&mut session.returned);
+        if end == ConnectionEnd::Agreed {
+            self.pass_on();
         }
         end
     }
@@ -77,12 +78,7 @@ impl ConnectionSlot {
             let line = quic.line();
             // Once all that came with it is read: what the server did answer proves it.
             session.reject_what_is_not_taken(line);
-            while session.has_room(line)
-                && let Some(ticket) = self.in_hand.pop_front()
-            {
-                session.send(line, ticket, now);
-            }
-            session.take(line, now);
+            self.fill_quic(line, session, now);
             if let Some(end) = session.end() {
                 return end;
             }
@@ -113,6 +109,22 @@ impl ConnectionSlot {
                 Http3Event::Overdue => self.alarm.deadline = session.expire(quic.line(), now),
                 Http3Event::Ended => return ConnectionEnd::Ended,
             }
+        }
+    }
+
+    /// Sends requests in hand, then due ones, as far as there is room. If no more will begin
+    /// here, other connections get those in hand.
+    fn fill_quic(&mut self, line: &mut Line, session: &mut Http3Session, now: Moment) {
+        while session.has_room(line)
+            && let Some(ticket) = self.in_hand.pop_front()
+        {
+            session.send(line, ticket, now);
+        }
+        session.take(line, now);
+        session.withdraw_surplus(line);
+        if session.is_closing() {
+            self.keep_returned(&mut session.returned);
+            self.pass_on();
         }
     }
 

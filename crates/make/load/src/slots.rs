@@ -76,6 +76,18 @@ impl Slots {
         self.closed.retain(|kept| *kept != slot);
     }
 
+    /// Removes up to `count` free places of `slot`, which is open, and returns their number.
+    /// Requests that were assigned before stay assigned.
+    pub(super) fn withdraw_places(&mut self, slot: usize, count: usize) -> usize {
+        let mut removed = 0;
+        self.open.retain(|kept| {
+            let is_removed = *kept == slot && removed < count;
+            removed += usize::from(is_removed);
+            !is_removed
+        });
+        removed
+    }
+
     /// Returns true if `slot` is the next free one and has accepted all assigned requests.
     pub(super) fn is_next(&self, slot: usize) -> bool {
         let next = match self.reuse {
@@ -160,6 +172,7 @@ fn note(waker: &mut Option<Waker>, context: &Context<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use stillwell_units::Moment;
 
     use super::*;
@@ -189,6 +202,60 @@ mod tests {
             assert!(slots.is_next(last));
             assert_eq!(slots.take_next(), Some(last));
             assert!(!slots.offer(TICKET));
+        }
+    }
+
+    /// Requests were assigned to a connection that could begin no more.
+    #[test]
+    fn requests_go_past_a_connection_that_has_withdrawn_its_places() {
+        for (reuse, first, last) in [(Reuse::Lru, 0, 1), (Reuse::Mru, 1, 0)] {
+            let mut slots = Slots::new(2, 2, reuse);
+            for slot in [0, 1, 0, 1] {
+                slots.free(slot, true);
+            }
+            assert!(slots.offer(TICKET));
+            assert_eq!(slots.withdraw_places(first, 2), 1, "one has a request");
+            assert_eq!(slots.withdraw_places(first, 2), 0);
+            let offered = [0; 3].map(|_| slots.offer(TICKET));
+            assert_eq!(offered, [true, true, false]);
+            let mut assigned = |slot| std::iter::from_fn(|| slots.unaccepted(slot)).count();
+            assert_eq!([assigned(first), assigned(last)], [1, 2]);
+        }
+    }
+
+    proptest! {
+        /// A session counts its places from these results alone.
+        #[test]
+        fn for_all_orders_a_place_is_free_or_has_a_request_until_it_is_withdrawn(
+            is_lru: bool,
+            steps in prop::collection::vec((0_u8..4, 0_usize..2, 0_usize..5), 0..60),
+        ) {
+            let reuse = if is_lru { Reuse::Lru } else { Reuse::Mru };
+            let mut slots = Slots::new(2, 8, reuse);
+            let mut declared = [0_usize; 2];
+            for (step, slot, count) in steps {
+                match step {
+                    0 => {
+                        slots.free(slot, true);
+                        declared[slot] += 1;
+                    }
+                    1 => {
+                        let is_any_free = slots.is_any_free();
+                        prop_assert_eq!(slots.offer(TICKET), is_any_free);
+                    }
+                    2 => declared[slot] -= usize::from(slots.unaccepted(slot).is_some()),
+                    _ => {
+                        let free = slots.open.iter().filter(|open| **open == slot).count();
+                        let removed = slots.withdraw_places(slot, count);
+                        prop_assert_eq!(removed, count.min(free));
+                        declared[slot] -= removed;
+                    }
+                }
+                for (slot, declared) in declared.iter().enumerate() {
+                    let free = slots.open.iter().filter(|open| **open == slot).count();
+                    prop_assert_eq!(free + slots.slots[slot].offers.len(), *declared);
+                }
+            }
         }
     }
 }

@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -62,6 +63,55 @@ impl AsyncWrite for ScriptedServer {
     }
 }
 
+/// A server that waits after its last part; a test adds parts meanwhile.
+#[derive(Clone, Default)]
+struct WaitingServer(Rc<RefCell<ScriptedServer>>);
+
+impl WaitingServer {
+    /// Sends `part` with the next read.
+    fn send(&self, part: Vec<u8>) {
+        self.0.borrow_mut().parts.push_back(part);
+    }
+
+    /// Number of requests that were received.
+    fn requests(&self) -> usize {
+        requests_in(&self.0.borrow().received)
+    }
+}
+
+impl AsyncRead for WaitingServer {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut server = self.0.borrow_mut();
+        if server.parts.is_empty() {
+            return Poll::Pending;
+        }
+        Pin::new(&mut *server).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for WaitingServer {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut server = self.0.borrow_mut();
+        Pin::new(&mut *server).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
 /// Number of requests in the bytes of a client.
 fn requests_in(received: &[u8]) -> usize {
     let mut frames = received.get(PREFACE.len()..).unwrap_or_default();
@@ -97,17 +147,22 @@ fn go_away(last: u32) -> Vec<u8> {
     frame(7, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
 }
 
-/// A slot with `requests` in hand for a connection with so many streams, and its counts.
-fn slot(streams: u32, requests: usize) -> (ConnectionSlot, Arc<LoadShard>) {
+/// `connections` slots of one pool for connections with so many streams and requests at most,
+/// and their counts.
+fn slots(
+    connections: u32,
+    streams: u32,
+    requests_max: Option<u64>,
+) -> (Vec<ConnectionSlot>, Arc<LoadShard>) {
     let client = ClientPlan {
         connecting: ConnectingPlan {
-            connections: 1,
+            connections,
             protocol: LoadProtocol::Http2,
             streams,
             prefetch: false,
             over: Nanos::ZERO,
             reuse: Reuse::Lru,
-            requests_max: None,
+            requests_max,
             timeout: Nanos::from_secs(20),
             without_alpn: false,
             states_empty_length: false,
@@ -142,17 +197,41 @@ fn slot(streams: u32, requests: usize) -> (ConnectionSlot, Arc<LoadShard>) {
         routes: RouteTally::default(),
     };
     let worker = Rc::new(Worker::new(setup, RequestSource::Plan));
-    let slots = Slots::new(1, streams, Reuse::Lru);
+    let count = usize::try_from(connections).unwrap();
+    let slots = Slots::new(count, streams, Reuse::Lru);
     let pool = Rc::new(Pool::new(0, (1, 0), slots, &RequestSource::Plan));
-    let mut slot = ConnectionSlot::new(worker, pool, 0);
-    let ticket = Ticket {
+    let slot = |number| ConnectionSlot::new(Rc::clone(&worker), Rc::clone(&pool), number);
+    ((0..count).map(slot).collect(), shard)
+}
+
+fn ticket() -> Ticket {
+    Ticket {
         endpoint: 0,
         request: 0,
         intended: clock::now(),
         sent: None,
-    };
-    slot.in_hand.extend(std::iter::repeat_n(ticket, requests));
-    (slot, shard)
+    }
+}
+
+/// Adds so many requests in hand.
+fn give(slot: &mut ConnectionSlot, requests: usize) {
+    let tickets = std::iter::repeat_n(ticket(), requests);
+    slot.in_hand.extend(tickets);
+}
+
+fn block_on<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(test)
+}
+
+/// Runs a connection until it waits or has ended.
+async fn proceed(
+    mut connection: Pin<&mut impl Future<Output = ConnectionEnd>>,
+) -> Poll<ConnectionEnd> {
+    poll_fn(|context| Poll::Ready(connection.as_mut().poll(context))).await
 }
 
 /// The end of a connection, and the numbers that it leaves.
@@ -170,18 +249,15 @@ struct Ended {
 
 /// Sends `requests` to `server` over one connection.
 fn run(server: &mut ScriptedServer, streams: u32, requests: usize) -> Ended {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let (mut slot, shard) = slot(streams, requests);
-        let connection = slot.multiplex(server).await;
+    block_on(async {
+        let (mut slots, shard) = slots(1, streams, None);
+        give(&mut slots[0], requests);
+        let connection = slots[0].multiplex(server).await;
         Ended {
             connection,
             answered: shard.ended(Outcome::Ok),
             lost: shard.ended(Outcome::PeerClosed),
-            in_hand: slot.in_hand.len(),
+            in_hand: slots[0].in_hand.len(),
             between: shard.connections_ended.total(),
             cut: shard.connections_cut.total(),
         }
@@ -259,4 +335,89 @@ fn requests_beyond_the_limit_of_a_server_wait_before_its_settings_and_after_them
     let ended = run(&mut server, 150, 150);
     assert_eq!((ended.answered, ended.lost), (150, 0));
     assert_eq!(server.requests[..3], [100, 120, 150]);
+}
+
+/// They were given to the connection, and waited for its last answer and a new connection.
+#[test]
+fn requests_are_given_to_another_connection_once_a_server_goes_away() {
+    block_on(async {
+        let (mut slots, shard) = slots(2, 2, None);
+        let pool = Rc::clone(&slots[0].pool);
+        let servers = [WaitingServer::default(), WaitingServer::default()];
+        servers.iter().for_each(|server| server.send(settings(&[])));
+        let [first, second] = slots.as_mut_slice() else {
+            panic!("not two slots");
+        };
+        let mut first = Box::pin(first.multiplex(servers[0].clone()));
+        let mut second = Box::pin(second.multiplex(servers[1].clone()));
+        assert_eq!(proceed(first.as_mut()).await, Poll::Pending);
+        assert_eq!(proceed(second.as_mut()).await, Poll::Pending);
+        let offer = || pool.slots.borrow_mut().offer(ticket());
+        assert!(offer());
+        servers[0].send(go_away(1));
+        assert_eq!(proceed(first.as_mut()).await, Poll::Pending);
+        assert_eq!([offer(), offer(), offer()], [true, true, false]);
+        assert_eq!(proceed(second.as_mut()).await, Poll::Pending);
+        let received = servers.each_ref().map(WaitingServer::requests);
+        assert_eq!(received, [1, 2], "the first one is in flight");
+        servers[0].send(answers(0..1));
+        let agreed = Poll::Ready(ConnectionEnd::Agreed);
+        assert_eq!(proceed(first.as_mut()).await, agreed);
+        assert_eq!(shard.ended(Outcome::Ok), 1);
+    });
+}
+
+/// They waited for the last answer of their connection and for a new one.
+#[test]
+fn requests_that_a_server_did_not_begin_are_given_to_a_free_connection_at_once() {
+    for (streams, requests, part) in [
+        // The third one is refused, the second one in flight.
+        (3, 3, [answers(0..1), go_away(3)].concat()),
+        // The second one is not sent.
+        (1, 2, go_away(1)),
+    ] {
+        block_on(async {
+            let (mut slots, shard) = slots(2, streams, None);
+            give(&mut slots[0], requests);
+            let servers = [WaitingServer::default(), WaitingServer::default()];
+            servers.iter().for_each(|server| server.send(settings(&[])));
+            let [first, second] = slots.as_mut_slice() else {
+                panic!("not two slots");
+            };
+            let mut first = Box::pin(first.multiplex(servers[0].clone()));
+            let mut second = Box::pin(second.multiplex(servers[1].clone()));
+            assert_eq!(proceed(first.as_mut()).await, Poll::Pending);
+            assert_eq!(proceed(second.as_mut()).await, Poll::Pending);
+            servers[0].send(part);
+            assert_eq!(proceed(first.as_mut()).await, Poll::Pending);
+            assert_eq!(proceed(second.as_mut()).await, Poll::Pending);
+            assert_eq!(servers[1].requests(), 1, "{streams} streams");
+            assert_eq!(shard.ended(Outcome::PeerClosed), 0);
+        });
+    }
+}
+
+/// It got as many as it has streams, and the surplus waited for a new connection.
+#[test]
+fn a_connection_is_given_no_more_requests_than_it_can_begin() {
+    for (streams, requests_max, settings, expected) in [
+        (2, None, settings(&[]), 2),
+        (10, Some(3), settings(&[]), 3),
+        // The server states its limit after all places were declared.
+        (10, None, settings(&[0, 3, 0, 0, 0, 4]), 4),
+    ] {
+        block_on(async {
+            let (mut slots, _shard) = slots(1, streams, requests_max);
+            let pool = Rc::clone(&slots[0].pool);
+            let server = WaitingServer::default();
+            server.send(settings);
+            let mut connection = Box::pin(slots[0].multiplex(server.clone()));
+            assert_eq!(proceed(connection.as_mut()).await, Poll::Pending);
+            let offers = std::iter::repeat_with(|| pool.slots.borrow_mut().offer(ticket()));
+            let given = offers.take_while(|is_given| *is_given).count();
+            assert_eq!(given, expected);
+            assert_eq!(proceed(connection.as_mut()).await, Poll::Pending);
+            assert_eq!(server.requests(), expected, "each is sent at once");
+        });
+    }
 }

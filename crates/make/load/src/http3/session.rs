@@ -1,5 +1,6 @@
 //! One connection of HTTP/3, and what is on its way there.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -56,8 +57,8 @@ pub(super) struct Http3Session {
     http: H3Connection,
     /// The names of its streams are ours: no peer can choose colliding ones.
     requests: FxHashMap<QuicStream, Http3InFlight>,
-    /// A stream for the next request.
-    next: Option<QuicStream>,
+    /// Streams for the next requests, opened in advance: the server admits these.
+    opened: VecDeque<QuicStream>,
     /// Bytes of our control stream that are still to be sent.
     control: Option<(QuicStream, Bytes)>,
     unis: Vec<(QuicStream, UniStream)>,
@@ -102,7 +103,7 @@ impl Http3Session {
             pool: Rc::clone(pool),
             slot,
             requests: FxHashMap::default(),
-            next: None,
+            opened: VecDeque::new(),
             unis: Vec::new(),
             declared: 0,
             left: connecting.requests_max.unwrap_or(u64::MAX),
@@ -125,34 +126,51 @@ impl Http3Session {
     }
 
     pub(super) fn has_room(&mut self, line: &mut Line) -> bool {
-        self.left > 0 && self.in_flight() < self.streams && self.is_open(line)
+        self.room(line, 1) > 0
+    }
+
+    /// Number of requests that can begin now, `most` at most. Opens streams for these.
+    fn room(&mut self, line: &mut Line, most: usize) -> usize {
+        if self.http.going_away().is_some() {
+            return 0;
+        }
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let streams = self.streams.saturating_sub(self.in_flight());
+        let most = most.min(streams).min(left);
+        while self.opened.len() < most
+            && let Some(stream) = line.open_bidi()
+        {
+            self.opened.push_back(stream);
+        }
+        most.min(self.opened.len())
+    }
+
+    /// Returns true if no more requests will begin here.
+    pub(super) fn is_closing(&self) -> bool {
+        self.left == 0 || self.http.going_away().is_some()
+    }
+
+    /// Withdraws the declared places for which there is no room any more. A place that was
+    /// assigned a request is declared until the request is accepted.
+    pub(super) fn withdraw_surplus(&mut self, line: &mut Line) {
+        let room = self.room(line, self.declared);
+        let surplus = self.declared - room;
+        if surplus > 0 {
+            let mut slots = self.pool.slots.borrow_mut();
+            self.declared -= slots.withdraw_places(self.slot, surplus);
+        }
     }
 
     /// Returns true if the server admits no request although none is in flight.
     pub(super) fn is_blocked(&mut self, line: &mut Line) -> bool {
-        let is_idle = self.in_flight() == 0 && self.left > 0 && self.http.going_away().is_none();
-        is_idle && !self.is_open(line)
-    }
-
-    /// Returns true if the server admits one more request.
-    fn is_open(&mut self, line: &mut Line) -> bool {
-        if self.http.going_away().is_some() {
-            return false;
-        }
-        if self.next.is_none() {
-            self.next = line.open_bidi();
-        }
-        self.next.is_some()
+        self.in_flight() == 0 && !self.is_closing() && !self.has_room(line)
     }
 
     /// Takes what is due as far as there is room, and reports the remaining requests to the
     /// pool.
     pub(super) fn take(&mut self, line: &mut Line, now: Moment) {
         self.is_done |= self.worker.is_ending();
-        while !self.is_done
-            && self.in_flight() + self.declared < self.streams
-            && self.has_room(line)
-        {
+        while !self.is_done && self.room(line, self.declared + 1) > self.declared {
             match self.pool.take_next(&self.worker, now) {
                 Take::Now(ticket) => self.send(line, ticket, now),
                 Take::Later(_) | Take::Starved => {
@@ -195,7 +213,7 @@ impl Http3Session {
         let worker = Rc::clone(&self.worker);
         let request = worker.request(self.pool.endpoint, ticket);
         let trace = worker.next_trace().map(Box::new);
-        let (Some(stream), Some(http3)) = (self.next.take(), request.http3()) else {
+        let (Some(stream), Some(http3)) = (self.opened.pop_front(), request.http3()) else {
             // Looked at beforehand: there was room.
             return worker.end_request(ticket, Outcome::SendFailed);
         };

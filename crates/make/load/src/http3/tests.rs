@@ -1,3 +1,4 @@
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -21,17 +22,18 @@ use crate::routes::RouteTally;
 use crate::slots::Slots;
 use crate::worker::{RequestSource, Worker, WorkerSetup};
 
-/// A slot with one request in hand, and its counts.
-fn quic_slot() -> (ConnectionSlot, Arc<LoadShard>) {
+/// The first of two slots for connections with so many streams and requests at most, and its
+/// counts.
+fn quic_slot(streams: u32, requests_max: Option<u64>) -> (ConnectionSlot, Arc<LoadShard>) {
     let client = ClientPlan {
         connecting: ConnectingPlan {
-            connections: 1,
+            connections: 2,
             protocol: LoadProtocol::Http3,
-            streams: 1,
+            streams,
             prefetch: false,
             over: Nanos::ZERO,
             reuse: Reuse::Lru,
-            requests_max: None,
+            requests_max,
             timeout: Nanos::from_secs(20),
             without_alpn: false,
             states_empty_length: false,
@@ -66,16 +68,31 @@ fn quic_slot() -> (ConnectionSlot, Arc<LoadShard>) {
         routes: RouteTally::default(),
     };
     let worker = Rc::new(Worker::new(setup, RequestSource::Plan));
-    let slots = Slots::new(1, 1, Reuse::Lru);
+    let slots = Slots::new(2, streams, Reuse::Lru);
     let pool = Rc::new(Pool::new(0, (1, 0), slots, &RequestSource::Plan));
-    let mut slot = ConnectionSlot::new(worker, pool, 0);
-    slot.in_hand.push_back(Ticket {
+    (ConnectionSlot::new(worker, pool, 0), shard)
+}
+
+fn ticket() -> Ticket {
+    Ticket {
         endpoint: 0,
         request: 0,
         intended: clock::now(),
         sent: None,
-    });
-    (slot, shard)
+    }
+}
+
+fn block_on<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(test)
+}
+
+/// Runs a connection until it waits; returns false if it has ended.
+async fn waits(mut connection: Pin<&mut impl Future<Output = ConnectionEnd>>) -> bool {
+    poll_fn(|context| Poll::Ready(connection.as_mut().poll(context).is_pending())).await
 }
 
 async fn flush(server: &mut QuicServer, key: usize) {
@@ -106,7 +123,7 @@ async fn serve(server: &mut QuicServer, is_answered: bool) {
     }
 }
 
-/// A server that listens, and its address.
+/// A server that listens and admits four requests at once, and its address.
 fn listening() -> (QuicServer, String) {
     let tls = ServerTls::new(&ServerTlsPlan {
         identity: ServerIdentity::SelfSigned {
@@ -123,6 +140,27 @@ fn listening() -> (QuicServer, String) {
     (QuicServer::new(bound, 4).unwrap(), address)
 }
 
+/// A connection to `server`, which listens on `address`.
+async fn connect(server: &mut QuicServer, address: &str) -> Box<QuicConnection> {
+    let tls = ClientTls::new(&ClientTlsPlan {
+        verification: Verification::None,
+        alpn: vec![Alpn::Http3],
+        ..ClientTlsPlan::default()
+    });
+    let tls = tls.unwrap();
+    let name = tls.server_name("a").unwrap();
+    let client = QuicClient::new(&tls).unwrap();
+    let connected = Box::pin(async {
+        let mut quic = client.open(None, address, &name).await.unwrap();
+        quic.handshake().await.unwrap();
+        Box::new(quic)
+    });
+    tokio::select! {
+        quic = connected => quic,
+        () = serve(server, false) => panic!("no request was sent"),
+    }
+}
+
 /// The end of a connection, and the numbers that it leaves.
 #[derive(Debug, Eq, PartialEq)]
 struct QuicEnded {
@@ -136,26 +174,12 @@ struct QuicEnded {
 
 /// Sends one request to a server that closes the connection.
 fn run(is_answered: bool) -> QuicEnded {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    block_on(async {
         let (mut server, address) = listening();
-        let tls = ClientTls::new(&ClientTlsPlan {
-            verification: Verification::None,
-            alpn: vec![Alpn::Http3],
-            ..ClientTlsPlan::default()
-        });
-        let tls = tls.unwrap();
-        let name = tls.server_name("a").unwrap();
-        let client = QuicClient::new(&tls).unwrap();
-        let (mut slot, shard) = quic_slot();
-        let load = async {
-            let mut quic = client.open(None, &address, &name).await.unwrap();
-            quic.handshake().await.unwrap();
-            slot.multiplex_quic(quic).await
-        };
+        let (mut slot, shard) = quic_slot(1, None);
+        slot.in_hand.push_back(ticket());
+        let quic = connect(&mut server, &address).await;
+        let load = slot.multiplex_quic(*quic);
         let (connection, ()) = tokio::join!(load, serve(&mut server, is_answered));
         QuicEnded {
             connection,
@@ -186,4 +210,40 @@ fn a_connection_of_http3_that_the_server_closes_in_the_middle_of_a_request_is_cu
     };
     assert_eq!(run(false), cut);
     assert_eq!(run(true), between);
+}
+
+/// It got as many as it has streams, and the surplus waited until it could begin more.
+#[test]
+fn a_connection_of_http3_is_given_no_more_requests_than_it_can_begin() {
+    for (streams, requests_max, expected) in [(2, None, 2), (10, Some(3), 3), (10, None, 4)] {
+        block_on(async {
+            let (mut server, address) = listening();
+            let (mut slot, _shard) = quic_slot(streams, requests_max);
+            let pool = Rc::clone(&slot.pool);
+            let quic = connect(&mut server, &address).await;
+            let mut connection = Box::pin(slot.multiplex_quic(*quic));
+            assert!(waits(connection.as_mut()).await);
+            let offers = std::iter::repeat_with(|| pool.slots.borrow_mut().offer(ticket()));
+            let given = offers.take_while(|is_given| *is_given).count();
+            assert_eq!(given, expected, "{streams} streams");
+        });
+    }
+}
+
+/// It waited for the last answer of its connection and for a new one.
+#[test]
+fn a_request_that_a_connection_of_http3_may_not_begin_goes_to_a_free_one() {
+    block_on(async {
+        let (mut server, address) = listening();
+        let (mut slot, _shard) = quic_slot(2, Some(1));
+        slot.in_hand.extend([ticket(), ticket()]);
+        let pool = Rc::clone(&slot.pool);
+        pool.slots.borrow_mut().free(1, true);
+        let quic = connect(&mut server, &address).await;
+        let mut connection = Box::pin(slot.multiplex_quic(*quic));
+        assert!(waits(connection.as_mut()).await);
+        let given = pool.slots.borrow_mut().unaccepted(1);
+        assert!(given.is_some());
+        assert!(!pool.slots.borrow().is_any_free());
+    });
 }
