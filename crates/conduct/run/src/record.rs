@@ -4,7 +4,7 @@ use stillwell_capture::{
     BusyProgram, CaptureError, CaptureWriter, EventRecord, MANIFEST_SCHEMA, Manifest, Note,
     PartNote, PhaseMark, RunOutcome,
 };
-use stillwell_metric::{Beat, Sample};
+use stillwell_metric::{Beat, Sample, Value, catalogue};
 use stillwell_observer::{BusyProcess, HostFacts};
 use stillwell_plan::Phase;
 use stillwell_scope::{PartEnd, clock, explain};
@@ -23,6 +23,8 @@ pub(crate) struct Record {
     exporter: Exporter,
     /// The first thing that could not be written.
     failure: Option<CaptureError>,
+    /// The largest sample of the target's resident memory, in bytes; zero without one.
+    pub(crate) rss_max_bytes: u64,
 }
 
 impl Record {
@@ -62,6 +64,7 @@ impl Record {
             writer,
             exporter,
             failure: None,
+            rss_max_bytes: 0,
         })
     }
 
@@ -76,6 +79,7 @@ impl Record {
 
     /// Writes down a beat, under the phase in which it was taken.
     pub(crate) fn beat(&mut self, beat: &Beat, samples: &[Sample]) {
+        self.rss_max_bytes = self.rss_max_bytes.max(resident_bytes(samples));
         let phases = &self.manifest.phases;
         let begun = phases.iter().rev().find(|mark| mark.moment <= beat.moment);
         let phase = begun.map_or(Phase::Prepare, |mark| mark.phase);
@@ -166,11 +170,13 @@ impl Record {
         self.manifest.outcome = outcome;
         let after = stillwell_observer::describe_host();
         self.manifest.host_after = serde_json::to_value(&after).unwrap_or_default();
+        // A failure since the last look, such as of an event in the phase close.
+        keep_failure(&mut self.manifest.outcome, self.failure.take());
         // First, so the manifest can say that it went wrong.
         let exported = self.exporter.close();
-        keep_failure(&mut self.manifest.outcome, exported);
+        keep_failure(&mut self.manifest.outcome, exported.err());
         let written = self.writer.close(&self.manifest);
-        keep_failure(&mut self.manifest.outcome, written);
+        keep_failure(&mut self.manifest.outcome, written.err());
         self.manifest
     }
 
@@ -184,8 +190,8 @@ impl Record {
 }
 
 /// Makes of a run that went well one whose capture is not whole.
-fn keep_failure(outcome: &mut RunOutcome, written: Result<(), CaptureError>) {
-    if let Err(error) = written
+fn keep_failure(outcome: &mut RunOutcome, failure: Option<CaptureError>) {
+    if let Some(error) = failure
         && outcome.is_completed()
     {
         *outcome = RunOutcome::StorageFailed {
@@ -194,6 +200,23 @@ fn keep_failure(outcome: &mut RunOutcome, written: Result<(), CaptureError>) {
     }
 }
 
+/// Returns the largest sample of the target's resident memory; zero without one.
+fn resident_bytes(samples: &[Sample]) -> u64 {
+    let is_memory = |sample: &&Sample| {
+        let name = sample.name.as_str();
+        name == catalogue::TARGET_RSS.name || name == catalogue::TARGET_RSS_PEAK.name
+    };
+    let memory = samples.iter().filter(is_memory);
+    let bytes = memory.filter_map(|sample| match &sample.value {
+        Value::Int(bytes) => Some(*bytes),
+        _ => None,
+    });
+    bytes.max().unwrap_or(0)
+}
+
 fn wall_millis() -> u64 {
     clock::wall().as_u64() / 1_000_000
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,6 +73,8 @@ pub(crate) enum ShellMessage {
     ReadyAgain(u64, Result<Nanos, String>),
     LinksChanged(Result<(), String>),
     Container(Result<Container, ContainerError>),
+    /// The container was not stopped or not removed as planned.
+    ContainerFailed(Vec<ContainerError>),
     InspectorExited(Exit),
     InspectorStopped(Stopped),
     /// The conversion of the samples of `perf` to a profile has ended or failed.
@@ -336,6 +338,7 @@ impl Shell {
                 self.happen(Event::TargetExited);
             }
             ShellMessage::Container(container) => self.container_found(container),
+            ShellMessage::ContainerFailed(failures) => self.container_failed(&failures),
             ShellMessage::InspectorExited(exit) => self.inspector_exited(exit),
             ShellMessage::InspectorStopped(stopped) => self.inspector_stopped(&stopped),
             ShellMessage::Profiled(stored) => self.profiled(stored),

@@ -10,7 +10,7 @@ use stillwell_plan::{RunPlan, TargetKind, TargetPlan};
 use stillwell_scope::{NetworkNamespace, explain};
 use stillwell_target::{
     Cgroup, Division, Exit, Limits, Priority, StartError, StartOptions, Stopped, TargetLog,
-    TargetProcess, divide, divide_without_target, online, separate_ends,
+    TargetProcess, answering_already, divide, divide_without_target, online, separate_ends,
 };
 use stillwell_units::{ByteSize, Nanos};
 
@@ -203,15 +203,20 @@ pub(crate) fn cgroup_files(cgroup: &Arc<Cgroup>) -> CgroupFiles {
     }
 }
 
-/// Returns the end of the target, for the manifest.
-pub(crate) fn ending(target: &TargetProcess, exit: Exit, killed: bool) -> TargetEnd {
+/// Returns the end of the target, for the manifest. `rss_max_bytes` is the largest sample of its memory.
+pub(crate) fn ending(
+    target: &TargetProcess,
+    exit: Exit,
+    killed: bool,
+    rss_max_bytes: u64,
+) -> TargetEnd {
     TargetEnd {
         code: exit.code,
         signal: exit.signal,
         killed,
         cpu_user: Nanos::new(exit.cpu_user_micros.saturating_mul(1000)),
         cpu_system: Nanos::new(exit.cpu_system_micros.saturating_mul(1000)),
-        rss_max_bytes: exit.rss_peak_bytes,
+        rss_max_bytes,
         last_lines: target.last_lines(LAST_LINES),
     }
 }
@@ -230,7 +235,78 @@ pub(crate) fn describe_stop(stopped: &Stopped) -> Option<String> {
     }
 }
 
+/// Returns the reason why the target of `plan`, whose places are filled in, cannot be started: another program accepts
+/// connections where its probe connects to. A target that runs before is not checked.
+pub(crate) fn address_in_use(plan: &TargetPlan) -> Option<String> {
+    if plan.is_others() || matches!(plan.kind, TargetKind::None) {
+        return None;
+    }
+    let address = answering_already(&plan.ready)?;
+    Some(format!(
+        "{address} is already in use: stop that program, or change the port of the target"
+    ))
+}
+
 /// Returns the reason why the target could not be started, in words.
 pub(crate) fn describe_start(error: &StartError) -> String {
     explain(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use stillwell_plan::step::TargetSignal;
+    use stillwell_plan::target::{
+        ChildPlan, ContainerOrigin, ContainerTarget, EnvironmentPlan, ImagePlan, LOG_LIMIT_DEFAULT,
+        ReadyProbe, StopPlan,
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_target_that_stillwell_starts_needs_an_address_without_another_program() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let child = ChildPlan {
+            program: "server".into(),
+            arguments: Vec::new(),
+            environment: EnvironmentPlan::default(),
+            directory: None,
+            mounts: Vec::new(),
+            log_limit: LOG_LIMIT_DEFAULT,
+        };
+        let container = |origin| {
+            TargetKind::Container(Box::new(ContainerTarget {
+                socket: "/run/engine.sock".into(),
+                origin,
+            }))
+        };
+        let image = ContainerOrigin::Image(ImagePlan::default());
+        let named = ContainerOrigin::Named("web".to_owned());
+        for (kind, is_refused) in [
+            (TargetKind::Child(child), true),
+            (container(image), true),
+            (container(named), false),
+            (TargetKind::Pid(1), false),
+            (TargetKind::Url("http://localhost/".to_owned()), false),
+            (TargetKind::None, false),
+        ] {
+            let plan = TargetPlan {
+                name: "server".to_owned(),
+                kind,
+                ready: ReadyProbe::Tcp {
+                    address: format!("localhost:{port}"),
+                },
+                cpus: CpuChoice::Any,
+                memory: None,
+                stop: StopPlan {
+                    signal: TargetSignal::Term,
+                    grace: Nanos::SECOND,
+                },
+            };
+            let reason = address_in_use(&plan);
+            assert_eq!(reason.is_some(), is_refused, "{:?}", plan.kind);
+        }
+    }
 }

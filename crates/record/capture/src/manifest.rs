@@ -162,10 +162,16 @@ pub struct TargetEnd {
     pub cpu_user: Nanos,
     /// System CPU time likewise.
     pub cpu_system: Nanos,
-    /// Its largest resident memory, in bytes.
+    /// The largest sample of its resident memory in the run, in bytes, summed over its process tree; zero, and left out,
+    /// without a sample.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub rss_max_bytes: u64,
     /// The last lines that it said.
     pub last_lines: Vec<String>,
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// The target was ended on purpose, and started again.

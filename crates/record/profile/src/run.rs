@@ -33,9 +33,9 @@ pub(crate) type NamedStacks<'a> = BTreeMap<Vec<&'a str>, f64>;
 
 /// Returns the amounts of a run's profiles: for each event of flows, and the mean of levels.
 ///
-/// A profile with a duration counts if its middle is in the measured time. Of profiles that count from the start of
-/// the program, the difference between the first and the last of a page is used. A single one gives no rate. Each page is
-/// of another process: amounts of pages are added.
+/// A profile with a duration counts if its middle is in the measured time, and a level if its profile is. Of profiles that
+/// count from the start of the program, the growth between those in the measured time is used: see [`growth`]. A single one
+/// gives no rate. Each page is of another process: amounts of pages are added.
 pub(crate) fn amounts<'a>(
     files: &'a [ProfileFile],
     work: &RunWork,
@@ -125,7 +125,7 @@ fn of_page<'a>(
     work: &RunWork,
 ) -> Option<NamedStacks<'a>> {
     match parts.iter().all(|part| part.profile.duration_ns == 0) {
-        true => of_moments(parts, quantity),
+        true => of_moments(parts, quantity, work),
         false => of_durations(parts, work),
     }
 }
@@ -170,6 +170,19 @@ impl<'a> Part<'a> {
         self.profile.duration_ns > 0 && (start..end).contains(&middle)
     }
 
+    /// True if its moment was measured.
+    fn is_in_measured(&self, work: &RunWork) -> bool {
+        let (start, end) = work.measured_ns;
+        (start..=end).contains(&self.profile.time_ns)
+    }
+
+    /// Sum of its amounts, in the unit of the profile.
+    fn total(&self) -> i128 {
+        let samples = self.profile.samples.iter();
+        let amounts = samples.filter_map(|sample| sample.amounts.get(self.index));
+        amounts.map(|amount| i128::from(*amount)).sum()
+    }
+
     /// Adds its amounts, times `weight`.
     fn add_to(&self, stacks: &mut NamedStacks<'a>, weight: f64) {
         for sample in &self.profile.samples {
@@ -197,25 +210,62 @@ fn of_durations<'a>(parts: &[Part<'a>], work: &RunWork) -> Option<NamedStacks<'a
 }
 
 /// Returns amounts of profiles of moments: growth for each second of what accumulates, or the mean of a level.
-fn of_moments<'a>(parts: &[Part<'a>], quantity: ProfileQuantity) -> Option<NamedStacks<'a>> {
-    let mut stacks = NamedStacks::new();
+fn of_moments<'a>(
+    parts: &[Part<'a>],
+    quantity: ProfileQuantity,
+    work: &RunWork,
+) -> Option<NamedStacks<'a>> {
+    let measured = parts.iter().filter(|part| part.is_in_measured(work));
+    let measured: Vec<&Part<'a>> = measured.collect();
     if quantity.is_cumulative() {
-        let (first, last) = (parts.first()?, parts.last()?);
-        let seconds = last.profile.time_ns.saturating_sub(first.profile.time_ns) as f64 / 1e9;
-        if seconds <= 0.0 {
-            return None;
-        }
-        last.add_to(&mut stacks, 1.0 / seconds);
-        first.add_to(&mut stacks, -1.0 / seconds);
-        return Some(stacks);
+        return match measured.len() {
+            0 | 1 => growth(&with_neighbours(parts, measured, work)),
+            _ => growth(&measured),
+        };
     }
-    if quantity.is_flow() || parts.is_empty() {
+    if quantity.is_flow() || measured.is_empty() {
         return None;
     }
-    for part in parts {
-        part.add_to(&mut stacks, 1.0 / parts.len() as f64);
+    let mut stacks = NamedStacks::new();
+    for part in &measured {
+        part.add_to(&mut stacks, 1.0 / measured.len() as f64);
     }
     Some(stacks)
+}
+
+/// Returns the `measured` ones of `parts` with the last one before and the first one after the measured time: profiles
+/// are so rare that the measured ones alone have no growth.
+fn with_neighbours<'p, 'a>(
+    parts: &'p [Part<'a>],
+    measured: Vec<&'p Part<'a>>,
+    work: &RunWork,
+) -> Vec<&'p Part<'a>> {
+    let (start, end) = work.measured_ns;
+    let mut backwards = parts.iter().rev();
+    let before = backwards.find(|part| part.profile.time_ns < start);
+    let after = parts.iter().find(|part| part.profile.time_ns > end);
+    before.into_iter().chain(measured).chain(after).collect()
+}
+
+/// Returns the growth for each second from profile to profile of amounts that count from the start of the program.
+///
+/// A total that falls is of a program that was started again. The time in which that happened is left out with its growth.
+fn growth<'a>(parts: &[&Part<'a>]) -> Option<NamedStacks<'a>> {
+    let (mut stacks, mut seconds) = (NamedStacks::new(), 0.0);
+    for of_process in parts.chunk_by(|earlier, later| earlier.total() <= later.total()) {
+        let [first, .., last] = of_process else {
+            continue;
+        };
+        let span = last.profile.time_ns.saturating_sub(first.profile.time_ns);
+        if span <= 0 {
+            continue;
+        }
+        last.add_to(&mut stacks, 1.0);
+        first.add_to(&mut stacks, -1.0);
+        seconds += span as f64 / 1e9;
+    }
+    stacks.values_mut().for_each(|amount| *amount /= seconds);
+    (seconds > 0.0).then_some(stacks)
 }
 
 #[cfg(test)]
@@ -276,20 +326,52 @@ mod tests {
         assert_eq!(amount(&files[..2], ProfileQuantity::CpuTime), None);
     }
 
-    #[test]
-    fn allocations_are_the_growth_between_the_first_profile_and_the_last() {
+    /// Allocations for each event, from numbers since the start of the program at moments.
+    fn allocations(profiles: &[(i64, i64)]) -> Option<f64> {
         let kind = ("alloc_objects", "count");
-        let files = [(1000, 11), (1500, 13), (3000, 15)]
-            .map(|(amount, at)| file("heap", kind, amount, (at, 0)));
-        assert_eq!(amount(&files, ProfileQuantity::Allocations), Some(5.0));
-        assert_eq!(amount(&files[..1], ProfileQuantity::Allocations), None);
+        let files = profiles.iter();
+        let files = files.map(|(amount, at)| file("heap", kind, *amount, (*at, 0)));
+        let files: Vec<ProfileFile> = files.collect();
+        amount(&files, ProfileQuantity::Allocations)
     }
 
     #[test]
-    fn the_live_heap_is_a_mean_and_not_divided() {
+    fn allocations_are_the_growth_between_the_first_measured_profile_and_the_last() {
+        let measured = [(1000, 11), (1500, 13), (3000, 15)];
+        assert_eq!(allocations(&measured), Some(5.0));
+        assert_eq!(allocations(&measured[..1]), None);
+        let (start, after) = ([(0, 2), (900, 9)], [(90_000, 21), (90_001, 30)]);
+        let all = [&start[..], &measured, &after].concat();
+        assert_eq!(allocations(&all), Some(5.0));
+    }
+
+    #[test]
+    fn growth_needs_the_nearest_profiles_around_the_measured_time_if_fewer_than_two_are_in_it() {
+        // 7,000 in the 14 seconds between the nearest ones.
+        let around = [(0, 1), (1000, 8), (8000, 22), (90_000, 40)];
+        assert_eq!(allocations(&around), Some(5.0));
+        let with_middle = [(0, 1), (1000, 8), (2000, 15), (8000, 22), (90_000, 40)];
+        assert_eq!(allocations(&with_middle), Some(5.0));
+        assert_eq!(allocations(&[(1000, 8), (3500, 13)]), Some(5.0));
+        assert_eq!(allocations(&around[..2]), None);
+        assert_eq!(allocations(&around[2..]), None);
+    }
+
+    #[test]
+    fn a_fall_of_the_total_gives_no_amount_and_its_time_does_not_count() {
+        let restarted = [(1000, 11), (2000, 13), (100, 15), (1100, 17)];
+        // 1,000 in two seconds, twice.
+        assert_eq!(allocations(&restarted), Some(5.0));
+        assert_eq!(allocations(&restarted[1..3]), None);
+    }
+
+    #[test]
+    fn the_live_heap_is_a_mean_of_the_measured_time_and_not_divided() {
         let kind = ("inuse_space", "bytes");
-        let files = [(100, 11), (300, 13)].map(|(amount, at)| file("heap", kind, amount, (at, 0)));
+        let files = [(900, 9), (100, 11), (300, 13), (900, 21)]
+            .map(|(amount, at)| file("heap", kind, amount, (at, 0)));
         assert_eq!(amount(&files, ProfileQuantity::LiveHeap), Some(200.0));
+        assert_eq!(amount(&files[..1], ProfileQuantity::LiveHeap), None);
     }
 
     #[test]

@@ -10,6 +10,9 @@
 //! system time. These are in ticks then. Both sums begin again when the target is started again: the counter
 //! of children ends with the first process.
 //!
+//! Bytes of storage and open descriptors of another user's process cannot be read. While such a process lives, these
+//! samples are left out.
+//!
 //! Context switches, PSS and peak RSS are read only on request: they need every thread or page table.
 
 pub(crate) mod process;
@@ -88,6 +91,10 @@ struct Gauges {
     threads: u64,
     rss_bytes: u64,
     descriptors: u64,
+    /// The descriptors of some process cannot be read.
+    are_descriptors_hidden: bool,
+    /// The bytes that some process read and wrote cannot be read.
+    is_io_hidden: bool,
     /// User and system time of waited-for children.
     children_ticks: [u64; 2],
 }
@@ -163,11 +170,15 @@ impl TargetReader {
         add(metric::TARGET_RSS, gauges.rss_bytes);
         add(metric::TARGET_PROCESSES, gauges.processes);
         add(metric::TARGET_THREADS, gauges.threads);
-        add(metric::TARGET_FDS, gauges.descriptors);
         add(metric::TARGET_FAULTS_MINOR, faults_minor);
         add(metric::TARGET_FAULTS_MAJOR, faults_major);
-        add(metric::TARGET_READ_BYTES, read);
-        add(metric::TARGET_WRITE_BYTES, written);
+        if !gauges.are_descriptors_hidden {
+            add(metric::TARGET_FDS, gauges.descriptors);
+        }
+        if !gauges.is_io_hidden {
+            add(metric::TARGET_READ_BYTES, read);
+            add(metric::TARGET_WRITE_BYTES, written);
+        }
         let running = living.iter().filter(|(_, stat)| !stat.is_zombie);
         let running = running.map(|(pid, stat)| (*pid, stat.start_ticks));
         if let Some(delay) = self.run_delay.read(&self.proc, running, &mut self.buffer) {
@@ -303,7 +314,8 @@ impl TargetReader {
             let Some(process) = self.processes.get_mut(pid) else {
                 continue;
             };
-            let io = process.io(&mut self.buffer).unwrap_or_default();
+            let io = process.io(&mut self.buffer);
+            let [read, written] = io.unwrap_or_default();
             let ticks = stat.user_ticks.saturating_add(stat.system_ticks);
             let nanos = cpu_clock::process_nanos(*pid);
             let counters = [
@@ -312,8 +324,8 @@ impl TargetReader {
                 stat.system_ticks,
                 stat.faults_minor,
                 stat.faults_major,
-                io[0],
-                io[1],
+                read,
+                written,
             ];
             self.counters.record((*pid, stat.start_ticks), counters);
             gauges.children_ticks[0] += stat.children_user_ticks;
@@ -322,7 +334,13 @@ impl TargetReader {
                 gauges.processes += 1;
                 gauges.threads += stat.threads;
                 gauges.rss_bytes += text::scaled(stat.rss_pages, self.page_bytes);
-                gauges.descriptors += process.descriptors().unwrap_or(0);
+                let descriptors = process.descriptors();
+                // One that has just ended hides nothing.
+                if (io.is_none() || descriptors.is_none()) && process.runs(&mut self.buffer) {
+                    gauges.is_io_hidden |= io.is_none();
+                    gauges.are_descriptors_hidden |= descriptors.is_none();
+                }
+                gauges.descriptors += descriptors.unwrap_or(0);
             }
         }
         gauges

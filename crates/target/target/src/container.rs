@@ -75,6 +75,22 @@ pub enum ContainerError {
         /// Its exit code.
         code: i32,
     },
+    /// A created container was not removed, or perhaps not.
+    #[error("the container {id} was not removed and may still run: {reason}")]
+    Remains {
+        /// Its id.
+        id: String,
+        /// The cause.
+        reason: String,
+    },
+    /// A created container did not start, and was not removed either.
+    #[error("{cause}; {remains}")]
+    NotStarted {
+        /// The reason why it did not start.
+        cause: Box<Self>,
+        /// The reason why it was not removed.
+        remains: Box<Self>,
+    },
     /// The run was cancelled.
     #[error("find a container: cancelled")]
     Cancelled,
@@ -85,7 +101,7 @@ impl Container {
     /// it runs; for an existing container until `deadline`. For a thread without a runtime.
     ///
     /// # Errors
-    /// [`ContainerError`]; a created container is removed if the engine responds.
+    /// [`ContainerError`]; a created container is removed, or the error names it.
     pub fn find(
         plan: &ContainerTarget,
         limits: &Limits,
@@ -128,10 +144,13 @@ impl Container {
                             pid,
                             is_created: true,
                         }),
-                        Err(error) => {
-                            engine.remove(&id).await;
-                            Err(error)
-                        }
+                        Err(error) => Err(match engine.remove(&id).await {
+                            Ok(()) => error,
+                            Err(remains) => ContainerError::NotStarted {
+                                cause: Box::new(error),
+                                remains: Box::new(remains),
+                            },
+                        }),
                     }
                 }
             }
@@ -150,48 +169,83 @@ impl Container {
         &self.id
     }
 
-    /// Stops and removes a created container; an existing one continues. For a thread without a runtime.
+    /// Stops and removes a created container; an existing one continues. Also returns each failure: of the request that stops
+    /// the container, and of its removal, which names the container. For a thread without a runtime.
     #[must_use]
-    pub fn stop(mut self, target_process: &TargetProcess, plan: StopPlan) -> Stopped {
+    pub fn stop(
+        mut self,
+        target_process: &TargetProcess,
+        plan: StopPlan,
+    ) -> (Stopped, Vec<ContainerError>) {
         let mut stopped = Stopped {
             exit: target_process.exited(),
             killed: false,
             left_behind: 0,
         };
-        let Some(runtime) = runtime().ok().filter(|_| self.is_created) else {
-            return stopped;
-        };
-        runtime.block_on(async {
-            // The engine counts in whole seconds, and kills then.
-            let seconds = plan.grace.as_u64().div_ceil(1_000_000_000);
-            let signal = signal_name(plan.signal);
-            let path = format!("/containers/{}/stop?signal={signal}&t={seconds}", self.id);
-            let begun = clock::now();
-            let engine = self.engine.within(plan.grace + RESPONSE_MAX);
-            engine.order("stop it", "POST", &path, b"").await.ok();
-            if let Ok(Ok(state)) = self.engine.inspect(&self.id).await {
-                stopped.killed = clock::now().since(begun) >= plan.grace && state.code == 137;
+        let mut failures = Vec::new();
+        // Without a runtime the removal fails too, and is reported.
+        if self.is_created
+            && let Ok(runtime) = runtime()
+        {
+            let ended = runtime.block_on(self.end(plan, &mut stopped));
+            failures.extend(ended.err());
+        }
+        failures.extend(self.remove_created().err());
+        (stopped, failures)
+    }
+
+    /// Stops it, and reads how it ended.
+    async fn end(&self, plan: StopPlan, stopped: &mut Stopped) -> Result<(), ContainerError> {
+        // The engine counts in whole seconds, and kills then.
+        let seconds = plan.grace.as_u64().div_ceil(1_000_000_000);
+        let signal = signal_name(plan.signal);
+        let path = format!("/containers/{}/stop?signal={signal}&t={seconds}", self.id);
+        let action = format!("stop the container {}", self.id);
+        let begun = clock::now();
+        let engine = self.engine.within(plan.grace + RESPONSE_MAX);
+        let sent = engine.order(&action, "POST", &path, b"").await;
+        match self.engine.inspect(&self.id).await {
+            Ok(Ok(State {
+                pid: None, code, ..
+            })) => {
+                stopped.killed = clock::now().since(begun) >= plan.grace && code == 137;
                 stopped.exit = Some(Exit {
-                    code: Some(state.code),
+                    code: Some(code),
                     ..Exit::default()
                 });
             }
-            self.engine.remove(&self.id).await;
-        });
-        // Nothing remains to be removed.
-        self.is_created = false;
-        stopped
+            // It still runs, without an exit code, until its removal kills it.
+            Ok(Ok(_)) => stopped.killed = true,
+            Ok(Err(_)) | Err(_) => {}
+        }
+        sent.map(drop)
+    }
+
+    /// Removes a created container; an existing one continues. For a thread without a runtime.
+    ///
+    /// # Errors
+    /// [`ContainerError`] that names a container which may still be there.
+    pub fn remove(mut self) -> Result<(), ContainerError> {
+        self.remove_created()
+    }
+
+    fn remove_created(&mut self) -> Result<(), ContainerError> {
+        if !std::mem::take(&mut self.is_created) {
+            return Ok(());
+        }
+        let runtime = runtime().map_err(|error| ContainerError::Remains {
+            id: self.id.clone(),
+            reason: error.to_string(),
+        })?;
+        runtime.block_on(self.engine.remove(&self.id))
     }
 }
 
 /// Removes a created container whose run ended before it was ready. Also works on a thread without a runtime.
 impl Drop for Container {
     fn drop(&mut self) {
-        if self.is_created
-            && let Ok(runtime) = runtime()
-        {
-            runtime.block_on(self.engine.remove(&self.id));
-        }
+        // `remove` and `stop`, which report a failure, come before, except in a panic.
+        self.remove_created().ok();
     }
 }
 

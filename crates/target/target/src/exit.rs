@@ -16,8 +16,6 @@ pub struct Exit {
     pub cpu_user_micros: u64,
     /// The same in the kernel.
     pub cpu_system_micros: u64,
-    /// Its largest resident memory, in bytes.
-    pub rss_peak_bytes: u64,
 }
 
 impl Exit {

@@ -231,14 +231,20 @@ const CONNECT_MAX: Duration = Duration::from_millis(500);
 /// another program: it would be taken for the target.
 #[must_use]
 pub fn answering_already(probe: &ReadyProbe) -> Option<SocketAddr> {
-    let address = match probe {
-        ReadyProbe::Tcp { address } => address.parse::<SocketAddr>().ok()?,
-        ReadyProbe::Http { url } => Target::from_url(url).ok()?.dial_address().parse().ok()?,
-        _ => return None,
-    };
     let accepts =
         |address: &SocketAddr| std::net::TcpStream::connect_timeout(address, CONNECT_MAX).is_ok();
-    Some(address).filter(|address| address.ip().is_loopback() && accepts(address))
+    loopback_of(probe).filter(accepts)
+}
+
+/// Returns the loopback address that `probe` connects to, `localhost` included; `None` for other hosts and probes.
+fn loopback_of(probe: &ReadyProbe) -> Option<SocketAddr> {
+    let target = match probe {
+        // An address has the form of the host and port of a URL.
+        ReadyProbe::Tcp { address } => Target::from_url(&format!("http://{address}")),
+        ReadyProbe::Http { url } => Target::from_url(url),
+        _ => return None,
+    };
+    target.ok()?.loopback()
 }
 
 fn describe(probe: &ReadyProbe) -> String {
@@ -249,5 +255,36 @@ fn describe(probe: &ReadyProbe) -> String {
         ReadyProbe::LogLine { contains } => format!("it writes a line with `{contains}`"),
         ReadyProbe::File { path } => format!("{path} exists"),
         ReadyProbe::Delay { length } => format!("it has run for {length}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_of_this_host_have_a_loopback_address_and_others_none() {
+        let tcp = |address: &str| ReadyProbe::Tcp {
+            address: address.to_owned(),
+        };
+        let http = |url: &str| ReadyProbe::Http {
+            url: url.to_owned(),
+        };
+        for (probe, expected) in [
+            (tcp("127.0.0.1:9151"), Some("127.0.0.1:9151")),
+            (tcp("[::1]:9151"), Some("[::1]:9151")),
+            (tcp("localhost:9151"), Some("127.0.0.1:9151")),
+            (tcp("192.0.2.1:9151"), None),
+            (tcp("example.org:9151"), None),
+            (tcp("no address"), None),
+            (http("http://127.0.0.1:9151/"), Some("127.0.0.1:9151")),
+            (http("http://localhost/health"), Some("127.0.0.1:80")),
+            (http("https://localhost"), Some("127.0.0.1:443")),
+            (http("http://example.org/"), None),
+            (ReadyProbe::Immediately, None),
+        ] {
+            let expected: Option<SocketAddr> = expected.map(|address| address.parse().unwrap());
+            assert_eq!(loopback_of(&probe), expected, "{probe:?}");
+        }
     }
 }

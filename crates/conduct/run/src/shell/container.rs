@@ -46,14 +46,18 @@ impl Shell {
     pub(super) fn container_found(&mut self, result: Result<Container, ContainerError>) {
         let container = match result {
             Ok(container) => container,
-            Err(error) => return self.happen(Event::StartFailed(explain(&error))),
+            Err(error) => {
+                let has_ended = self.machine.phase() != Phase::Start;
+                if has_ended && matches!(error, ContainerError::NotStarted { .. }) {
+                    // The run has failed before, for another reason.
+                    self.container_failed(std::slice::from_ref(&error));
+                }
+                return self.happen(Event::StartFailed(explain(&error)));
+            }
         };
         if self.machine.phase() != Phase::Start {
             // The run ended meanwhile. To have one removed takes time.
-            return self.spawn("container", move |_| {
-                drop(container);
-                Ok(())
-            });
+            return self.spawn("container", move |_| Ok(container.remove()?));
         }
         let (id, pid) = (container.id().to_owned(), container.pid());
         let what = format!("the container {id} runs as process {pid}");
@@ -62,5 +66,29 @@ impl Shell {
         let mut plan = self.request.plan.target.filled(&self.request.places);
         plan.kind = TargetKind::Pid(pid);
         self.start_planned(&plan);
+    }
+
+    /// Reports that a container was not stopped or removed as planned.
+    pub(super) fn container_failed(&mut self, failures: &[ContainerError]) {
+        for failure in failures {
+            let what = explain(failure);
+            self.record.event(self.machine.phase(), what.clone());
+            self.warn(what);
+        }
+    }
+
+    /// Removes a container whose message comes after the end of all parts.
+    pub(super) fn remove_late_container(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            let failures = match message {
+                ShellMessage::Container(Ok(container)) => Vec::from_iter(container.remove().err()),
+                ShellMessage::Container(Err(error @ ContainerError::NotStarted { .. })) => {
+                    vec![error]
+                }
+                ShellMessage::ContainerFailed(failures) => failures,
+                _ => Vec::new(),
+            };
+            self.container_failed(&failures);
+        }
     }
 }

@@ -200,6 +200,9 @@ impl Shell {
 
     pub(super) fn start_target(&mut self) {
         let plan = self.request.plan.target.filled(&self.request.places);
+        if let Some(reason) = target::address_in_use(&plan) {
+            return self.happen(Event::StartFailed(reason));
+        }
         match plan.kind {
             TargetKind::Container(container) => self.find_container(*container),
             _ => self.start_planned(&plan),
@@ -312,7 +315,11 @@ impl Shell {
                 sender.send(ShellMessage::Profiled(samples.store()))?;
             }
             let stopped = match container {
-                Some(container) => container.stop(&target, plan),
+                Some(container) => {
+                    let (stopped, failures) = container.stop(&target, plan);
+                    sender.send(ShellMessage::ContainerFailed(failures))?;
+                    stopped
+                }
                 None => target.stop(plan),
             };
             drop(target);
@@ -331,6 +338,7 @@ impl Shell {
         );
         self.sampler = None;
         let ends = scope.close(deadline);
+        self.remove_late_container();
         self.links_end();
         self.take_beats();
         self.parts_ended(&ends);
@@ -351,7 +359,8 @@ impl Shell {
     fn target_end(&self) -> Option<TargetEnd> {
         self.target.pid()?;
         let exit = self.exit.or_else(|| self.target.exited())?;
-        Some(target::ending(&self.target, exit, self.killed))
+        let memory = self.record.rss_max_bytes;
+        Some(target::ending(&self.target, exit, self.killed, memory))
     }
 
     /// Starts a thread of the control plane; where the kernel gives none, the run

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use stillwell_plan::TargetPlan;
 use stillwell_plan::step::{StepAction, TargetChange, TargetSignal};
 use stillwell_plan::target::StopPlan;
-use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_scope::{clock, explain};
-use stillwell_target::{Exit, Stopped, TargetProcess, answering_already, wait_ready};
+use stillwell_target::{Exit, Stopped, TargetProcess, wait_ready};
 use stillwell_units::{Moment, Nanos};
 
 use crate::machine::Event;
@@ -65,15 +65,6 @@ impl Shell {
             return Ok(());
         };
         let network = self.links.as_ref().map(|links| links.target().clone());
-        let is_child = matches!(plan.kind, TargetKind::Child(_));
-        if !is_again
-            && is_child
-            && let Some(address) = answering_already(&plan.ready)
-        {
-            return Err(format!(
-                "{address} is already in use: stop that program, or change the port of the target"
-            ));
-        }
         let started = stage.start(plan, &self.request, network);
         self.target = started.map_err(|error| target::describe_start(&error))?;
         self.exit = None;

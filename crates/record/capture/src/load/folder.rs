@@ -20,11 +20,40 @@ use crate::private::{create_private, make_private};
 use crate::read::{self, OpenError};
 use crate::write::{self, CaptureError, MANIFEST, SERIES};
 
+/// Name under which a new manifest is written, before it replaces the old one.
+const NEW_MANIFEST: &str = "manifest.json.new";
 const WORKER: &str = "worker";
 const OUTCOME: &str = "outcome";
 const ROUTE: &str = "route";
 
 impl LoadCapture {
+    /// Returns true if `folder` has no manifest, or the one of a load: [`LoadCapture::write`] replaces it.
+    #[must_use]
+    pub fn can_replace(folder: &Path) -> bool {
+        let path = folder.join(MANIFEST);
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_file() => fs::read(&path)
+                .ok()
+                .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok())
+                .is_some_and(|manifest| manifest["schema"] == LOAD_SCHEMA),
+            Ok(_) => false,
+            // There is none, or the folder cannot be used at all.
+            Err(_) => true,
+        }
+    }
+
+    /// Makes `folder` for [`LoadCapture::write`] and checks that a file can be written there, before a load begins.
+    ///
+    /// # Errors
+    /// [`CaptureError`] with the folder or file and the kernel's answer.
+    pub fn prepare(folder: &Path) -> Result<(), CaptureError> {
+        make_private(folder).map_err(write::at(folder))?;
+        let path = folder.join(NEW_MANIFEST);
+        create_private(&path)
+            .and_then(|_| fs::remove_file(&path))
+            .map_err(write::at(&path))
+    }
+
     /// Writes the capture to `folder`, which is made, with secrets as `secrets` says. What an
     /// earlier capture left there is replaced.
     ///

@@ -96,7 +96,12 @@ impl Process {
         parse_stat(self.stat.read(buffer)?)
     }
 
-    /// `None` where it is another user's.
+    /// Returns true if it has not ended.
+    pub(crate) fn runs(&mut self, buffer: &mut Vec<u8>) -> bool {
+        self.stat(buffer).is_some_and(|stat| !stat.is_zombie)
+    }
+
+    /// `None` where it is another user's, or has ended.
     pub(crate) fn io(&mut self, buffer: &mut Vec<u8>) -> Option<[u64; 2]> {
         parse_io(self.io.read(buffer)?)
     }

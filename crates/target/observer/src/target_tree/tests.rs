@@ -78,3 +78,41 @@ fn user_and_system_time_come_from_the_same_sum_as_the_total() {
         assert_eq!(process_times((living, ended), children, 1), expected);
     }
 }
+
+/// Returns true for each series of the target's descriptors and storage that one beat has.
+fn has_series(reader: &mut TargetReader) -> [bool; 3] {
+    let mut samples = Vec::new();
+    reader.sample(false, &mut samples);
+    let series = [
+        metric::TARGET_FDS,
+        metric::TARGET_READ_BYTES,
+        metric::TARGET_WRITE_BYTES,
+    ];
+    series.map(|metric| samples.iter().any(|sample| sample.name == metric.into()))
+}
+
+#[test]
+fn storage_and_descriptors_have_no_sample_while_those_of_a_living_process_are_hidden() {
+    let folder = tempfile::tempdir().unwrap();
+    let proc = folder.path();
+    let probe = TargetProbe {
+        pid: FIRST,
+        ..TargetProbe::default()
+    };
+    let mut reader = TargetReader::new(proc, probe);
+    let of_process = proc.join(FIRST.to_string());
+    write_stat(proc, FIRST, [1, 1, 0, 0]);
+    assert_eq!(has_series(&mut reader), [false; 3]);
+    fs::create_dir(of_process.join("fd")).unwrap();
+    assert_eq!(has_series(&mut reader), [true, false, false]);
+    fs::write(of_process.join("io"), "read_bytes: 5\nwrite_bytes: 7\n").unwrap();
+    assert_eq!(has_series(&mut reader), [true; 3]);
+    let mut samples = Vec::new();
+    reader.sample(false, &mut samples);
+    assert_eq!(value(&samples, metric::TARGET_READ_BYTES), 5);
+    assert_eq!(value(&samples, metric::TARGET_WRITE_BYTES), 7);
+    fs::remove_file(of_process.join("io")).unwrap();
+    fs::write(of_process.join("stat"), "").unwrap();
+    // It has ended.
+    assert_eq!(has_series(&mut reader), [true; 3]);
+}

@@ -121,6 +121,10 @@ impl Maker {
                 .any(|controller| controller == name)
         };
         let is_unified = group.controllers.is_empty();
+        if is_unified && self.folders.unified.is_some() {
+            // The hierarchy is mounted twice. A second group would take the target out of the first, which is read.
+            return;
+        }
         let is_useful = is_unified || has("cpuacct") || has("memory") || has("cpuset");
         if !is_useful {
             return;
@@ -312,6 +316,33 @@ mod tests {
         assert_eq!([limit(1), limit(2), limit(3)], [1, 2, 2].map(ByteSize::mib));
         assert_eq!(notes.len(), 1);
         assert_eq!(capped(ByteSize::mib(3), "", &mut notes), ByteSize::mib(3));
+    }
+
+    /// Plain folders have the places of two mount points.
+    #[test]
+    fn a_hierarchy_that_is_mounted_twice_has_one_group() {
+        let root = tempfile::tempdir().unwrap();
+        let (owner, run) = (Owner::this_process(), RunId::from_bytes([0xa5; 16]));
+        let mut maker = Maker {
+            name: group_name(owner, run),
+            owner,
+            folders: CgroupFolders::default(),
+            made: Vec::new(),
+            refused: None,
+        };
+        for name in ["first", "second"] {
+            let mount = root.path().join(name);
+            fs::create_dir(&mount).unwrap();
+            maker.join(&GroupMembership {
+                controllers: Vec::new(),
+                folder: mount.clone(),
+                mount,
+            });
+        }
+        assert_eq!(maker.made.len(), 1, "{:?}", maker.refused);
+        assert_eq!(maker.folders.unified.as_ref(), maker.made.first());
+        assert!(maker.made[0].starts_with(root.path().join("first")));
+        assert!(!root.path().join("second").join(PARENT).exists());
     }
 
     #[test]

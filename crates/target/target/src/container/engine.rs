@@ -114,9 +114,12 @@ impl Engine {
         })
     }
 
-    /// Kills a container and removes it with its volumes.
-    pub(super) async fn remove(&self, id: &str) {
-        // An engine that does not answer cannot be helped; the label shows what is left.
-        drop(self.docker.remove(id).await);
+    /// Kills a container and removes it with its volumes. The error names the container.
+    pub(super) async fn remove(&self, id: &str) -> Result<(), ContainerError> {
+        let removed = self.docker.remove(id).await;
+        removed.map_err(|error| ContainerError::Remains {
+            id: id.to_owned(),
+            reason: with_source(error),
+        })
     }
 }

@@ -159,8 +159,8 @@ fn an_existing_container_is_waited_for_and_not_changed() {
     ]);
     let existing = find(&named(&engine.socket()), &Limits::default()).unwrap();
     assert_eq!((existing.pid(), existing.id()), (4242, ID));
-    let stopped = existing.stop(&TargetProcess::none(), STOP);
-    assert!(!stopped.killed);
+    let (stopped, failures) = existing.stop(&TargetProcess::none(), STOP);
+    assert!(!stopped.killed && failures.is_empty(), "{failures:?}");
     assert_eq!(engine.requests(), ["GET /containers/web/json"; 3]);
 }
 
@@ -223,8 +223,9 @@ fn a_container_of_an_image_is_created_stopped_and_removed() {
         ("204 No Content", String::new()),
     ]);
     let existing = find(&image(&engine.socket()), &Limits::default()).unwrap();
-    let stopped = existing.stop(&TargetProcess::none(), STOP);
+    let (stopped, failures) = existing.stop(&TargetProcess::none(), STOP);
     assert_eq!(stopped.exit.and_then(|exit| exit.code), Some(3));
+    assert!(failures.is_empty(), "{failures:?}");
     let requests = engine.requests();
     let lines: Vec<&str> = requests
         .iter()
@@ -245,6 +246,62 @@ fn a_container_of_an_image_is_created_stopped_and_removed() {
         requests[0].contains("\"NetworkMode\":\"host\""),
         "{requests:?}"
     );
+}
+
+/// An engine that creates and starts a container, and then returns `script`.
+fn started(script: &[(&'static str, String)]) -> ScriptedEngine {
+    let created = format!("{{\"Id\":\"{ID}\",\"Warnings\":[]}}\n");
+    let start = [
+        ("201 Created", created),
+        ("204 No Content", String::new()),
+        inspected("running", 4242, 0),
+    ];
+    ScriptedEngine::start(&[&start[..], script].concat())
+}
+
+fn refused() -> (&'static str, String) {
+    (
+        "500 Internal Server Error",
+        "{\"message\":\"the device is busy\"}\n".to_owned(),
+    )
+}
+
+#[test]
+fn a_container_that_is_not_removed_is_named_with_the_reason() {
+    let engine = started(&[
+        ("204 No Content", String::new()),
+        inspected("exited", 0, 3),
+        refused(),
+    ]);
+    let created = find(&image(&engine.socket()), &Limits::default()).unwrap();
+    let (stopped, failures) = created.stop(&TargetProcess::none(), STOP);
+    assert_eq!(stopped.exit.and_then(|exit| exit.code), Some(3));
+    let messages: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    let reason = "the container engine answers 500, the device is busy";
+    let expected = format!("the container {ID} was not removed and may still run: {reason}");
+    assert_eq!(messages, [expected.as_str()]);
+    let early = started(&[refused()]);
+    let created = find(&image(&early.socket()), &Limits::default()).unwrap();
+    assert_eq!(created.remove().unwrap_err().to_string(), expected);
+    assert_eq!(early.requests().len(), 4, "one attempt to remove it");
+}
+
+#[test]
+fn a_container_that_the_engine_does_not_stop_has_no_exit_code_and_was_killed() {
+    let engine = started(&[
+        refused(),
+        inspected("running", 4242, 0),
+        ("204 No Content", String::new()),
+    ]);
+    let created = find(&image(&engine.socket()), &Limits::default()).unwrap();
+    let (stopped, failures) = created.stop(&TargetProcess::none(), STOP);
+    assert_eq!((stopped.exit, stopped.killed), (None, true));
+    let messages: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    let expected = format!(
+        "the container engine failed to stop the container {ID}: it responded with 500, the device \
+         is busy"
+    );
+    assert_eq!(messages, [expected]);
 }
 
 /// A run may have ended before its engine has made the container.
@@ -298,4 +355,20 @@ fn a_container_that_ends_at_once_is_removed_and_reported() {
         requests.last().unwrap().starts_with("DELETE "),
         "{requests:?}"
     );
+}
+
+#[test]
+fn a_container_that_does_not_start_and_is_not_removed_is_named() {
+    let created = format!("{{\"Id\":\"{ID}\",\"Warnings\":[]}}\n");
+    let engine = ScriptedEngine::start(&[
+        ("201 Created", created),
+        ("204 No Content", String::new()),
+        inspected("exited", 0, 127),
+        refused(),
+    ]);
+    let error = find(&image(&engine.socket()), &Limits::default()).unwrap_err();
+    let message = error.to_string();
+    for part in ["ended with code 127", ID, "the device is busy"] {
+        assert!(message.contains(part), "{message}");
+    }
 }

@@ -116,7 +116,10 @@ fn an_address_that_answers_before_the_start_is_of_another_program() {
     let http = ReadyProbe::Http {
         url: format!("http://{address}/health"),
     };
-    for probe in [&tcp, &http] {
+    let named = ReadyProbe::Tcp {
+        address: format!("localhost:{}", address.port()),
+    };
+    for probe in [&tcp, &http, &named] {
         assert_eq!(answering_already(probe), Some(address));
     }
     // Another test may just be starting a process, which has a copy of the socket until it executes its program.
@@ -124,7 +127,7 @@ fn an_address_that_answers_before_the_start_is_of_another_program() {
         .shutdown(std::net::Shutdown::Both)
         .unwrap();
     drop(listener);
-    for probe in [tcp, http, ReadyProbe::Immediately] {
+    for probe in [tcp, http, named, ReadyProbe::Immediately] {
         assert_eq!(answering_already(&probe), None);
     }
 }

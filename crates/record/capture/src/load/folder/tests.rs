@@ -218,3 +218,41 @@ fn what_is_no_capture_of_a_load_is_refused() {
     );
     assert!(LoadCapture::open(&folder.path().join("none")).is_err());
 }
+
+#[test]
+fn a_manifest_is_replaced_only_if_it_is_that_of_a_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert!(LoadCapture::can_replace(&folder.join("none")));
+    assert!(LoadCapture::can_replace(folder));
+    capture().write(folder, Secrets::Masked).unwrap();
+    assert!(LoadCapture::can_replace(folder));
+    let manifest = folder.join(MANIFEST);
+    for text in [
+        r#"{"name": "of another program"}"#,
+        r#"{"schema": "stillwell/run/v2"}"#,
+        "not JSON",
+        "",
+    ] {
+        fs::write(&manifest, text).unwrap();
+        assert!(!LoadCapture::can_replace(folder), "{text}");
+    }
+    fs::remove_file(&manifest).unwrap();
+    fs::create_dir(&manifest).unwrap();
+    assert!(!LoadCapture::can_replace(folder));
+}
+
+#[test]
+fn a_folder_is_prepared_only_if_it_takes_a_file() {
+    let base = tempfile::tempdir().unwrap();
+    let made = base.path().join("a/b");
+    LoadCapture::prepare(&made).unwrap();
+    assert_eq!(fs::read_dir(&made).unwrap().count(), 0);
+    let file = base.path().join("file");
+    fs::write(&file, "kept").unwrap();
+    for unusable in [file.clone(), file.join("below")] {
+        let error = LoadCapture::prepare(&unusable).unwrap_err();
+        assert_eq!(error.path, unusable);
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+}
