@@ -24,7 +24,9 @@ mod worker;
 
 pub use accept::{AcceptEnd, accept, accept_until, finish_connections};
 pub use account::{TimeAccount, accounted};
-pub use drive::{Behaviour, DueTimer, HeadDeadline, PlainReader, Reader, drive, linger, send_due};
+pub use drive::{
+    Behaviour, DueTimer, HeadDeadline, PlainReader, Reader, drive, drive_watched, linger, send_due,
+};
 pub use listener::{ListenerSocket, StreamListener};
 pub use open::{Activity, OpenConnections, busy, watched};
 pub use pages::{Page, PageRequest, PageServer, Pages};

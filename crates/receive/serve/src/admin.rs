@@ -11,8 +11,8 @@ use stillwell_plan::serve::ServeAdminPlan;
 use stillwell_scope::{PartError, Token, clock};
 use stillwell_units::Moment;
 use stillwell_wire::server::{
-    Page, PageRequest, PageServer, Pages, Reader as _, ServerWorker, StreamListener, accept,
-    accounted, drive,
+    Activity, Page, PageRequest, PageServer, Pages, Reader as _, ServerWorker, StreamListener,
+    accept, accounted, drive,
 };
 use stillwell_wire::{ListenError, Stream};
 use tokio::io::AsyncWriteExt as _;
@@ -68,7 +68,8 @@ impl BoundAdmin {
             quit: worker.token.clone(),
         });
         let of_connection = Rc::clone(&worker);
-        let serve = move |stream: Stream| {
+        // Its pages are answered at once: a connection is idle between two requests.
+        let serve = move |stream: Stream, _activity: Activity| {
             let (worker, admin) = (Rc::clone(&of_connection), Rc::clone(&admin));
             async move { run_session(&worker, &admin, stream).await }
         };

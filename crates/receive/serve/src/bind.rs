@@ -15,7 +15,7 @@ use stillwell_plan::serve::{ChainClients, ServeListenerPlan, ServeProtocols};
 use stillwell_scope::{PartError, Place, Scope, clock};
 use stillwell_units::{Seed, as_usize};
 use stillwell_wire::quic::{BindQuicError, BoundQuic, bind_quic};
-use stillwell_wire::server::{ServerWorker, StreamListener, accept, accounted};
+use stillwell_wire::server::{Activity, ServerWorker, StreamListener, accept, accounted};
 use stillwell_wire::tls::{ServerTls, TlsError};
 use stillwell_wire::{ListenError, Stream};
 
@@ -297,8 +297,10 @@ fn listen(
     };
     let connections_max = as_usize(services.fallback.site.plan.connections_max);
     let of_connection = Rc::clone(&worker);
-    let serve =
-        move |stream: Stream| serve(Rc::clone(&of_connection), Rc::clone(&services), stream);
+    let serve = move |stream: Stream, activity: Activity| {
+        let (worker, services) = (Rc::clone(&of_connection), Rc::clone(&services));
+        serve(worker, services, stream, activity)
+    };
     Box::pin(accept(worker, listener, connections_max, serve))
 }
 

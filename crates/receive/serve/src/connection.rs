@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use stillwell_plan::serve::ChainClients;
 use stillwell_scope::clock;
-use stillwell_wire::server::{Protocol as _, Reader as _, ServerWorker, drive, linger};
+use stillwell_wire::server::{
+    Activity, Protocol as _, Reader as _, ServerWorker, drive_watched, linger,
+};
 use stillwell_wire::tls::{Greeting, HandshakeError, TlsStream, read_greeting};
 use stillwell_wire::{Connection, Stream};
 use tokio::select;
@@ -35,11 +37,12 @@ struct Accepted {
 }
 
 /// Answers the requests of `stream` until either side closes it or the worker
-/// ends.
+/// ends. The connection is not idle while a response is due.
 pub(crate) async fn serve(
     worker: Rc<ServerWorker>,
     services: Rc<ListenerServices>,
     stream: Stream,
+    activity: Activity,
 ) {
     // A handshake that is given up is of no use: nothing is lost.
     let accepted = select! {
@@ -50,7 +53,7 @@ pub(crate) async fn serve(
         () = worker.token.cancelled() => return,
     };
     if let Some(accepted) = accepted {
-        run_session(&worker, accepted).await;
+        run_session(&worker, accepted, &activity).await;
     }
 }
 
@@ -126,14 +129,15 @@ fn secured(service: &Service, stream: Result<TlsStream, HandshakeError>) -> Opti
     }
 }
 
-async fn run_session(worker: &ServerWorker, accepted: Accepted) {
+async fn run_session(worker: &ServerWorker, accepted: Accepted, activity: &Activity) {
     let mut stream = accepted.connection;
     let alpn = stream.handshake().and_then(|handshake| handshake.alpn);
     let (mut http, mut state) = (http(&accepted.service, alpn), worker.begin());
     if let Some(first) = accepted.first {
         http.take(&[first], clock::now());
     }
-    let Some(end) = drive(&mut http, worker, &mut state, &mut stream).await else {
+    let driven = drive_watched(&mut http, worker, &mut state, activity, &mut stream);
+    let Some(end) = driven.await else {
         return;
     };
     let mut discard = async |stream: &mut Connection| {
@@ -145,5 +149,83 @@ async fn run_session(worker: &ServerWorker, accepted: Accepted) {
         End::CloseEarly => linger(&mut stream, discard).await,
         End::Reset => stream.reset(),
         End::Silence => while discard(&mut stream).await {},
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+    use std::sync::Arc;
+
+    use stillwell_metric::{Labels, SinkShard};
+    use stillwell_plan::serve::{
+        AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeHeaders, ServeListenerPlan,
+        ServeProtocols,
+    };
+    use stillwell_scope::Token;
+    use stillwell_units::Seed;
+    use stillwell_wire::server::watched;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::UnixStream;
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::answers::Answers;
+    use crate::counts::ServeShard;
+    use crate::service::Site;
+
+    /// A listener whose responses have a delay of ten minutes.
+    fn delayed() -> ListenerServices {
+        let plan = ServeListenerPlan {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            tls: None,
+            protocols: ServeProtocols::Auto,
+            answer: AnswerPlan {
+                filters: FilterSet::ALL,
+                options: ResponseOptions::default(),
+                headers: ServeHeaders::default(),
+            },
+            faults: FaultsPlan {
+                delay: Some("600s".parse().unwrap()),
+                ..FaultsPlan::default()
+            },
+            connections_max: 1,
+            chains: Vec::new(),
+        };
+        let answers = Answers::new(&plan.answer).unwrap();
+        let site = Arc::new(Site::new(plan, answers, None, clock::now()));
+        let shard = Arc::new(ServeShard::new());
+        ListenerServices {
+            fallback: Rc::new(Service::new(site, shard, &Seed::from_number(1))),
+            chains: Vec::new(),
+        }
+    }
+
+    /// Such a connection was closed for a new one.
+    #[tokio::test]
+    async fn a_connection_that_waits_for_a_delayed_response_is_not_idle() {
+        let shard = Arc::new(SinkShard::new(Labels::none()));
+        let worker = Rc::new(ServerWorker::new(shard, Token::new()));
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        let activity = Activity::default();
+        let served = serve(
+            worker,
+            Rc::new(delayed()),
+            stream.into(),
+            Rc::clone(&activity),
+        );
+        let served = watched(Rc::clone(&activity), served);
+        let request = async {
+            let text = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+            client.write_all(text).await.unwrap();
+            while activity.get() <= clock::now() {
+                yield_now().await;
+            }
+        };
+        // All arms are polled as long as neither has ended.
+        select! {
+            () = served => unreachable!("the connection was closed"),
+            is_busy = timeout(6 * HANDSHAKE_MAX, request) => is_busy.unwrap(),
+        }
     }
 }

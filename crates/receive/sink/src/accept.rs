@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use stillwell_scope::{PartError, Tasks};
 use stillwell_wire::Stream;
-use stillwell_wire::server::{AcceptEnd, StreamListener, accept_until, finish_connections};
+use stillwell_wire::server::{
+    AcceptEnd, Activity, StreamListener, accept_until, finish_connections,
+};
 
 use crate::socket::SinkSocket;
 use crate::worker::Worker;
@@ -26,16 +28,16 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
     worker: Rc<Worker>,
     listener: StreamListener,
     connections_max: usize,
-    serve: impl Fn(Rc<Worker>, Stream) -> F,
+    serve: impl Fn(Rc<Worker>, Stream, Activity) -> F,
 ) -> Result<(), PartError> {
     worker
         .base
         .shard
         .connections_max
         .set(connections_max as u64);
-    let serve = |stream| {
+    let serve = |stream, activity| {
         let ended = CountEnd(Rc::clone(&worker));
-        let served = serve(Rc::clone(&worker), stream);
+        let served = serve(Rc::clone(&worker), stream, activity);
         async move {
             served.await;
             drop(ended);

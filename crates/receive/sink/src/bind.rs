@@ -12,7 +12,7 @@ use stillwell_plan::sink::LinesPlan;
 use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
 use stillwell_units::{ByteRate, Seed, as_usize};
-use stillwell_wire::server::{StreamListener, accounted};
+use stillwell_wire::server::{Activity, StreamListener, accounted};
 use stillwell_wire::{ListenError, SocketFile, Stream, listen};
 
 use crate::accept::accept;
@@ -377,8 +377,8 @@ impl Receiver {
                 connections_max,
                 answers,
             } => {
-                let serve = |worker: Rc<Worker>, stream: Stream| {
-                    http::serve(worker, Arc::clone(&answers), stream)
+                let serve = |worker: Rc<Worker>, stream: Stream, activity: Activity| {
+                    http::serve(worker, Arc::clone(&answers), stream, activity)
                 };
                 accept(worker, listener, connections_max, serve).await
             }
@@ -387,8 +387,8 @@ impl Receiver {
                 connections_max,
                 intake,
             } => {
-                let serve = |worker: Rc<Worker>, stream: Stream| {
-                    intake::serve(worker, Arc::clone(&intake), stream)
+                let serve = |worker: Rc<Worker>, stream: Stream, activity: Activity| {
+                    intake::serve(worker, Arc::clone(&intake), stream, activity)
                 };
                 accept(worker, listener, connections_max, serve).await
             }
@@ -397,8 +397,9 @@ impl Receiver {
                 request_bytes,
                 response_bytes,
             } => {
-                let serve = |worker: Rc<Worker>, stream: Stream| {
-                    round_trip::answer(worker, request_bytes, response_bytes, stream)
+                let serve = |worker: Rc<Worker>, stream: Stream, activity: Activity| {
+                    let lengths = (request_bytes, response_bytes);
+                    round_trip::answer(worker, lengths, stream, activity)
                 };
                 accept(worker, listener, STREAMS_MAX, serve).await
             }

@@ -13,7 +13,7 @@ use stillwell_plan::step::Refusal;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 use stillwell_wire::Stream;
-use stillwell_wire::server::{DueTimer, HeadDeadline, Reader as _, linger};
+use stillwell_wire::server::{Activity, DueTimer, HeadDeadline, Reader as _, busy, linger};
 use tokio::io::AsyncWriteExt;
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
@@ -96,11 +96,16 @@ impl Answers {
 
 /// Counts and answers the requests of `stream` until either side closes it or
 /// the worker ends. What arrives together is answered together, the delay after
-/// it came; what comes in the meantime waits in the kernel.
-pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream: Stream) {
+/// it came; what comes in the meantime waits in the kernel. The connection is not idle then.
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    answers: Arc<Answers>,
+    mut stream: Stream,
+    activity: Activity,
+) {
     let mut exchange = Exchange::new(worker.stamps(), worker.steering().cloned());
-    let mut stopping = worker.base.stopping_stream();
-    let mut writer = Writer::default();
+    let mut reads = worker.reads(Rc::clone(&activity));
+    let mut writer = Writer::new(Rc::clone(&activity));
     let mut version = Version::Unknown(Vec::new());
     let mut head = HeadDeadline::default();
     loop {
@@ -112,7 +117,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
             yield_now().await;
         }
         let take = |bytes: &[u8]| version.take(bytes, &mut exchange, &worker.base.shard);
-        let receiving = worker.receive_at_most(read_max, &mut stream, &mut stopping, take);
+        let receiving = worker.receive_at_most(read_max, &mut stream, &mut reads, take);
         let read = match head_due {
             None => receiving.await,
             // A client that is too slow ends as one that has closed.
@@ -128,7 +133,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
         }
         if let Version::Http2(seen) = &version {
             let intake = Arc::clone(&answers.http2);
-            return intake::serve_on(worker, intake, stream, seen).await;
+            return intake::serve_on(worker, intake, stream, activity, seen).await;
         }
         let replies = exchange.replies();
         let written = match worker.steering() {
@@ -151,7 +156,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
     }
     if exchange.is_refused() {
         let discard = async |stream: &mut Stream| {
-            let read = worker.receive(stream, &mut stopping, |_| {}).await;
+            let read = worker.receive(stream, &mut reads, |_| {}).await;
             matches!(read, Some(Ok(1..)))
         };
         linger(&mut stream, discard).await;
@@ -208,14 +213,23 @@ impl Version {
     }
 }
 
-/// Writes answers when they are due.
-#[derive(Debug, Default)]
+/// Writes answers when they are due. The connection is not idle until then.
+#[derive(Debug)]
 struct Writer {
+    activity: Activity,
     timer: DueTimer,
     together: Vec<u8>,
 }
 
 impl Writer {
+    fn new(activity: Activity) -> Self {
+        Self {
+            activity,
+            timer: DueTimer::default(),
+            together: Vec::new(),
+        }
+    }
+
     async fn answer(
         &mut self,
         stream: &mut Stream,
@@ -224,7 +238,8 @@ impl Writer {
     ) -> io::Result<()> {
         let is_delayed = |reply: &HttpReply| matches!(reply, HttpReply::Answer { .. });
         if answers.delay > Nanos::ZERO && replies.iter().any(is_delayed) {
-            self.timer.until(clock::now() + answers.delay).await?;
+            let due = self.timer.until(clock::now() + answers.delay);
+            busy(&self.activity, due).await?;
         }
         if let [reply] = replies {
             return stream.write_all(answers.bytes(*reply)).await;
@@ -261,9 +276,9 @@ impl Writer {
             }
             let delay = steering.delay().unwrap_or(answers.delay);
             if delay > Nanos::ZERO {
-                self.timer.until(came + delay).await?;
+                busy(&self.activity, self.timer.until(came + delay)).await?;
             }
-            steering.until_answering().await;
+            busy(&self.activity, steering.until_answering()).await;
             match reply {
                 HttpReply::Refused { with, last } => refuse(stream, *with, *last).await?,
                 reply => stream.write_all(answers.bytes(*reply)).await?,
@@ -291,4 +306,55 @@ async fn refuse(stream: &mut Stream, with: Refusal, last: bool) -> io::Result<()
     write_response(status, &headers, b"", &mut bytes)
         .map_err(|error| io::Error::other(error.to_string()))?;
     stream.write_all(&bytes).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use stillwell_metric::Labels;
+    use stillwell_plan::step::SinkChange;
+    use stillwell_scope::Token;
+    use stillwell_units::Seed;
+    use stillwell_wire::server::watched;
+    use tokio::net::UnixStream;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::socket::Place;
+    use crate::steering::SinkControl;
+
+    /// Sends a request to a sink; returns true if its connection is idle a second later.
+    async fn becomes_idle(delay: Nanos, steering: Option<Arc<Steering>>) -> bool {
+        let shard = Arc::new(SinkShard::new(Labels::none()));
+        let worker = Worker::new(shard, Token::new()).with_steering(steering);
+        let answers = Arc::new(Answers::new(200, &[], &SinkBody::Empty, delay).unwrap());
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+        client.write_all(request).await.unwrap();
+        let activity = Activity::default();
+        let served = serve(
+            Rc::new(worker),
+            answers,
+            stream.into(),
+            Rc::clone(&activity),
+        );
+        let served = watched(Rc::clone(&activity), served);
+        assert!(timeout(Duration::from_secs(1), served).await.is_err());
+        activity.get() <= clock::now()
+    }
+
+    /// Such a connection was closed for a new one.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_whose_answer_is_delayed_or_held_is_not_idle() {
+        let later = Nanos::from_secs(600);
+        let place = Place::Nowhere;
+        let steering = Arc::new(Steering::new(place, 1, None, &Seed::from_number(1)));
+        assert!(becomes_idle(Nanos::ZERO, None).await);
+        assert!(!becomes_idle(later, None).await);
+        assert!(becomes_idle(Nanos::ZERO, Some(Arc::clone(&steering))).await);
+        assert!(!becomes_idle(later, Some(Arc::clone(&steering))).await);
+        SinkControl(Arc::clone(&steering)).change(&SinkChange::Queue);
+        assert!(!becomes_idle(Nanos::ZERO, Some(steering)).await);
+    }
 }

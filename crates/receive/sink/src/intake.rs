@@ -1,6 +1,7 @@
 //! Simulates services that others send to: whole requests in over HTTP/1.1 or HTTP/2, and
 //! answers out as the service would give them.
 
+mod aws_chunks;
 mod datadog;
 pub(crate) mod decode;
 #[cfg(test)]
@@ -29,7 +30,7 @@ use std::sync::Arc;
 use stillwell_plan::sink::IntakeService;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
-use stillwell_wire::server::{Http, Protocol as _, Reader as _, Versions, drive, linger};
+use stillwell_wire::server::{Activity, Http, Protocol as _, Versions, drive_watched, linger};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::worker::Worker;
@@ -108,13 +109,14 @@ impl Versions for IntakeVersions {
 }
 
 /// Counts and answers the requests of `stream` until either side closes it or the
-/// worker ends.
+/// worker ends. The connection is not idle while an answer is due.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     worker: Rc<Worker>,
     intake: Arc<Intake>,
     stream: S,
+    activity: Activity,
 ) {
-    serve_on(worker, intake, stream, &[]).await;
+    serve_on(worker, intake, stream, activity, &[]).await;
 }
 
 /// The same of a stream of which `seen` was read already.
@@ -122,6 +124,7 @@ pub(crate) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin>(
     worker: Rc<Worker>,
     intake: Arc<Intake>,
     mut stream: S,
+    activity: Activity,
     seen: &[u8],
 ) {
     let mut http = Http::new(IntakeVersions(Site {
@@ -132,12 +135,13 @@ pub(crate) async fn serve_on<S: AsyncRead + AsyncWrite + Unpin>(
         is_cut: Rc::default(),
     }));
     http.take(seen, clock::now());
-    let mut state = worker.begin();
-    let end = drive(&mut http, worker.as_ref(), &mut state, &mut stream).await;
+    let mut reads = worker.reads(Rc::clone(&activity));
+    let reader = worker.as_ref();
+    let end = drive_watched(&mut http, reader, &mut reads, &activity, &mut stream).await;
     // A peer that has gone needs no end.
     if end.is_some() {
         let discard = async |stream: &mut S| {
-            let read = worker.receive(stream, &mut state, |_| {}).await;
+            let read = worker.receive(stream, &mut reads, |_| {}).await;
             matches!(read, Some(Ok(1..)))
         };
         linger(&mut stream, discard).await;
@@ -175,7 +179,7 @@ mod tests {
                 client.read_to_end(&mut answer).await.unwrap();
                 answer
             };
-            let (answer, ()) = join!(exchange, serve(worker, intake, server));
+            let (answer, ()) = join!(exchange, serve(worker, intake, server, Activity::default()));
             assert!(answer.starts_with(expected), "{answer:?}");
         }
     }

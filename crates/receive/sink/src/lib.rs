@@ -17,7 +17,7 @@
 //! | `tcp_rr` | all | requests | requests |
 //!
 //! A body is a JSON array where it says `application/json` and begins with `[`.
-//! Where a body is encoded by gzip, deflate or zstd, or at an intake by Snappy, that is
+//! Where a body is encoded by gzip, deflate (`zlib`) or zstd, or at an intake by Snappy, that is
 //! undone to see its events; those of any other coding do not count. Requests count,
 //! with their events and stamps, once they are whole.
 //!

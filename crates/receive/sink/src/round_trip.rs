@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use stillwell_wire::Stream;
+use stillwell_wire::server::Activity;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::worker::Worker;
@@ -15,16 +16,16 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// What is in them does not matter.
 pub(crate) async fn answer(
     worker: Rc<Worker>,
-    request_bytes: usize,
-    response_bytes: usize,
+    (request_bytes, response_bytes): (usize, usize),
     mut stream: Stream,
+    activity: Activity,
 ) {
     let shard = &worker.base.shard;
-    let mut stopping = worker.base.stopping_stream();
+    let mut reads = worker.reads(activity);
     let zeros = vec![0; ANSWER_BYTES_MAX];
     let mut unanswered = 0;
     loop {
-        match worker.receive(&mut stream, &mut stopping, |_| {}).await {
+        match worker.receive(&mut stream, &mut reads, |_| {}).await {
             Some(Ok(0)) | None => break,
             Some(Ok(length)) => {
                 shard.bytes.add(length as u64);

@@ -3,13 +3,14 @@
 use std::rc::Rc;
 
 use stillwell_wire::Stream;
+use stillwell_wire::server::Activity;
 
 use crate::worker::Worker;
 
 /// Counts what comes over `stream` until its peer closes it or the worker ends.
-pub(crate) async fn count(worker: Rc<Worker>, mut stream: Stream) {
+pub(crate) async fn count(worker: Rc<Worker>, mut stream: Stream, activity: Activity) {
     let shard = &worker.base.shard;
-    let mut stopping = worker.base.stopping_stream();
+    let mut reads = worker.reads(activity);
     let mut events = worker.events();
     let mut stamps = worker.stamps();
     loop {
@@ -17,7 +18,7 @@ pub(crate) async fn count(worker: Rc<Worker>, mut stream: Stream) {
             shard.events.add(events.take(bytes));
             stamps.feed(bytes);
         };
-        match worker.receive(&mut stream, &mut stopping, take).await {
+        match worker.receive(&mut stream, &mut reads, take).await {
             Some(Ok(0)) => {
                 shard.events.add(events.finish());
                 return;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stillwell_metric::SinkShard;
 use stillwell_plan::sink::LinesPlan;
 use stillwell_scope::{Stopping, Token};
-use stillwell_wire::server::{Behaviour, Reader, ServerWorker};
+use stillwell_wire::server::{Activity, Behaviour, Reader, ServerWorker, busy};
 use tokio::io::AsyncRead;
 
 use crate::ledger::{SharedLedger, Stamps};
@@ -36,6 +36,13 @@ pub(crate) struct Worker {
     /// The version of the behaviour that it follows.
     applied_version: Cell<u64>,
     is_paused: Cell<bool>,
+}
+
+/// The reads of one connection.
+#[derive(Debug)]
+pub(crate) struct ConnectionReads {
+    stopping: Stopping,
+    activity: Activity,
 }
 
 impl Worker {
@@ -99,17 +106,25 @@ impl Worker {
         Events::new(self.prefixes.as_ref())
     }
 
+    /// The reads of a connection with this activity.
+    pub(crate) fn reads(&self, activity: Activity) -> ConnectionReads {
+        ConnectionReads {
+            stopping: self.base.stopping_stream(),
+            activity,
+        }
+    }
+
     /// Waits for data on `stream`, shows it to `take`, and gives its length: 0
     /// where the peer has closed. `None` once the worker is to end and nothing
-    /// more comes.
+    /// more comes. The connection is not idle while the sink is paused or waits for
+    /// its limit.
     pub(crate) async fn receive(
         &self,
         stream: &mut (impl AsyncRead + Unpin),
-        stopping: &mut Stopping,
+        reads: &mut ConnectionReads,
         take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {
-        self.receive_at_most(usize::MAX, stream, stopping, take)
-            .await
+        self.receive_at_most(usize::MAX, stream, reads, take).await
     }
 
     /// The same, with no more than `bytes_max` at once.
@@ -117,25 +132,25 @@ impl Worker {
         &self,
         bytes_max: usize,
         stream: &mut (impl AsyncRead + Unpin),
-        stopping: &mut Stopping,
+        reads: &mut ConnectionReads,
         mut take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {
         loop {
             let version = self.apply_steering();
             if self.is_paused.get() {
-                self.until_resumed(version).await?;
+                busy(&reads.activity, self.until_resumed(version)).await?;
                 continue;
             }
             let throttle = self.throttle.borrow().clone();
             let mut most = bytes_max;
             if let Some(throttle) = &throttle {
-                let wait = throttle.wait(&self.base.token);
+                let wait = busy(&reads.activity, throttle.wait(&self.base.token));
                 if self.unless_changed(version, wait).await.is_none() {
                     continue;
                 }
                 most = most.min(throttle.read_max());
             }
-            let reading = stopping.next(|context| {
+            let reading = reads.stopping.next(|context| {
                 let base = &self.base;
                 base.poll_receive(context, stream, most, &mut take)
             });
@@ -234,19 +249,19 @@ impl Worker {
 }
 
 impl Reader for Worker {
-    type State = Stopping;
+    type State = ConnectionReads;
 
-    fn begin(&self) -> Stopping {
-        self.base.stopping_stream()
+    fn begin(&self) -> ConnectionReads {
+        self.reads(Activity::default())
     }
 
     async fn read(
         &self,
-        stopping: &mut Stopping,
+        reads: &mut ConnectionReads,
         stream: &mut (impl AsyncRead + Unpin),
         take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {
-        self.receive(stream, stopping, take).await
+        self.receive(stream, reads, take).await
     }
 
     async fn stopped(&self) {
@@ -272,5 +287,59 @@ impl Reader for Worker {
 
     async fn changed(&self, version: u64) {
         self.changed_from(version).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use stillwell_metric::Labels;
+    use stillwell_plan::step::SinkChange;
+    use stillwell_scope::clock;
+    use stillwell_units::{ByteRate, Seed};
+    use stillwell_wire::server::watched;
+    use tokio::io::duplex;
+
+    use super::*;
+    use crate::socket::Place;
+    use crate::steering::SinkControl;
+
+    fn worker() -> Worker {
+        Worker::new(Arc::new(SinkShard::new(Labels::none())), Token::new())
+    }
+
+    /// Waits for data that the client does not send; returns true if the connection is idle then.
+    async fn becomes_idle(worker: &Worker) -> bool {
+        let (_client, mut stream) = duplex(64);
+        let activity = Activity::default();
+        let mut reads = worker.reads(Rc::clone(&activity));
+        let receiving = worker.receive(&mut stream, &mut reads, |_| {});
+        let mut receiving = pin!(watched(Rc::clone(&activity), receiving));
+        poll_fn(|context| {
+            assert!(receiving.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        activity.get() <= clock::now()
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_not_idle_while_its_sink_does_not_read() {
+        assert!(becomes_idle(&worker()).await);
+        let place = Place::Nowhere;
+        let steering = Arc::new(Steering::new(place, 1, None, &Seed::from_number(1)));
+        let control = SinkControl(Arc::clone(&steering));
+        let paused = worker().with_steering(Some(steering));
+        for (change, is_idle) in [(SinkChange::Pause, false), (SinkChange::Resume, true)] {
+            control.change(&change);
+            assert_eq!(becomes_idle(&paused).await, is_idle, "{change:?}");
+        }
+        let throttle = Throttle::share(ByteRate::try_new(1).unwrap(), 1);
+        throttle.took(600);
+        let slow = worker().with_throttle(Some(throttle));
+        assert!(!becomes_idle(&slow).await);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use stillwell_metric::{Labels, SinkShard};
 use stillwell_plan::tls::ServerTlsPlan;
 use stillwell_scope::{PartError, Place, Scope, Tasks, Token};
-use stillwell_wire::server::{ServerWorker, StreamListener, accept_until};
+use stillwell_wire::server::{Activity, ServerWorker, StreamListener, accept_until};
 use stillwell_wire::tls::{ClientTls, ServerTls, TlsError};
 use stillwell_wire::{ListenError, Stream};
 use tokio::time::timeout;
@@ -166,7 +166,7 @@ async fn accept(
     let worker = Rc::new(ServerWorker::new(Arc::new(shard), token.clone()));
     let mut tasks = Tasks::new(CONNECTIONS_MAX);
     let open = OpenByCaller::default();
-    let serve = |stream: Stream| {
+    let serve = |stream: Stream, activity: Activity| {
         let (methods, tls, token) = (Rc::clone(&methods), tls.clone(), token.clone());
         let open = open.clone();
         async move {
@@ -175,7 +175,7 @@ async fn accept(
             };
             // One that has too many is closed without an answer.
             if let Some(_counted) = CountedCaller::new(open, caller) {
-                serve(methods, tls, stream, caller, token).await;
+                serve(methods, tls, (stream, activity), caller, token).await;
             }
         }
     };

@@ -14,9 +14,11 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::service::access::{AccessToken, Caller};
+use crate::service::access::AccessToken;
 use crate::service::codec::encode;
-use crate::service::grpc::{Call, CallFailed, Channel, ChannelError, ClientCall, StatusCode};
+use crate::service::grpc::{
+    Call, CallFailed, Channel, ChannelError, ClientCall, LoadMark, StatusCode,
+};
 use crate::service::remote::{connect_limit, end_limit};
 use crate::service::role::Role;
 use crate::service::samples::strip_samples;
@@ -53,6 +55,7 @@ struct Distribution {
     id: String,
     // Dropped with the stream: its calls to services end.
     tasks: Tasks,
+    _mark: LoadMark,
 }
 
 enum DistributionEvent {
@@ -84,7 +87,7 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
         match event {
             DistributionEvent::Request(None) => is_open = false,
             DistributionEvent::Request(Some(bytes)) => {
-                request(&state, call.caller, &bytes, &mut running)?;
+                request(&state, &call, &bytes, &mut running)?;
             }
             DistributionEvent::Close => {
                 is_closing = true;
@@ -125,7 +128,7 @@ async fn next_message(running: &mut Option<Distribution>) -> Option<(usize, Serv
 
 fn request(
     state: &ServiceState,
-    caller: Caller,
+    call: &Call,
     bytes: &[u8],
     running: &mut Option<Distribution>,
 ) -> Result<(), CallFailed> {
@@ -140,7 +143,7 @@ fn request(
                 let why = "Only a single benchmark session is allowed at a time.";
                 return Err(CallFailed::new(StatusCode::Internal, why));
             }
-            *running = Some(Distribution::start(state, caller, &start, &request)?);
+            *running = Some(Distribution::start(state, call, &start, &request)?);
         }
         ExecutionRequest::Cancel => match running {
             Some(running) => running.cancelled.cancel(),
@@ -163,7 +166,7 @@ fn request(
 impl Distribution {
     fn start(
         state: &ServiceState,
-        caller: Caller,
+        call: &Call,
         start: &ExecutionRequest,
         request: &Value,
     ) -> Result<Self, CallFailed> {
@@ -180,7 +183,7 @@ impl Distribution {
         let addresses = addresses
             .ok_or_else(|| invalid("services: each one is a socket_address with port_value"))?;
         for address in &addresses {
-            if !state.access.allows_target(caller, address) {
+            if !state.access.allows_target(call.caller, address) {
                 let why = format!(
                     "the service {address} is not allowed: start the distributor with \
                      --allow-target {address}"
@@ -219,6 +222,7 @@ impl Distribution {
             cancelled,
             id: options.execution_id.clone().unwrap_or_default(),
             tasks,
+            _mark: call.mark_load(),
         })
     }
 

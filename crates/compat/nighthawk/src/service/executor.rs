@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use crate::service::access::Caller;
-use crate::service::grpc::Call;
+use crate::service::grpc::{Call, LoadMark};
 use crate::wire::ExecutionResponse;
 use crate::{CommandLineOptions, WorkerResult};
 use stillwell_run::Interrupt;
@@ -44,6 +44,7 @@ pub(crate) struct RunningLoad {
     interrupt: Interrupt,
     progress: watch::Receiver<WorkerResult>,
     done: oneshot::Receiver<ExecutionResponse>,
+    _mark: LoadMark,
 }
 
 /// The slot for a load; there is one.
@@ -118,6 +119,7 @@ impl LoadSlot {
             interrupt,
             progress: progresses,
             done: ended,
+            _mark: call.mark_load(),
         })
     }
 

@@ -5,7 +5,7 @@ mod client;
 mod connection;
 mod status;
 
-pub(crate) use call::{Call, Handler, Methods};
+pub(crate) use call::{Call, Handler, LoadMark, Methods};
 pub use client::{Channel, ChannelError, ClientCall};
 pub(crate) use connection::serve;
 pub use status::{CallFailed, StatusCode};

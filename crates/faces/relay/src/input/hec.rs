@@ -54,8 +54,8 @@ async fn answer(core: &Core, acks: &Cell<u64>, request: Request) -> Answer {
             }
             take(core, acks, lines).await
         }
-        ("POST", "/ack") => acknowledge(acks.get(), &request.body),
-        ("GET", "/health") => refuse(200, "HEC is healthy", 17),
+        ("POST", "/ack" | "/ack/1.0") => acknowledge(acks.get(), &request.body),
+        ("GET", "/health" | "/health/1.0") => refuse(200, "HEC is healthy", 17),
         _ => Answer::status(405),
     }
 }

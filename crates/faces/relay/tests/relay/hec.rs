@@ -50,3 +50,30 @@ fn splunk_events_are_relayed_as_lines() {
     let lines = "{\"event\":\"a\"}\n{\"event\":\"b\"}\nc\nd\n";
     assert_eq!(collector.all(), lines.as_bytes());
 }
+
+#[test]
+fn paths_with_a_version_are_answered_as_those_without() {
+    let relay = run_hec("discard:");
+    let mut client = Connection::to(relay.input());
+    for (method, path, body, expected) in [
+        (
+            "GET",
+            "health",
+            "",
+            r#"{"text":"HEC is healthy","code":17}"#,
+        ),
+        ("POST", "ack", r#"{"acks":[0]}"#, r#"{"acks":{"0":false}}"#),
+    ] {
+        for version in ["", "/1.0"] {
+            let length = body.len();
+            client.send(&format!(
+                "{method} /services/collector/{path}{version} HTTP/1.1\r\nhost: a\r\n\
+                 content-length: {length}\r\n\r\n{body}"
+            ));
+            let (head, answer) = client.message().unwrap();
+            assert!(head.starts_with("HTTP/1.1 200 "), "{path}{version}: {head}");
+            assert_eq!(answer, expected, "{path}{version}");
+        }
+    }
+    assert_eq!(relay.end().events_in, 0);
+}

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::account::active;
 use super::listener::StreamListener;
-use super::open::OpenConnections;
+use super::open::{Activity, OpenConnections};
 use super::worker::{ServerWorker, account_ticks};
 use crate::Stream;
 
@@ -43,6 +43,7 @@ pub enum AcceptEnd {
 /// Runs `serve` for each connection, at most `connections_max` at a time, until
 /// the worker is to end; then takes what waits already, and ends. Where no more may be open,
 /// a new connection takes the place of the one that has been idle longest, if that is five seconds or more.
+/// A connection is not idle while a part of `serve` is [`busy`](super::busy) with its [`Activity`].
 ///
 /// # Errors
 /// The listener fails for good.
@@ -50,7 +51,7 @@ pub async fn accept<F: Future<Output = ()> + 'static>(
     worker: Rc<ServerWorker>,
     listener: StreamListener,
     connections_max: usize,
-    serve: impl Fn(Stream) -> F,
+    serve: impl Fn(Stream, Activity) -> F,
 ) -> Result<(), PartError> {
     let mut tasks = Tasks::new(connections_max);
     accept_until(&worker, listener, &mut tasks, pending(), &serve).await?;
@@ -76,7 +77,7 @@ pub async fn accept_until<F: Future<Output = ()> + 'static>(
     listener: StreamListener,
     tasks: &mut Tasks,
     cut: impl Future<Output = ()>,
-    serve: &impl Fn(Stream) -> F,
+    serve: &impl Fn(Stream, Activity) -> F,
 ) -> Result<AcceptEnd, PartError> {
     let (listener, file) = (listener.socket.watched()?, listener.file);
     let mut stopping = worker.stopping();
@@ -102,7 +103,8 @@ pub async fn accept_until<F: Future<Output = ()> + 'static>(
             Some(Ok(stream)) => {
                 worker.shard.connections.add(1);
                 let is_one_closed = open.spawn(tasks, |active_at| {
-                    active(Rc::clone(worker), active_at, serve(stream))
+                    let served = serve(stream, Rc::clone(&active_at));
+                    active(Rc::clone(worker), active_at, served)
                 });
                 worker.shard.errors.add(u64::from(is_one_closed));
             }

@@ -2,7 +2,8 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::ops::ControlFlow;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use stillwell_scope::{Stopping, clock};
@@ -11,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::select;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::open::{Activity, busy};
 use super::protocol::{Output, Protocol};
 use super::worker::ServerWorker;
 use crate::Timer;
@@ -136,6 +138,18 @@ pub async fn drive<P: Protocol, R: Reader>(
     state: &mut R::State,
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
 ) -> Option<P::End> {
+    drive_watched(protocol, reader, state, &Activity::default(), stream).await
+}
+
+/// The same of a connection that is closed for another one while it is idle. It is not idle
+/// while a response is due, now or later.
+pub async fn drive_watched<P: Protocol, R: Reader>(
+    protocol: &mut P,
+    reader: &R,
+    state: &mut R::State,
+    activity: &Activity,
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+) -> Option<P::End> {
     let mut timer = DueTimer::default();
     let mut head = HeadDeadline::default();
     loop {
@@ -145,7 +159,8 @@ pub async fn drive<P: Protocol, R: Reader>(
         if let Some(end) = protocol.end() {
             return Some(end);
         }
-        let due = protocol.due().filter(|_| !is_held);
+        let response_due = protocol.due();
+        let due = response_due.filter(|_| !is_held);
         let is_full = protocol.is_full();
         let head_due = head.of(protocol.open_head().filter(|_| reader.reads_at_once()));
         let receive = async {
@@ -164,17 +179,25 @@ pub async fn drive<P: Protocol, R: Reader>(
             receive.await
         } else {
             // All arms are cancel-safe.
-            select! {
-                biased;
-                waited = timer.until(due.unwrap_or(Moment::new(0))), if due.is_some() => {
-                    match waited {
-                        Ok(()) => continue,
-                        Err(_) => return None,
-                    }
+            let waiting = pin!(async {
+                select! {
+                    biased;
+                    waited = timer.until(due.unwrap_or(Moment::new(0))), if due.is_some() => match waited {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(_) => ControlFlow::Break(None),
+                    },
+                    () = reader.changed(behaviour.version), if reader.is_steered() => ControlFlow::Continue(()),
+                    read = receive => ControlFlow::Break(read),
+                    () = reader.stopped(), if is_full => ControlFlow::Break(None),
                 }
-                () = reader.changed(behaviour.version), if reader.is_steered() => continue,
-                read = receive => read,
-                () = reader.stopped(), if is_full => return None,
+            });
+            let waited = match response_due {
+                Some(_) => busy(activity, waiting).await,
+                None => waiting.await,
+            };
+            match waited {
+                ControlFlow::Continue(()) => continue,
+                ControlFlow::Break(read) => read,
             }
         };
         if protocol.is_cut() {
@@ -278,4 +301,110 @@ pub async fn linger<S: AsyncWrite + Unpin>(
         }
     };
     timeout(LINGER_MAX, closed).await.unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+    use std::task::Poll;
+
+    use stillwell_units::Nanos;
+    use tokio::io::duplex;
+
+    use super::super::open::watched;
+    use super::*;
+
+    /// A connection with one response, or without.
+    struct OneResponse {
+        due: Option<Moment>,
+    }
+
+    impl Output for OneResponse {
+        fn fill(&mut self, _: Moment) {}
+
+        fn unsent(&self) -> &[u8] {
+            &[]
+        }
+
+        fn advance(&mut self, _: usize) {}
+    }
+
+    impl Protocol for OneResponse {
+        type End = ();
+
+        fn take(&mut self, _: &[u8], _: Moment) {}
+
+        fn due(&self) -> Option<Moment> {
+            self.due
+        }
+
+        fn end(&self) -> Option<()> {
+            None
+        }
+
+        fn finish(&mut self) {}
+    }
+
+    /// Reads, and holds responses or not.
+    struct HoldingReader {
+        holds_responses: bool,
+    }
+
+    impl Reader for HoldingReader {
+        type State = Vec<u8>;
+
+        fn begin(&self) -> Vec<u8> {
+            PlainReader.begin()
+        }
+
+        async fn read(
+            &self,
+            buffer: &mut Vec<u8>,
+            stream: &mut (impl AsyncRead + Unpin),
+            take: impl FnMut(&[u8]),
+        ) -> Option<io::Result<usize>> {
+            PlainReader.read(buffer, stream, take).await
+        }
+
+        async fn stopped(&self) {
+            pending().await
+        }
+
+        fn is_steered(&self) -> bool {
+            self.holds_responses
+        }
+
+        fn behaviour(&self) -> Behaviour {
+            Behaviour {
+                version: 0,
+                holds_responses: self.holds_responses,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_not_idle_while_its_response_is_delayed_or_held() {
+        let now = clock::now();
+        let later = now + Nanos::from_secs(60);
+        for (due, holds_responses, is_busy) in [
+            (None, false, false),
+            (None, true, false),
+            (Some(later), false, true),
+            (Some(later), true, true),
+            (Some(now), true, true),
+        ] {
+            let (mut protocol, reader) = (OneResponse { due }, HoldingReader { holds_responses });
+            let (_client, mut stream) = duplex(64);
+            let (activity, mut buffer) = (Activity::default(), reader.begin());
+            let driven = drive_watched(&mut protocol, &reader, &mut buffer, &activity, &mut stream);
+            let mut driven = pin!(watched(Rc::clone(&activity), driven));
+            poll_fn(|context| {
+                assert!(driven.as_mut().poll(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            let is_active = activity.get() > clock::now();
+            assert_eq!(is_active, is_busy, "{due:?}, {holds_responses}");
+        }
+    }
 }

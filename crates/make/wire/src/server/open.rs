@@ -96,8 +96,8 @@ pub async fn watched<T>(active_at: Activity, future: impl Future<Output = T>) ->
     .await
 }
 
-/// `future`, a part of one that is [`watched`]. While it waits the connection is not idle: something that its server has
-/// received would be lost with it.
+/// `future`, a part of one that is [`watched`] or that [`accept`](fn@super::accept) serves. While it waits the connection
+/// is not idle: its client waits for its server, or something that was received would be lost with it.
 pub async fn busy<T>(active_at: &Activity, future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     poll_fn(|context| {

@@ -43,7 +43,8 @@ impl Service for Datadog {
 }
 
 impl Datadog {
-    /// Events: points of metrics, sketches, elements of JSON arrays, else lines.
+    /// Events: points of metrics, sketches, elements of JSON arrays, else lines; none in a check of
+    /// the connection.
     fn count(&self, path: &str, request: &Request<'_>) -> Option<u64> {
         let is_protobuf = request.content_type == "application/x-protobuf";
         match path {
@@ -54,6 +55,7 @@ impl Datadog {
                 let series = body["series"].as_array()?.iter();
                 Some(series.map(|entry| self.take_json(entry)).sum())
             }
+            _ if is_connectivity_check(path, request) => Some(0),
             _ => {
                 let mut events = BodyEvents::new(Some(request.content_type), None);
                 events.take(request.body);
@@ -120,6 +122,14 @@ impl Datadog {
         }
         points.len() as u64
     }
+}
+
+/// Returns true for the empty object that an agent sends in place of logs, as a check of the
+/// connection.
+fn is_connectivity_check(path: &str, request: &Request<'_>) -> bool {
+    let is_of_logs = path == "/api/v2/logs" || path.starts_with("/v1/input");
+    let is_json = request.content_type == "application/json";
+    is_of_logs && is_json && request.body.trim_ascii() == b"{}"
 }
 
 /// The kind of points in a series of type number `kind`; `None` where it is unknown.
@@ -287,6 +297,20 @@ mod tests {
         );
         assert_eq!((logs.status, logs.events), (202, 2));
         assert!(!logs.has_series);
+        for (path, body, events) in [
+            ("/api/v2/logs", "{}", 0),
+            ("/v1/input", "{}\n", 0),
+            ("/v1/input", "{\"message\":\"a\"}", 1),
+            ("/api/v1/check_run", "{}", 1),
+        ] {
+            let answer = post(&datadog, path, json, body.as_bytes());
+            assert_eq!(
+                (answer.status, answer.events),
+                (202, events),
+                "{path} {body}"
+            );
+            assert!(!answer.is_malformed);
+        }
         let series = br#"{"series":[{"metric":"a","points":[[1,2],[2,3]]},{"points":[[1,1]]}]}"#;
         assert_eq!(post(&datadog, "/api/v1/series", json, series).events, 3);
         let broken = post(

@@ -1,7 +1,7 @@
 //! Undoing content codings. Output, codings and steps are bounded, since a short body may need
 //! hours of work.
 
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 
 use flate2::write::{GzDecoder, ZlibDecoder};
 use zstd::stream::raw::{self, InBuffer, Operation as _, OutBuffer};
@@ -22,21 +22,22 @@ const ZSTD_OUT_BYTES: usize = 128 << 10;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Coding {
     Gzip,
-    /// The format of zlib, as the coding `deflate` means it.
+    /// The format of zlib, as the codings `deflate` and `zlib` mean it.
     Zlib,
     Zstd,
 }
 
 impl Coding {
     /// The codings that `header` lists, in the order in which they were done;
-    /// `None` where one is not known, or more than two are listed.
+    /// `None` where one is not known, or more than two are listed. `aws-chunked` names the framing
+    /// of a body, not a coding.
     pub(crate) fn all(header: &str) -> Option<Vec<Self>> {
         let mut codings = Vec::new();
         for name in header.split(',') {
             match name.trim().to_ascii_lowercase().as_str() {
-                "" | "identity" => {}
+                "" | "identity" | "aws-chunked" => {}
                 "gzip" | "x-gzip" => codings.push(Self::Gzip),
-                "deflate" => codings.push(Self::Zlib),
+                "deflate" | "zlib" => codings.push(Self::Zlib),
                 "zstd" => codings.push(Self::Zstd),
                 _ => return None,
             }
@@ -241,9 +242,36 @@ pub(crate) fn decode(body: &[u8], codings: &[Coding], bytes_max: usize) -> Optio
 /// are repeated.
 const SNAPPY_RATIO_MAX: usize = 22;
 
-/// A block of Snappy unpacked; `None` where it is none, or longer than `bytes_max`
-/// when unpacked.
-pub(crate) fn unpack_snappy(block: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+/// The chunk that begins a stream of frames of Snappy. No block begins with it.
+const SNAPPY_STREAM: &[u8] = b"\xff\x06\x00\x00sNaPpY";
+
+/// Returns true if `header` is the name of Snappy, as a block or as frames.
+pub(crate) fn is_snappy(header: &str) -> bool {
+    let name = header.trim();
+    ["snappy", "x-snappy-framed"]
+        .iter()
+        .any(|snappy| name.eq_ignore_ascii_case(snappy))
+}
+
+/// A block or frames of Snappy unpacked; `None` where it is neither, or longer than
+/// `bytes_max` when unpacked.
+pub(crate) fn unpack_snappy(packed: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+    if packed.starts_with(SNAPPY_STREAM) {
+        unpack_frames(packed, bytes_max)
+    } else {
+        unpack_block(packed, bytes_max)
+    }
+}
+
+fn unpack_frames(frames: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+    let limit = (bytes_max as u64).saturating_add(1);
+    let mut unpacked = Vec::new();
+    let mut decoder = snap::read::FrameDecoder::new(frames).take(limit);
+    decoder.read_to_end(&mut unpacked).ok()?;
+    (unpacked.len() <= bytes_max).then_some(unpacked)
+}
+
+fn unpack_block(block: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
     let length = snap::raw::decompress_len(block).ok()?;
     // What cannot be true is not given room.
     if length > bytes_max.min(block.len().saturating_mul(SNAPPY_RATIO_MAX)) {
@@ -274,6 +302,13 @@ mod tests {
             }
             Coding::Zstd => zstd::encode_all(bytes, 1).unwrap(),
         }
+    }
+
+    /// Writes the beginning of a stream also for nothing.
+    fn snappy_frames(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = snap::write::FrameEncoder::new(SNAPPY_STREAM.to_vec());
+        encoder.write_all(bytes).unwrap();
+        encoder.into_inner().unwrap()
     }
 
     #[test]
@@ -318,12 +353,26 @@ mod tests {
         }
 
         #[test]
+        fn for_all_frames_of_snappy_what_was_packed_is_unpacked(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            repeats in 1_usize..400,
+        ) {
+            let bytes = bytes.repeat(repeats);
+            let frames = snappy_frames(&bytes);
+            prop_assert_eq!(unpack_snappy(&frames, bytes.len()), Some(bytes.clone()));
+            if let Some(less) = bytes.len().checked_sub(1) {
+                prop_assert_eq!(unpack_snappy(&frames, less), None);
+            }
+        }
+
+        #[test]
         fn for_all_bytes_decoding_ends(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             codings in codings(),
         ) {
             decode(&bytes, &codings, 10_000);
             unpack_snappy(&bytes, 10_000);
+            unpack_snappy(&[SNAPPY_STREAM, &bytes].concat(), 10_000);
         }
     }
 
@@ -335,6 +384,16 @@ mod tests {
         assert_eq!(unpack_snappy(&block, zeros.len()), Some(zeros));
         // A length of 2^28 - 1 before nothing.
         assert_eq!(unpack_snappy(b"\xff\xff\xff\x7f\x00a", usize::MAX), None);
+    }
+
+    #[test]
+    fn frames_of_snappy_that_are_cut_or_altered_are_refused() {
+        let body = b"a body that is long enough";
+        let mut frames = snappy_frames(body);
+        assert_eq!(unpack_snappy(&frames, 1 << 20), Some(body.to_vec()));
+        assert_eq!(unpack_snappy(&frames[..frames.len() - 1], 1 << 20), None);
+        *frames.last_mut().unwrap() ^= 1;
+        assert_eq!(unpack_snappy(&frames, 1 << 20), None);
     }
 
     #[test]
@@ -375,7 +434,12 @@ mod tests {
         let both = Some(vec![Coding::Gzip, Coding::Zstd]);
         assert_eq!(Coding::all("GZIP, identity,zstd"), both);
         assert_eq!(Coding::all("identity"), Some(Vec::new()));
-        assert_eq!(Coding::all("deflate"), Some(vec![Coding::Zlib]));
+        for zlib in ["deflate", "zlib"] {
+            assert_eq!(Coding::all(zlib), Some(vec![Coding::Zlib]));
+        }
+        assert_eq!(Coding::all("aws-chunked"), Some(Vec::new()));
+        let gzip = Some(vec![Coding::Gzip]);
+        assert_eq!(Coding::all("aws-chunked,gzip"), gzip);
         assert_eq!(Coding::all("br"), None);
         assert_eq!(Coding::all("gzip, gzip, gzip"), None);
     }

@@ -3,7 +3,7 @@
 use stillwell_http::grpc::{GrpcMessage, GrpcMessageReader};
 use stillwell_metric::SinkShard;
 
-use super::decode::{Coding, decode};
+use super::decode::{Coding, decode, is_snappy, unpack_snappy};
 use super::memory::Reservation;
 use super::request::DECODED_BYTES_MAX;
 use super::service::{INVALID_ARGUMENT, RESOURCE_EXHAUSTED, Reply, UNIMPLEMENTED};
@@ -18,13 +18,39 @@ pub(super) struct CallIncoming {
     method: String,
     reader: GrpcMessageReader,
     /// `None` where messages are in a coding that is not known.
-    coding: Option<Vec<Coding>>,
+    coding: Option<MessageCoding>,
     /// The metadata entry for stamps, until its first message has come; empty where there is
     /// none.
     stamp: Vec<u8>,
     memory: Reservation,
     /// Status at the end of the call: 0 while all goes well.
     pub(super) status: u32,
+}
+
+/// Encoding of the compressed messages of a call.
+#[derive(Debug)]
+enum MessageCoding {
+    Snappy,
+    /// In the order in which they were done.
+    Listed(Vec<Coding>),
+}
+
+impl MessageCoding {
+    /// The coding that `header` names; `None` where it is not known.
+    fn of(header: &str) -> Option<Self> {
+        if is_snappy(header) {
+            return Some(Self::Snappy);
+        }
+        Coding::all(header).map(Self::Listed)
+    }
+
+    /// `message` without the coding; `None` where it is not so encoded, or too long without.
+    fn decode(&self, message: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Snappy => unpack_snappy(message, DECODED_BYTES_MAX),
+            Self::Listed(codings) => decode(message, codings, DECODED_BYTES_MAX),
+        }
+    }
 }
 
 impl CallIncoming {
@@ -36,7 +62,7 @@ impl CallIncoming {
         Self {
             method: method.to_owned(),
             reader: GrpcMessageReader::new(MESSAGE_BYTES_MAX),
-            coding: encoding.ok().and_then(Coding::all),
+            coding: encoding.ok().and_then(MessageCoding::of),
             stamp: stamp.to_vec(),
             memory: site.intake.memory.reservation(),
             status: 0,
@@ -61,7 +87,7 @@ impl CallIncoming {
                 Ok((taken, Some(message))) => {
                     read += taken;
                     shard.messages.add(1);
-                    let coding = self.coding.as_deref();
+                    let coding = self.coding.as_ref();
                     let stamp = std::mem::take(&mut self.stamp);
                     match answer_message(&self.method, message, coding, (site, &stamp)) {
                         Ok(reply_of_message) => {
@@ -92,7 +118,7 @@ impl CallIncoming {
 fn answer_message(
     method: &str,
     message: GrpcMessage<'_>,
-    coding: Option<&[Coding]>,
+    coding: Option<&MessageCoding>,
     (site, stamp): (&Site, &[u8]),
 ) -> Result<Reply, u32> {
     if !message.is_compressed {
@@ -101,7 +127,7 @@ fn answer_message(
         return site.service().message(method, message.bytes);
     }
     let coding = coding.ok_or(UNIMPLEMENTED)?;
-    let decoded = decode(message.bytes, coding, DECODED_BYTES_MAX).ok_or(INVALID_ARGUMENT)?;
+    let decoded = coding.decode(message.bytes).ok_or(INVALID_ARGUMENT)?;
     site.decoded(&decoded);
     site.headed(stamp, &decoded);
     site.service().message(method, &decoded)

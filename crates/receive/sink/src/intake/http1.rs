@@ -10,7 +10,7 @@ use stillwell_stamp::HEADER;
 use stillwell_units::Moment;
 use stillwell_wire::server::{Output, Protocol};
 
-use super::request::Partial;
+use super::request::{CONTENT_DIGEST, Partial};
 use super::service::Answer;
 use super::site::{Due, Site};
 
@@ -71,10 +71,13 @@ impl Http1 {
                 let mut partial = Partial::new(head.method, head.target, &self.site);
                 let is_stamped = self.site.stamps.borrow().looks_in_headers();
                 let stamp = is_stamped.then(|| head.header(HEADER)).flatten();
+                let takes_chunks = self.site.service().takes_chunks();
+                let digest = takes_chunks.then(|| head.header(CONTENT_DIGEST)).flatten();
                 for (name, value) in [
                     ("content-type", head.content_type.map(str::as_bytes)),
                     ("content-encoding", head.content_encoding.map(str::as_bytes)),
                     ("x-amz-target", head.header("x-amz-target")),
+                    (CONTENT_DIGEST, digest),
                     (HEADER, stamp),
                 ] {
                     partial.header(name, value.unwrap_or_default());

@@ -81,6 +81,15 @@ enum End {
     Status(u32),
 }
 
+/// The step of the connection after an event.
+#[derive(Clone, Copy, Debug)]
+enum FollowUp {
+    /// The client waits before it sends a body.
+    Continue(Stream),
+    /// There is room for more of an answer.
+    Pump(Stream),
+}
+
 impl Http2 {
     pub(super) fn new(site: Site) -> Self {
         Self {
@@ -203,7 +212,7 @@ impl Protocol for Http2 {
         let mut read = 0;
         while !self.is_broken {
             let advanced = self.server.advance(&input[read..]);
-            let room = match advanced {
+            let follow_up = match advanced {
                 Ok((_, None)) => return,
                 Ok((taken, Some(event))) => {
                     read += taken;
@@ -216,8 +225,13 @@ impl Protocol for Http2 {
                     return;
                 }
             };
-            if let Some(stream) = room {
-                self.pump(stream);
+            match follow_up {
+                // A request that is over already gets nothing.
+                Some(FollowUp::Continue(stream)) => {
+                    self.server.send_continue(stream).unwrap_or_default();
+                }
+                Some(FollowUp::Pump(stream)) => self.pump(stream),
+                None => {}
             }
         }
     }
@@ -278,14 +292,14 @@ fn put_in_order(waiting: &mut VecDeque<Waiting>, mut answered: Waiting) {
     waiting.insert(place, answered);
 }
 
-/// Takes in what happened; gives the stream whose answer has got room.
+/// Takes in an event; returns the step that follows, if any.
 fn take_event(
     site: &Site,
     requests: &mut StreamTable<Http2Request>,
     waiting: &mut VecDeque<Waiting>,
     event: ServerEvent<'_>,
     now: Moment,
-) -> Option<Stream> {
+) -> Option<FollowUp> {
     let mut wait = |stream, what| {
         // The end of a call follows its last message, and is no request of its own.
         let mut queued = waiting.iter();
@@ -299,6 +313,9 @@ fn take_event(
     match event {
         ServerEvent::Head { stream, head } => {
             requests.insert(stream, Http2Request::of(&head, site));
+            let expect = head.fields.value("expect").unwrap_or_default();
+            let is_waiting = expect.eq_ignore_ascii_case(b"100-continue");
+            return is_waiting.then_some(FollowUp::Continue(stream));
         }
         ServerEvent::Body { stream, bytes } => {
             let request = requests.get_mut(stream)?;
@@ -339,7 +356,7 @@ fn take_event(
                 request.is_some_and(|request| !matches!(request.incoming, Http2Incoming::Whole));
             site.shard.errors.add(u64::from(was_cut));
         }
-        ServerEvent::Room { stream } => return Some(stream),
+        ServerEvent::Room { stream } => return Some(FollowUp::Pump(stream)),
     }
     None
 }
@@ -449,6 +466,39 @@ mod tests {
                     self.replies += bytes.len();
                 }
             }
+        }
+    }
+
+    /// The kinds of `frames`, which are whole.
+    fn kinds(mut frames: &[u8]) -> Vec<u8> {
+        let mut kinds = Vec::new();
+        while let Some((head, rest)) = frames.split_first_chunk::<9>() {
+            let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8;
+            kinds.push(head[3]);
+            frames = &rest[length + usize::from(head[2])..];
+        }
+        kinds
+    }
+
+    #[test]
+    fn a_client_that_expects_continue_may_send_its_body() {
+        const HEADERS: u8 = 1;
+        for (name, is_waiting) in [("expect", true), ("x-expect", false)] {
+            let mut pair = Pair::new(1 << 16);
+            let headers = [(name, "100-Continue")];
+            let head = H2RequestBlock::new("POST", Scheme::Http, "sink", "/", &headers).unwrap();
+            let stream = pair.client.request(&head, BodyLength::Bytes(2)).unwrap();
+            let request = pair.client.output().to_vec();
+            pair.client.sent(request.len());
+            pair.sink.take(&request, Moment::default());
+            let response = pair.sink.unsent().to_vec();
+            pair.sink.advance(response.len());
+            assert_eq!(kinds(&response).contains(&HEADERS), is_waiting);
+            pair.show(&response);
+            // The client sends the body, and has the answer.
+            pair.client.send_body(stream, b"{}", true).unwrap();
+            pair.exchange();
+            assert_eq!(pair.sink.site.shard.messages.total(), 1);
         }
     }
 

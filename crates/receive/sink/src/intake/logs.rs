@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 use stillwell_http::protobuf::{fields, within};
 
 use super::service::{Answer, Request, Service};
+use super::sqs::md5_hex;
 use crate::lines::Lines;
 
 /// Elasticsearch: takes every action of a bulk request.
@@ -135,13 +136,19 @@ pub(super) struct S3;
 
 impl Service for S3 {
     fn answer(&self, request: &Request<'_>) -> Answer {
+        self.answer_stored(request, request.body)
+    }
+
+    fn answer_stored(&self, request: &Request<'_>, stored: &[u8]) -> Answer {
         let answer = match request.method {
             "PUT" => {
                 let mut lines = Lines::default();
                 let ended = lines.take(request.body);
+                // Clients compare it with the digest of the bytes that they sent.
+                let etag = format!("\"{}\"", md5_hex(stored));
                 Answer::status(200)
                     .taking(ended + lines.finish())
-                    .header("etag", "\"d41d8cd98f00b204e9800998ecf8427e\"")
+                    .header("etag", etag)
             }
             // Whether the bucket is there.
             "HEAD" => Answer::status(200),
@@ -150,6 +157,10 @@ impl Service for S3 {
             _ => Answer::status(501),
         };
         answer.header("x-amz-request-id", "STILLWELL")
+    }
+
+    fn takes_chunks(&self) -> bool {
+        true
     }
 }
 
@@ -240,5 +251,25 @@ mod tests {
         );
         assert_eq!(respond(&S3, "HEAD", "/bucket", "").0, 200);
         assert_eq!(respond(&S3, "GET", "/bucket/key", "").0, 404);
+    }
+
+    #[test]
+    fn the_tag_of_an_object_is_the_digest_of_its_bytes_as_they_were_stored() {
+        let request = Request {
+            method: "PUT",
+            path: "/bucket/key",
+            content_type: "",
+            operation: "",
+            body: b"unpacked",
+        };
+        for (stored, digest) in [
+            (&b""[..], "d41d8cd98f00b204e9800998ecf8427e"),
+            (b"abc", "900150983cd24fb0d6963f7d28e17f72"),
+        ] {
+            let answer = S3.answer_stored(&request, stored);
+            let etag = answer.headers.iter().find(|(name, _)| name == "etag");
+            assert_eq!(etag.unwrap().1, format!("\"{digest}\""));
+            assert_eq!(answer.events, 1);
+        }
     }
 }

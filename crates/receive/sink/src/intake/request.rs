@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use stillwell_stamp::HEADER;
 
-use super::decode::{Coding, decode, unpack_snappy};
+use super::aws_chunks::unframe;
+use super::decode::{Coding, decode, is_snappy, unpack_snappy};
 use super::memory::Reservation;
 use super::service::{Answer, Request};
 use super::site::Site;
@@ -17,6 +18,9 @@ pub(super) const DECODED_BYTES_MAX: usize = 256 << 20;
 const CONTENT_TOO_LARGE: u16 = 413;
 const SERVICE_UNAVAILABLE: u16 = 503;
 
+/// The header with the digest of a body of S3, or with the name of its framing.
+pub(super) const CONTENT_DIGEST: &str = "x-amz-content-sha256";
+
 /// A request that is not whole yet.
 #[derive(Debug)]
 pub(super) struct Partial {
@@ -28,8 +32,10 @@ pub(super) struct Partial {
     stamp: Vec<u8>,
     /// `None` where it is in a coding that is not known.
     codings: Option<Vec<Coding>>,
-    /// True if it is a block of Snappy.
+    /// True if it is a block or frames of Snappy.
     is_snappy: bool,
+    /// True if its bytes are in signed chunks, or in chunks with trailers.
+    is_chunked: bool,
     body: Vec<u8>,
     memory: Reservation,
     /// The status that refuses the body, which is not kept then.
@@ -47,6 +53,7 @@ impl Partial {
             stamp: Vec::new(),
             codings: Some(Vec::new()),
             is_snappy: false,
+            is_chunked: false,
             body: Vec::new(),
             memory: site.intake.memory.reservation(),
             refusal: None,
@@ -62,7 +69,7 @@ impl Partial {
             let kind = value.split(';').next().unwrap_or_default();
             self.content_type = kind.trim().to_ascii_lowercase();
         } else if name.eq_ignore_ascii_case("content-encoding") {
-            self.is_snappy = value.trim().eq_ignore_ascii_case("snappy");
+            self.is_snappy = is_snappy(value);
             self.codings = if self.is_snappy {
                 Some(Vec::new())
             } else {
@@ -70,6 +77,8 @@ impl Partial {
             };
         } else if name.eq_ignore_ascii_case("x-amz-target") {
             value.clone_into(&mut self.operation);
+        } else if name.eq_ignore_ascii_case(CONTENT_DIGEST) {
+            self.is_chunked = value.starts_with("STREAMING-");
         } else if name.eq_ignore_ascii_case(HEADER) {
             self.stamp = value.as_bytes().to_vec();
         }
@@ -165,28 +174,43 @@ impl Partial {
             };
             return answer.malformed();
         };
-        let body = if codings.is_empty() {
-            Cow::Borrowed(self.body.as_slice())
-        } else {
-            match decode(&self.body, codings, DECODED_BYTES_MAX) {
-                Some(body) => Cow::Owned(body),
-                None => return Answer::status(400).malformed(),
-            }
+        let Some(stored) = self.stored(site) else {
+            return Answer::status(400).malformed();
         };
-        let request = self.request(&body);
-        if !(self.is_snappy || site.service().is_snappy(&request)) {
-            site.decoded(&body);
-            site.headed(&self.stamp, &body);
-            return site.service().answer(&request);
-        }
-        let Some(body) = unpack_snappy(&body, DECODED_BYTES_MAX) else {
+        let Some(body) = self.decoded(&stored, codings, site) else {
             return Answer::status(400).malformed();
         };
         site.decoded(&body);
         site.headed(&self.stamp, &body);
-        site.service().answer(&Request {
-            body: &body,
-            ..request
-        })
+        let request = self.request(&body);
+        site.service().answer_stored(&request, &stored)
+    }
+
+    /// The body without the framing of chunks; `None` where it is not so framed.
+    fn stored(&self, site: &Site) -> Option<Cow<'_, [u8]>> {
+        if self.is_chunked && site.service().takes_chunks() {
+            unframe(&self.body).map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(self.body.as_slice()))
+        }
+    }
+
+    /// `stored` without `codings` and Snappy; `None` where it is not so encoded, or too long
+    /// without.
+    fn decoded<'a>(
+        &self,
+        stored: &'a [u8],
+        codings: &[Coding],
+        site: &Site,
+    ) -> Option<Cow<'a, [u8]>> {
+        let body = if codings.is_empty() {
+            Cow::Borrowed(stored)
+        } else {
+            Cow::Owned(decode(stored, codings, DECODED_BYTES_MAX)?)
+        };
+        if !(self.is_snappy || site.service().is_snappy(&self.request(&body))) {
+            return Some(body);
+        }
+        unpack_snappy(&body, DECODED_BYTES_MAX).map(Cow::Owned)
     }
 }

@@ -9,6 +9,18 @@ pub(super) trait Service: Debug + Send + Sync {
     /// The answer to a request.
     fn answer(&self, request: &Request<'_>) -> Answer;
 
+    /// The answer to a request whose body was stored as `stored`: with its codings, without the
+    /// framing of chunks.
+    fn answer_stored(&self, request: &Request<'_>, stored: &[u8]) -> Answer {
+        let _unused = stored;
+        self.answer(request)
+    }
+
+    /// Returns true if it takes bodies in signed chunks, as S3 does.
+    fn takes_chunks(&self) -> bool {
+        false
+    }
+
     /// Returns true if the body of such a request is a block of Snappy although nothing of
     /// its headers says so.
     fn is_snappy(&self, request: &Request<'_>) -> bool {

@@ -15,9 +15,9 @@ const MESSAGES_MAX: u64 = 10;
 const JSON: &str = "application/x-amz-json-1.0";
 const XML: &str = "text/xml";
 
-/// The digest by which clients check the text that they receive.
-fn md5_hex(text: &str) -> String {
-    HEXLOWER.encode(&Md5::digest(text))
+/// The digest by which clients check bytes that they send or receive.
+pub(super) fn md5_hex(bytes: &[u8]) -> String {
+    HEXLOWER.encode(&Md5::digest(bytes))
 }
 
 /// A queue that never ends.
@@ -102,7 +102,7 @@ impl Sqs {
                     json!({
                         "MessageId": message.id,
                         "ReceiptHandle": message.id,
-                        "MD5OfBody": md5_hex(&message.body),
+                        "MD5OfBody": md5_hex(message.body.as_bytes()),
                         "Body": message.body,
                     })
                 };
@@ -132,7 +132,7 @@ impl Sqs {
                         "<Message><MessageId>{id}</MessageId><ReceiptHandle>{id}</ReceiptHandle>\
                          <MD5OfBody>{md5}</MD5OfBody><Body>{body}</Body></Message>",
                         id = message.id,
-                        md5 = md5_hex(&message.body),
+                        md5 = md5_hex(message.body.as_bytes()),
                         body = escaped(&message.body),
                     ));
                 }
@@ -244,7 +244,7 @@ mod tests {
             let read: Value = serde_json::from_slice(&answer.body).unwrap();
             for message in read["Messages"].as_array().unwrap() {
                 let body = message["Body"].as_str().unwrap();
-                assert_eq!(message["MD5OfBody"], md5_hex(body));
+                assert_eq!(message["MD5OfBody"], md5_hex(body.as_bytes()));
                 assert_eq!(message["MessageId"].as_str().unwrap().len(), 36);
                 bodies.push(body.to_owned());
             }

@@ -1,8 +1,10 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use data_encoding::HEXLOWER;
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{GzEncoder, ZlibEncoder};
+use md5::{Digest as _, Md5};
 use stillwell_http::Scheme;
 use stillwell_http::grpc::{status, write_message};
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits, Stream};
@@ -27,16 +29,21 @@ pub(crate) fn intake(service: IntakeService) -> RunningSink {
 /// Sends `head` lines and `body` on a connection of its own; gives the status and
 /// the body of the answer.
 pub(crate) fn exchange(sink: &RunningSink, head: &str, body: &[u8]) -> (u16, String) {
+    let answer = whole_answer(sink, head, body);
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    let body = answer.split_once("\r\n\r\n").unwrap().1;
+    (status, body.to_owned())
+}
+
+/// The same; gives the head of the answer, too.
+fn whole_answer(sink: &RunningSink, head: &str, body: &[u8]) -> String {
     let mut stream = TcpStream::connect(sink.address()).unwrap();
     let length = body.len();
     let head =
         format!("{head}\r\nhost: s\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(body).unwrap();
-    let answer = String::from_utf8(read_all(&mut stream)).unwrap();
-    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-    let body = answer.split_once("\r\n\r\n").unwrap().1;
-    (status, body.to_owned())
+    String::from_utf8(read_all(&mut stream)).unwrap()
 }
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -227,6 +234,80 @@ fn opentelemetry_is_taken_over_grpc_and_http_at_one_address() {
     let counts = sink.end();
     assert_eq!((counts.events, counts.messages, counts.errors), (12, 6, 0));
     assert_eq!(shards[0].malformed.total(), 2);
+}
+
+fn snappy_block(bytes: &[u8]) -> Vec<u8> {
+    snap::raw::Encoder::new().compress_vec(bytes).unwrap()
+}
+
+fn snappy_frames(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = snap::write::FrameEncoder::new(Vec::new());
+    encoder.write_all(bytes).unwrap();
+    encoder.into_inner().unwrap()
+}
+
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn opentelemetry_is_taken_in_snappy_and_zlib() {
+    let sink = intake(IntakeService::Otlp);
+    let export = export();
+    let (block, frames) = (snappy_block(&export), snappy_frames(&export));
+    let mut caller = Caller::of(&sink);
+    for bytes in [&block, &frames] {
+        let stream = caller.begin(LOGS, "snappy");
+        caller.send(stream, bytes, true, true);
+        assert_eq!(caller.receive(usize::MAX), (vec![0; 5], Some(0)));
+    }
+    let stream = caller.begin(LOGS, "snappy");
+    caller.send(stream, &export, true, true);
+    assert_eq!(caller.receive(usize::MAX).1, Some(3));
+    drop(caller);
+    let head = "POST /v1/logs HTTP/1.1\r\ncontent-type: application/x-protobuf";
+    for (coding, bytes) in [
+        ("snappy", &block),
+        ("snappy", &frames),
+        ("x-snappy-framed", &frames),
+        ("zlib", &zlib(&export)),
+    ] {
+        let head = format!("{head}\r\ncontent-encoding: {coding}");
+        assert_eq!(exchange(&sink, &head, bytes).0, 200, "{coding}");
+    }
+    let shards = sink.shards().to_vec();
+    assert_eq!(sink.end().events, 18);
+    assert_eq!(shards[0].malformed.total(), 1);
+}
+
+#[test]
+fn an_object_in_signed_chunks_is_read_without_them_and_its_tag_is_its_digest() {
+    let sink = intake(IntakeService::S3);
+    let put = "PUT /bucket/key HTTP/1.1";
+    let signed = format!("{put}\r\nx-amz-content-sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
+    let lines = &b"one\ntwo\nthree"[..];
+    for (coding, stored) in [
+        ("aws-chunked", lines.to_vec()),
+        ("aws-chunked,gzip", gzip(lines)),
+    ] {
+        let head = format!("{signed}\r\ncontent-encoding: {coding}");
+        let line = format!("{:x};chunk-signature=0a\r\n", stored.len());
+        let end = &b"\r\n0;chunk-signature=0b\r\n\r\n"[..];
+        let body = [line.as_bytes(), stored.as_slice(), end].concat();
+        let answer = whole_answer(&sink, &head, &body);
+        let digest = HEXLOWER.encode(&Md5::digest(&stored));
+        let etag = format!("etag: \"{digest}\"\r\n");
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        assert!(answer.contains(&etag), "{answer}");
+    }
+    // Without the framing that its head announces; plain.
+    assert_eq!(exchange(&sink, &signed, lines).0, 400);
+    assert_eq!(exchange(&sink, put, lines).0, 200);
+    let shards = sink.shards().to_vec();
+    assert_eq!(sink.end().events, 9);
+    assert_eq!(shards[0].malformed.total(), 1);
 }
 
 // compat: lading, blackholes | datadog_stateful_logs | works

@@ -1,5 +1,6 @@
 //! One call, for its handler.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -28,12 +29,38 @@ pub(crate) struct Call {
     pub(super) outgoing: Sender<CallOutput>,
     /// Wakes the connection.
     pub(super) wake: Rc<Notify>,
+    pub(super) loads: Loads,
     /// True if the client merges results itself.
     pub(crate) includes_samples: bool,
     /// The source of the call.
     pub(crate) caller: Caller,
     /// Value of the header `authorization`, if any.
     pub(crate) authorization: Option<Vec<u8>>,
+}
+
+/// The number of loads in progress for the calls of one connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Loads(Rc<Cell<usize>>);
+
+impl Loads {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
+/// A load in progress for a call. Its connection is not idle until it is dropped.
+#[derive(Debug)]
+pub(crate) struct LoadMark {
+    loads: Loads,
+    wake: Rc<Notify>,
+}
+
+impl Drop for LoadMark {
+    fn drop(&mut self) {
+        let loads = &self.loads.0;
+        loads.set(loads.get() - 1);
+        self.wake.notify_one();
+    }
 }
 
 /// Output of a call.
@@ -59,6 +86,17 @@ impl Call {
         self.wake.notify_one();
         message
             .ok_or_else(|| CallFailed::new(StatusCode::InvalidArgument, "the call has no message"))
+    }
+
+    /// Marks the connection of the call: a load begins.
+    pub(crate) fn mark_load(&self) -> LoadMark {
+        let loads = &self.loads.0;
+        loads.set(loads.get() + 1);
+        self.wake.notify_one();
+        LoadMark {
+            loads: self.loads.clone(),
+            wake: Rc::clone(&self.wake),
+        }
     }
 
     /// Sends a message, once there is room for it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stillwell_plan::tls::Alpn;
 use stillwell_scope::Token;
-use stillwell_wire::server::{PlainReader, Reader, drive};
+use stillwell_wire::server::{Activity, PlainReader, Reader, busy, drive};
 use stillwell_wire::tls::ServerTls;
 use stillwell_wire::{Connection, Stream};
 use tokio::io::{AsyncRead, AsyncWriteExt as _};
@@ -27,11 +27,11 @@ const BUFFER_BYTES: usize = 64 << 10;
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
 /// Answers the calls of `stream` until a side closes it. After `token` is cancelled, calls in
-/// progress may end.
+/// progress may end. The connection is not idle while a load of one of its calls is in progress.
 pub(crate) async fn serve(
     methods: Rc<dyn Methods>,
     tls: Option<ServerTls>,
-    stream: Stream,
+    (stream, activity): (Stream, Activity),
     caller: Caller,
     token: Token,
 ) {
@@ -44,7 +44,11 @@ pub(crate) async fn serve(
     };
     let signals = Rc::new(Signals::default());
     let mut calls = Calls::new(methods, caller, Rc::clone(&signals));
-    let reader = CallReader { signals, token };
+    let reader = CallReader {
+        signals,
+        token,
+        activity,
+    };
     let mut buffer = reader.begin();
     drive(&mut calls, &reader, &mut buffer, &mut connection).await;
     // It may have gone already.
@@ -67,6 +71,7 @@ struct CallReader {
     signals: Rc<Signals>,
     /// Cancelled when the service is to end.
     token: Token,
+    activity: Activity,
 }
 
 impl Reader for CallReader {
@@ -82,7 +87,13 @@ impl Reader for CallReader {
         stream: &mut (impl AsyncRead + Unpin),
         take: impl FnMut(&[u8]),
     ) -> Option<io::Result<usize>> {
-        PlainReader.read(buffer, stream, take).await
+        let reading = PlainReader.read(buffer, stream, take);
+        // A load that begins or ends wakes the connection, which comes here again.
+        if self.signals.loads.is_empty() {
+            reading.await
+        } else {
+            busy(&self.activity, reading).await
+        }
     }
 
     /// Calls in progress may end.
@@ -107,8 +118,10 @@ impl Reader for CallReader {
 mod tests {
     use std::future::poll_fn;
     use std::net::{IpAddr, Ipv4Addr};
+    use std::pin::pin;
     use std::sync::Arc;
     use std::sync::mpsc::sync_channel;
+    use std::task::Poll;
 
     use stillwell_http::Scheme;
     use stillwell_http::grpc::write_message;
@@ -116,28 +129,37 @@ mod tests {
         BodyLength, Client, H2ErrorCode, H2RequestBlock, Limits, Stream as CallStream,
     };
     use stillwell_plan::tls::{ServerIdentity, ServerTlsPlan, TlsSuites};
-    use stillwell_wire::server::{Output as _, Protocol as _};
+    use stillwell_scope::clock;
+    use stillwell_wire::server::{Output as _, Protocol as _, watched};
+    use tokio::io::duplex;
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::CommandLineOptions;
     use crate::service::executor::LoadSlot;
     use crate::service::methods::ServiceMethods;
     use crate::service::role::Role;
     use crate::service::state::ServiceState;
     use crate::service::store::Store;
+    use crate::wire::{ExecutionRequest, encode_request};
 
     const CALLER: Caller = Caller {
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
     };
 
     fn methods() -> Rc<dyn Methods> {
+        let role = Role::Distributor {
+            tls: None,
+            token: None,
+        };
+        methods_of(role, LoadSlot::new(sync_channel(1).0))
+    }
+
+    fn methods_of(role: Role, place: LoadSlot) -> Rc<dyn Methods> {
         Rc::new(ServiceMethods(Rc::new(ServiceState {
-            role: Role::Distributor {
-                tls: None,
-                token: None,
-            },
+            role,
             token: Token::new(),
-            place: LoadSlot::new(sync_channel(1).0),
+            place,
             store: Store::default(),
             access: Arc::default(),
         })))
@@ -211,7 +233,7 @@ mod tests {
         // The watch takes the first message, responds and continues.
         poll_fn(|context| {
             assert!(watch.as_mut().poll(context).is_pending());
-            std::task::Poll::Ready(())
+            Poll::Ready(())
         })
         .await;
         calls.deliver_all();
@@ -226,6 +248,62 @@ mod tests {
         exchange(&mut client, &mut calls);
         let watch = calls.begun.remove(0);
         timeout(HANDSHAKE_MAX, watch).await.unwrap();
+    }
+
+    /// Waits for a message that the client does not send; returns true if the connection is idle
+    /// then.
+    async fn becomes_idle(signals: &Rc<Signals>) -> bool {
+        let reader = CallReader {
+            signals: Rc::clone(signals),
+            token: Token::new(),
+            activity: Activity::default(),
+        };
+        let (_client, mut stream) = duplex(64);
+        let mut buffer = reader.begin();
+        let reading = reader.read(&mut buffer, &mut stream, |_| {});
+        let mut reading = pin!(watched(Rc::clone(&reader.activity), reading));
+        poll_fn(|context| {
+            assert!(reading.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        reader.activity.get() <= clock::now()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_not_idle_while_a_load_of_one_of_its_calls_is_in_progress() {
+        // The load waits for an executor that does not begin it.
+        let (sender, jobs) = sync_channel(1);
+        let methods = methods_of(Role::TrafficGenerator, LoadSlot::new(sender));
+        let signals = Rc::new(Signals::default());
+        let mut client = Client::new(Limits::default());
+        let mut calls = Calls::new(methods, CALLER, Rc::clone(&signals));
+        let method = "/nighthawk.client.NighthawkService/ExecutionStream";
+        let stream = begin(&mut client, method);
+        let options = CommandLineOptions {
+            uri: Some("http://127.0.0.1/".to_owned()),
+            ..CommandLineOptions::default()
+        };
+        let (start, mut body) = (ExecutionRequest::Start(Box::new(options)), Vec::new());
+        write_message(&encode_request(&start).unwrap(), false, &mut body).unwrap();
+        send(&mut client, &mut calls, stream, &mut body);
+        assert!(body.is_empty());
+        assert!(becomes_idle(&signals).await);
+        let mut load = calls.begun.remove(0);
+        poll_fn(|context| {
+            assert!(load.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        // The connection is woken, as it may wait for its client.
+        let woken = timeout(HANDSHAKE_MAX, signals.wake.notified());
+        woken.await.unwrap();
+        assert!(!becomes_idle(&signals).await);
+        drop(load);
+        let woken = timeout(HANDSHAKE_MAX, signals.wake.notified());
+        woken.await.unwrap();
+        assert!(becomes_idle(&signals).await);
+        drop(jobs);
     }
 
     #[tokio::test(start_paused = true)]
@@ -244,6 +322,7 @@ mod tests {
         let silent = TcpStream::connect(listener.local_addr().unwrap());
         let (silent, accepted) = tokio::join!(silent, listener.accept());
         let stream = Stream::from(accepted.unwrap().0);
+        let stream = (stream, Activity::default());
         let served = serve(methods(), Some(tls), stream, CALLER, Token::new());
         timeout(2 * HANDSHAKE_MAX, served).await.unwrap();
         drop(silent);

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::service::access::Caller;
-use crate::service::grpc::call::{Call, CallOutput, Handler, Methods};
+use crate::service::grpc::call::{Call, CallOutput, Handler, Loads, Methods};
 use crate::service::grpc::status::{CallFailed, StatusCode};
 
 /// The longest message that is taken, in bytes.
@@ -63,6 +63,8 @@ pub(super) struct Calls {
 pub(super) struct Signals {
     /// An answer has more to send, or has room for a message.
     pub(super) wake: Rc<Notify>,
+    /// Loads of its calls that are in progress.
+    pub(super) loads: Loads,
     /// True once the connection accepts no more calls.
     pub(super) is_closing: Cell<bool>,
 }
@@ -251,6 +253,7 @@ impl Calls {
             incoming,
             outgoing: self.outgoing.clone(),
             wake: Rc::clone(&self.signals.wake),
+            loads: self.signals.loads.clone(),
             includes_samples: beginning.includes_samples,
             caller: self.caller,
             authorization: beginning.authorization,
