@@ -71,6 +71,12 @@ pub(crate) trait Session {
         out: &mut Vec<u8>,
     ) -> Result<Option<(Option<BrokerMessage>, usize)>, Loss>;
 
+    /// Returns true once no further post may be written: the session reads the answers of those
+    /// in flight, and then ends with a loss.
+    fn is_leaving(&self) -> bool {
+        false
+    }
+
     /// Appends what makes the broker answer once all before is taken in, if there is
     /// such a word.
     fn write_goodbye(&mut self, out: &mut Vec<u8>) -> bool;

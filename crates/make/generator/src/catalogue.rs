@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use stillwell_load::{BlockRequests, ScenarioUsers};
 use stillwell_plan::generator::{AcknowledgedBy, AcknowledgedPlan};
-use stillwell_plan::{GeneratorPlan, TransportPlan};
+use stillwell_plan::payload::TemplatePlan;
+use stillwell_plan::{GeneratorPlan, PayloadFormat, TransportPlan};
 use stillwell_worker::{Opener, TransportError};
 
 use crate::acknowledged::Posts;
@@ -48,9 +49,13 @@ pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportE
         }
         TransportPlan::Files { layout, bytes_max } => {
             let (bytes_max, files) = (bytes_max.bytes(), plan.concurrency.connections());
-            Arc::new(Files::new(layout, bytes_max, files, &plan.seed))
+            let ends_lines = ends_lines(&plan.payload.format);
+            Arc::new(Files::new(layout, bytes_max, files, &plan.seed, ends_lines))
         }
-        TransportPlan::PassthruFile { path } => Arc::new(Push(PassthruFile::new(path))),
+        TransportPlan::PassthruFile { path } => {
+            let ends_lines = ends_lines(&plan.payload.format);
+            Arc::new(Push(PassthruFile::new(path, ends_lines)))
+        }
         TransportPlan::TcpRr {
             address,
             request_bytes,
@@ -68,6 +73,14 @@ pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportE
             return Err(TransportError::new("choose the transport", NotSent));
         }
     })
+}
+
+/// Returns true if each event ends with a line feed.
+fn ends_lines(format: &PayloadFormat) -> bool {
+    format.ends_lines()
+        && format
+            .template()
+            .is_none_or(TemplatePlan::ends_with_line_feed)
 }
 
 fn acknowledged(

@@ -18,7 +18,8 @@ pub(crate) trait Transport: 'static {
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, DialError>>;
 
     /// Hands bytes to the kernel, as many as it takes at once; all or none where
-    /// they are a message.
+    /// they are a message. Only a file may take part of a message: the next call then returns
+    /// the error.
     fn try_send(connection: &Self::Connection, bytes: &[u8]) -> io::Result<usize>;
 
     /// Waits until the kernel may take more. Cancel-safe.

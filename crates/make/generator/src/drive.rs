@@ -158,7 +158,8 @@ async fn send<T: Transport>(
         match T::try_send(connection, sending.rest()) {
             Ok(bytes) => {
                 sending.wrote(bytes);
-                if T::IS_MESSAGES {
+                // A file that is full takes part of one, and fails at the rest.
+                if T::IS_MESSAGES && sending.rest().is_empty() {
                     worker.shard.count(Outcome::Ok);
                 }
             }

@@ -2,6 +2,7 @@
 
 mod files;
 mod passthru_file;
+mod tail;
 mod tcp;
 mod tls;
 mod udp;

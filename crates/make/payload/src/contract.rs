@@ -7,7 +7,7 @@ use stillwell_plan::PayloadFormat;
 use stillwell_plan::stamp::PrefixFraming;
 use stillwell_units::{Nanos, Seed};
 
-use crate::{Part, SlotUse};
+use crate::{ExporterPosition, Part, SlotUse};
 
 /// Bytes of a time before an event, and of a length before that.
 const TIME_BYTES: usize = 8;
@@ -28,6 +28,8 @@ pub(crate) struct Recipe<'r> {
     pub(crate) part: Part,
     /// When the last event of the worker's set before took place, since 1970.
     pub(crate) after: Option<Nanos>,
+    /// Position from which an exporter of flow records continues.
+    pub(crate) exporter: Option<ExporterPosition>,
     /// Bytes that an event may have, what frames it not counted.
     pub(crate) event_max: usize,
     /// The place of stamp slots.
@@ -42,6 +44,12 @@ pub(crate) trait Writer: fmt::Debug + Send {
     /// When the event given last took place, since 1970, where the worker's next set
     /// is to go on from there.
     fn time(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Position of an exporter of flow records before the event given last: that event exceeds
+    /// the size of the set and is not part of it.
+    fn exporter(&self) -> Option<ExporterPosition> {
         None
     }
 }

@@ -50,5 +50,5 @@ mod text;
 pub use block::{Block, Counts, SLOT_PLACEHOLDER, SLOT_WIDTH, Slot, SlotUse};
 pub use error::BuildError;
 pub use fingerprint::{Fingerprint, PrintedFingerprints};
-pub use seeds::{Part, Seeds};
+pub use seeds::{ExporterPosition, Part, Seeds};
 pub use set::{BlockSet, Sources};

@@ -17,6 +17,24 @@ pub struct Seeds {
     /// of the worker's set before, or the beginning of events in the plan. `None`: a time that
     /// follows from the seed.
     pub after: Option<Nanos>,
+    /// Position of the exporter of flow records from which the set continues:
+    /// [`BlockSet::exporter`](crate::BlockSet::exporter) of the worker's set before. `None`: an
+    /// exporter that starts.
+    pub exporter: Option<ExporterPosition>,
+}
+
+/// Position of an exporter of flow records behind the last packet of a set. Numbers of one
+/// exporter have no gap (RFC 3954, 5.1; RFC 7011, 3.1), and its clock does not jump.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ExporterPosition {
+    /// Start of the exporter, in milliseconds since 1970.
+    pub(crate) began: u64,
+    /// Time of the last packet, in nanoseconds since 1970.
+    pub(crate) nanos: u64,
+    /// Records sent so far.
+    pub(crate) flows: u32,
+    /// Packets sent so far.
+    pub(crate) packets: u32,
 }
 
 impl From<Seed> for Seeds {
@@ -27,6 +45,7 @@ impl From<Seed> for Seeds {
             common: seed,
             part: Part::WHOLE,
             after: None,
+            exporter: None,
         }
     }
 }

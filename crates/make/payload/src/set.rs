@@ -10,7 +10,9 @@ use crate::fill::{Layout, Sizes, fill};
 use crate::format::cut::{self, Cuts};
 use crate::format::lines;
 use crate::format::replay::{self, Replay};
-use crate::{Block, BuildError, Counts, Fingerprint, SLOT_WIDTH, Seeds, SlotUse, catalogue};
+use crate::{
+    Block, BuildError, Counts, ExporterPosition, Fingerprint, SLOT_WIDTH, Seeds, SlotUse, catalogue,
+};
 
 /// All that one worker sends, built before the run. The blocks are in one buffer, one after the
 /// other, so several that are due together are one slice. The end of each event, the beginning of
@@ -20,6 +22,8 @@ pub struct BlockSet {
     layout: Layout,
     /// The time of the last of its events.
     ended: Option<Nanos>,
+    /// The position of its exporter of flow records at the end.
+    exporter: Option<ExporterPosition>,
     /// Number of blocks to send, where that is limited.
     blocks_max: Option<u64>,
 }
@@ -76,7 +80,7 @@ impl BlockSet {
         slots: SlotUse,
     ) -> Result<Self, BuildError> {
         let (seeds, sources) = (seed.into(), source.into());
-        let (mut blocks_max, mut ended) = (None, None);
+        let (mut blocks_max, mut ended, mut exporter) = (None, None, None);
         let layout = match &plan.format {
             PayloadFormat::Replay(replay) => {
                 let (layout, most) = of_recording(plan, replay, cache, &sources, slots)?;
@@ -93,14 +97,15 @@ impl BlockSet {
                 of_files(plan, cache, seeds.worker, &sources)?
             }
             _ => {
-                let (layout, time) = seeded(plan, cache, seeds, slots)?;
-                ended = time;
+                let (layout, time, position) = seeded(plan, cache, seeds, slots)?;
+                (ended, exporter) = (time, position);
                 layout
             }
         };
         Ok(Self {
             layout,
             ended,
+            exporter,
             blocks_max,
         })
     }
@@ -110,6 +115,13 @@ impl BlockSet {
     #[must_use]
     pub const fn ended(&self) -> Option<Nanos> {
         self.ended
+    }
+
+    /// Returns the position of its exporter of flow records behind the last packet: the value for
+    /// [`Seeds::exporter`] of the worker's next set. `None` for other formats.
+    #[must_use]
+    pub const fn exporter(&self) -> Option<ExporterPosition> {
+        self.exporter
     }
 
     /// Returns the number of blocks, at least one.
@@ -239,7 +251,7 @@ fn seeded(
     cache: ByteSize,
     seeds: Seeds,
     slots: SlotUse,
-) -> Result<(Layout, Option<Nanos>), BuildError> {
+) -> Result<(Layout, Option<Nanos>, Option<ExporterPosition>), BuildError> {
     let seed = seeds.worker;
     let name = plan.format.name();
     let entry = catalogue::find(name).ok_or(BuildError::Unknown { name })?;
@@ -271,6 +283,7 @@ fn seeded(
         common: seeds.common.derive(name, 0),
         part: seeds.part,
         after: seeds.after,
+        exporter: seeds.exporter,
         event_max: maximum.as_usize() - frame.overhead(),
         slots: slots.in_text(),
     });
@@ -280,7 +293,7 @@ fn seeded(
     if layout.marks.len() == 1 {
         return Err(BuildError::NothingFits { name, maximum });
     }
-    Ok((layout, writer.time()))
+    Ok((layout, writer.time(), writer.exporter()))
 }
 
 fn check_template(format: &PayloadFormat, slots: SlotUse) -> Result<(), BuildError> {
@@ -291,6 +304,10 @@ fn check_template(format: &PayloadFormat, slots: SlotUse) -> Result<(), BuildErr
     if slots == SlotUse::Every && !template.has_stamp() {
         let name = format.name();
         return Err(BuildError::NoSlots { name });
+    }
+    if slots == SlotUse::Before(PrefixFraming::Lines) && !template.makes_lines() {
+        let name = format.name();
+        return Err(BuildError::NotLines { name });
     }
     Ok(())
 }

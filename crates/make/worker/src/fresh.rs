@@ -54,6 +54,7 @@ impl Recipe {
             payload: payload.clone(),
             seeds: Seeds {
                 after: first.ended(),
+                exporter: first.exporter(),
                 ..seeds
             },
             bytes: ByteSize::new(bytes),
@@ -69,6 +70,7 @@ impl Recipe {
         };
         let set = BlockSet::build(&self.payload, self.bytes, seeds, None)?;
         self.seeds.after = set.ended();
+        self.seeds.exporter = set.exporter();
         Ok(set)
     }
 }

@@ -483,6 +483,7 @@ impl PreparedWorker {
                 of: share.of(),
             },
             after: fresh::begin_of(&plan.payload),
+            exporter: None,
         };
         let slots = match plan.stamps.map(|stamps| stamps.form) {
             Some(StampForm::Text) => SlotUse::Every,

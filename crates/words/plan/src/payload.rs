@@ -8,6 +8,7 @@ use stillwell_units::ByteSize;
 mod between;
 mod datagrams;
 mod dogstatsd;
+mod line_feeds;
 mod opentelemetry;
 mod pattern;
 mod replay;

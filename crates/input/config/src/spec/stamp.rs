@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use stillwell_plan::generator::{FileLayout, TransportProperties};
+use stillwell_plan::payload::TemplatePlan;
 use stillwell_plan::stamp::{PrefixFraming, StampForm};
 use stillwell_plan::{PayloadFormat, StampPlan, TransportPlan};
 use stillwell_text::{Node, Value, code};
@@ -200,7 +201,7 @@ pub(super) fn check_stamps(
                 refuse(message, "leave the header out, or `form: header`");
             }
         }
-        StampForm::Prefix(_) => {
+        StampForm::Prefix(framing) => {
             if !transport.properties().stamps.prefix {
                 let message = format!("over `{name}`, events cannot have a time prefix");
                 refuse(message, &format!("{} can", carriers(form)));
@@ -208,6 +209,12 @@ pub(super) fn check_stamps(
             if !takes_prefix(format) {
                 let message = format!("events of `{}` cannot have a time prefix", format.name());
                 refuse(message, "only lines that Stillwell generates can");
+            } else if framing == PrefixFraming::Lines && !is_one_line(format) {
+                refuse(
+                    "events of this template are not lines".to_owned(),
+                    "a line feed must end each event and be nowhere else in it: change the template, \
+                     or write `framing: length_prefixed`",
+                );
             }
         }
     }
@@ -232,7 +239,12 @@ fn stamp_header(transport: &TransportPlan) -> Option<&str> {
     names.find(|name| name.eq_ignore_ascii_case(HEADER_NAME))
 }
 
-/// Returns true if each event is one generated line.
+/// Returns true if no template ends an event without a line feed, or has one inside.
+fn is_one_line(format: &PayloadFormat) -> bool {
+    format.template().is_none_or(TemplatePlan::makes_lines)
+}
+
+/// Returns true if events are generated and end in a line feed by default.
 fn takes_prefix(format: &PayloadFormat) -> bool {
     let is_other = matches!(
         format,

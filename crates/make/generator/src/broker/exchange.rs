@@ -98,6 +98,8 @@ struct BrokerExchange<'w, S> {
     has_written: Cell<bool>,
     /// The server has answered the goodbye, before which nothing is under way.
     has_goodbye: Cell<bool>,
+    /// The session ends once all is answered, and nothing new is written.
+    is_leaving: Cell<bool>,
     /// True once anything was answered or, where nothing is, written.
     is_proven: Cell<bool>,
     lost: Cell<Option<Loss>>,
@@ -123,6 +125,7 @@ pub(super) async fn run_session<S: Session>(
         is_writing: Cell::new(false),
         has_written: Cell::new(false),
         has_goodbye: Cell::new(false),
+        is_leaving: Cell::new(false),
         is_proven: Cell::new(false),
         lost: Cell::new(None),
     };
@@ -190,6 +193,16 @@ impl<S: Session> BrokerExchange<'_, S> {
         .await
     }
 
+    /// Waits for `what`; `None` once the connection is lost or the session is leaving.
+    async fn unless_leaving<T>(&self, what: impl Future<Output = T>) -> Option<T> {
+        let mut what = pin!(what);
+        let unless = poll_fn(|context| match self.is_leaving.get() {
+            true => Poll::Ready(None),
+            false => what.as_mut().poll(context).map(Some),
+        });
+        self.unless_lost(unless).await.flatten()
+    }
+
     /// Waits until `is_so`, or the connection is lost: then `None`.
     async fn until(&self, is_so: impl Fn() -> bool) -> Option<()> {
         let is_so = |_: &mut Context<'_>| match is_so() {
@@ -200,21 +213,23 @@ impl<S: Session> BrokerExchange<'_, S> {
             .await
     }
 
-    /// Takes what is due and writes it, until the worker ends and all is answered, or
-    /// the connection is lost.
+    /// Takes what is due and writes it, until the worker ends or the session is leaving, and all
+    /// is answered; or until the connection is lost.
     async fn write(&self, feed: &mut BrokerFeed) {
         while !self.worker.is_ending() {
             let Some(most) = self.room().await else {
                 return;
             };
+            if self.is_leaving.get() {
+                break;
+            }
             let (set, slice) = match feed.left.take() {
                 Some(left) => left,
                 None => {
                     let next_block = self.worker.next_block_of(&mut feed.walk, most);
-                    match self.unless_lost(next_block).await {
-                        None => return,
-                        Some(None) => break,
-                        Some(Some(taken)) => taken,
+                    match self.unless_leaving(next_block).await.flatten() {
+                        None => break,
+                        Some(taken) => taken,
                     }
                 }
             };
@@ -486,6 +501,7 @@ impl<S: Session> BrokerExchange<'_, S> {
             }
         };
         input.drain(..read);
+        self.is_leaving.set(self.session.borrow().is_leaving());
         result
     }
 

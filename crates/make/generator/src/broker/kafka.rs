@@ -155,7 +155,7 @@ pub(crate) struct KafkaSession {
     /// The numbers of the next request and of the next answer.
     number: i32,
     answer: i32,
-    /// True where another broker leads from here on.
+    /// True once another broker leads one of the partitions.
     is_moved: bool,
 }
 
@@ -219,7 +219,7 @@ impl Session for KafkaSession {
         input: &[u8],
         _out: &mut Vec<u8>,
     ) -> Result<Option<(Option<BrokerMessage>, usize)>, Loss> {
-        if self.is_moved {
+        if self.is_moved && self.answer == self.number {
             return Err(Loss {
                 outcome: Outcome::Status5xx,
                 is_failure: false,
@@ -233,13 +233,97 @@ impl Session for KafkaSession {
         }
         self.answer = self.answer.wrapping_add(1);
         let refusal = read_produced(answer.body)?;
-        self.is_moved = refusal.is_some_and(Refusal::needs_metadata);
+        self.is_moved |= refusal.is_some_and(Refusal::needs_metadata);
         let oldest = BrokerMessage::Oldest(refusal.map(outcome_of));
         Ok(Some((Some(oldest), used)))
+    }
+
+    /// Batches in flight may be for partitions that have not moved.
+    fn is_leaving(&self) -> bool {
+        self.is_moved
     }
 
     /// A request that is never answered is taken in with those before it.
     fn write_goodbye(&mut self, _out: &mut Vec<u8>) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::generator::MessageOf;
+    use stillwell_units::{Nanos, ShortText};
+
+    use super::*;
+
+    fn session() -> KafkaSession {
+        let plan = KafkaPlan {
+            producer: ProducerPlan {
+                address: "127.0.0.1:9092".to_owned(),
+                tls: None,
+                message: MessageOf::Event,
+                in_flight: 4,
+                timeout: Nanos::from_secs(5),
+            },
+            topic: ShortText::try_from("a").unwrap(),
+            acks: KafkaAcks::Leader,
+            compression: KafkaCompression::None,
+            create_topic: false,
+            login: None,
+        };
+        KafkaSession::new(&plan, vec![0, 1])
+    }
+
+    fn write(session: &mut KafkaSession) {
+        let cut = Cut {
+            start: 0,
+            end: 1,
+            source_end: 1,
+        };
+        let (mut out, mut pieces) = (Vec::new(), Pieces::default());
+        let answers = session.write(b"x", &[cut], &mut out, &mut pieces);
+        assert_eq!(answers, Ok(1));
+    }
+
+    /// The response to request `number`, with an error code.
+    fn response(number: i32, code: i16) -> Vec<u8> {
+        let mut body = number.to_be_bytes().to_vec();
+        // One topic, `a`, with one partition, 0.
+        body.extend_from_slice(&[0, 0, 0, 1, 0, 1, b'a', 0, 0, 0, 1, 0, 0, 0, 0]);
+        body.extend_from_slice(&code.to_be_bytes());
+        let mut response = i32::try_from(body.len()).unwrap().to_be_bytes().to_vec();
+        response.append(&mut body);
+        response
+    }
+
+    fn read_one(session: &mut KafkaSession, input: &[u8]) -> Option<BrokerMessage> {
+        let (message, used) = session.read(input, &mut Vec::new()).unwrap()?;
+        assert_eq!(used, input.len());
+        message
+    }
+
+    #[test]
+    fn batches_in_flight_are_answered_before_a_session_with_a_moved_partition_ends() {
+        let mut session = session();
+        for _ in 0..3 {
+            write(&mut session);
+        }
+        // Not the leader of the partition any more.
+        let refused = Some(BrokerMessage::Oldest(Some(Outcome::Status5xx)));
+        assert!(!session.is_leaving());
+        assert_eq!(read_one(&mut session, &response(0, 6)), refused);
+        assert!(session.is_leaving());
+        // Nothing has arrived, and two batches are in flight.
+        assert_eq!(read_one(&mut session, b""), None);
+        let stored = Some(BrokerMessage::Oldest(None));
+        for number in [1, 2] {
+            assert_eq!(read_one(&mut session, &response(number, 0)), stored);
+            assert!(session.is_leaving());
+        }
+        let loss = Loss {
+            outcome: Outcome::Status5xx,
+            is_failure: false,
+        };
+        assert_eq!(session.read(b"", &mut Vec::new()), Err(loss));
     }
 }

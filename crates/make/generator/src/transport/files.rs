@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,8 @@ use tokio::time::sleep;
 
 use crate::contract::{Failure, Transport};
 use crate::drive::push_all;
+
+use super::tail::{Tail, write_most};
 
 /// Placeholder of the number in a template.
 const NUMBER: &str = "%NNN%";
@@ -44,6 +46,8 @@ enum Naming {
         template: String,
         delete: bool,
         next: AtomicU64,
+        /// Files of connections that were lost. They are deleted before the next one is created.
+        lost: Mutex<Vec<PathBuf>>,
     },
     Rotated {
         rotations: u8,
@@ -58,16 +62,25 @@ enum Naming {
     },
     Appended {
         path: PathBuf,
+        tail: Tail,
     },
 }
 
 impl Files {
-    pub(crate) fn new(layout: &FileLayout, bytes_max: u64, files: u16, seed: &Seed) -> Self {
+    /// Files in `layout`. `ends_lines`: each event ends with a line feed.
+    pub(crate) fn new(
+        layout: &FileLayout,
+        bytes_max: u64,
+        files: u16,
+        seed: &Seed,
+        ends_lines: bool,
+    ) -> Self {
         let naming = match layout {
             FileLayout::Numbered { template, delete } => Naming::Numbered {
                 template: template.clone(),
                 delete: *delete,
                 next: AtomicU64::new(0),
+                lost: Mutex::default(),
             },
             FileLayout::Rotated {
                 root,
@@ -97,7 +110,10 @@ impl Files {
             },
             // A mounted file system writes nothing and is no connection.
             FileLayout::Appended { path } | FileLayout::Mounted { at: path, .. } => {
-                Naming::Appended { path: path.clone() }
+                Naming::Appended {
+                    path: path.clone(),
+                    tail: Tail::new(ends_lines),
+                }
             }
         };
         Self {
@@ -153,18 +169,30 @@ pub(crate) struct Open {
     written: u64,
     /// From when on a log that is full may make room.
     ready_at: Moment,
+    /// The error after part of a block was written: the result of the next write.
+    failure: Option<io::Error>,
+    /// True once a write failed: its connection is lost.
+    is_lost: bool,
 }
 
 impl Open {
     fn begin(shared: &Arc<FilesShared>) -> io::Result<Self> {
         let (path, is_begun) = match &shared.naming {
-            Naming::Numbered { template, next, .. } => (numbered(template, next), false),
+            Naming::Numbered {
+                template,
+                next,
+                lost,
+                ..
+            } => {
+                delete_lost(lost)?;
+                (numbered(template, next), false)
+            }
             Naming::Rotated { free, .. } => {
                 // A thread that panicked with it in hand left it whole.
                 let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
                 free.pop().ok_or(io::ErrorKind::NotFound)?
             }
-            Naming::Appended { path } | Naming::Log { path, .. } => (path.clone(), true),
+            Naming::Appended { path, .. } | Naming::Log { path, .. } => (path.clone(), true),
         };
         let mut open = Self {
             shared: Arc::clone(shared),
@@ -173,12 +201,14 @@ impl Open {
             file: None,
             written: shared.log_written.load(Ordering::Relaxed),
             ready_at: Moment::new(0),
+            failure: None,
+            is_lost: false,
         };
-        open.create()?;
+        open.file = Some(open.create()?);
         Ok(open)
     }
 
-    fn create(&mut self) -> io::Result<&mut File> {
+    fn create(&mut self) -> io::Result<File> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -198,11 +228,22 @@ impl Open {
             _ => 0,
         };
         self.is_begun = !matches!(self.shared.naming, Naming::Numbered { .. });
-        Ok(self.file.insert(file))
+        Ok(file)
     }
 
-    /// Writes a whole block, to the next file where this one is full.
+    /// Writes a whole block, to the next file where this one is full. Of a block that does not fit
+    /// into a file that is appended to, part is written; the next call returns the error.
     fn write(&mut self, block: &[u8]) -> io::Result<usize> {
+        let written = match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.write_next(block),
+        };
+        let is_waiting = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        self.is_lost |= written.as_ref().is_err_and(|error| !is_waiting(error));
+        written
+    }
+
+    fn write_next(&mut self, block: &[u8]) -> io::Result<usize> {
         self.rotate_if_requested()?;
         if self.written > self.shared.bytes_max {
             if self.pause_left() > Nanos::ZERO {
@@ -210,19 +251,29 @@ impl Open {
             }
             self.roll()?;
         }
-        let is_shared = matches!(self.shared.naming, Naming::Appended { .. });
-        let file = match &mut self.file {
+        let file = match self.file.take() {
             Some(file) => file,
             None => self.create()?,
         };
-        write_whole(file, block, is_shared)?;
-        self.written += block.len() as u64;
+        let file = self.file.insert(file);
+        let length = match &self.shared.naming {
+            Naming::Appended { tail, .. } => {
+                let (length, failure) = tail.append(file, block)?;
+                self.failure = failure;
+                length
+            }
+            _ => {
+                write_whole(file, block)?;
+                block.len()
+            }
+        };
+        self.written += length as u64;
         if let Naming::Log { pause, .. } = &self.shared.naming
             && self.written > self.shared.bytes_max
         {
             self.ready_at = clock::now() + *pause;
         }
-        Ok(block.len())
+        Ok(length)
     }
 
     /// Rotates if a step of the timeline requested it since the last block.
@@ -257,6 +308,7 @@ impl Open {
                 template,
                 delete,
                 next,
+                ..
             } => {
                 if *delete {
                     pass_if_absent(fs::remove_file(&self.path))?;
@@ -322,33 +374,39 @@ impl Drop for Open {
                 let written = self.written;
                 self.shared.log_written.store(written, Ordering::Relaxed);
             }
+            Naming::Numbered {
+                delete: true, lost, ..
+            } if self.is_lost => {
+                let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
+                lost.push(std::mem::take(&mut self.path));
+            }
             Naming::Numbered { .. } | Naming::Appended { .. } => {}
         }
     }
 }
 
-/// Writes a block. Of one that does not fit, the part that was written is taken back, so a repetition is whole;
-/// but not in a file that others may write to as well.
-fn write_whole(file: &mut File, block: &[u8], is_shared: bool) -> io::Result<()> {
-    let mut rest = block;
-    while !rest.is_empty() {
-        let error = match file.write(rest) {
-            Ok(0) => io::ErrorKind::WriteZero.into(),
-            Ok(count) => {
-                rest = &rest[count..];
-                continue;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => error,
-        };
-        let part = (block.len() - rest.len()) as u64;
-        if part > 0 && !is_shared {
-            let length = file.metadata()?.len();
-            file.set_len(length.saturating_sub(part))?;
-        }
-        return Err(error);
+/// Deletes the files of connections that were lost.
+fn delete_lost(lost: &Mutex<Vec<PathBuf>>) -> io::Result<()> {
+    let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
+    while let Some(path) = lost.last() {
+        pass_if_absent(fs::remove_file(path))?;
+        lost.pop();
     }
     Ok(())
+}
+
+/// Writes a block to a file that no other program writes to. Of a block that does not fit, the
+/// written part is taken back: the block is whole when it is sent again.
+fn write_whole(file: &mut File, block: &[u8]) -> io::Result<()> {
+    let (length, error) = write_most(file, block);
+    let Some(error) = error else {
+        return Ok(());
+    };
+    if length > 0 {
+        let end = file.metadata()?.len();
+        file.set_len(end.saturating_sub(length as u64))?;
+    }
+    Err(error)
 }
 
 fn numbered(template: &str, next: &AtomicU64) -> PathBuf {
@@ -416,7 +474,7 @@ impl Transport for Files {
         Ok(())
     }
 
-    /// Part of a block may have been written; another file begins.
+    /// Another file begins, or the same one continues behind the written part of the block.
     fn failure(_error: &io::Error) -> Failure {
         Failure {
             outcome: Outcome::SendFailed,
@@ -443,7 +501,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let template = folder.path().join("%NNN%").display().to_string();
             let layout = FileLayout::Numbered { template, delete };
-            let files = Files::new(&layout, 10, 1, &Seed::from_number(1));
+            let files = Files::new(&layout, 10, 1, &Seed::from_number(1), true);
             let mut open = Open::begin(&files.shared).unwrap();
             for _ in 0..5 {
                 // Two blocks exceed the limit, which is a soft one.
@@ -455,13 +513,67 @@ mod tests {
         }
     }
 
+    /// A write to a file that is open for reading alone fails, as one to a full file system does.
+    #[test]
+    fn a_numbered_file_that_failed_is_deleted_before_the_next_one_is_created() {
+        for (delete, expected) in [(false, &["0000", "0001"][..]), (true, &["0001"])] {
+            let folder = tempfile::tempdir().unwrap();
+            let template = folder.path().join("%NNN%").display().to_string();
+            let layout = FileLayout::Numbered { template, delete };
+            let files = Files::new(&layout, 1000, 1, &Seed::from_number(1), true);
+            let mut open = Open::begin(&files.shared).unwrap();
+            open.write(b"block\n").unwrap();
+            open.file = Some(File::open(&open.path).unwrap());
+            open.write(b"block\n").unwrap_err();
+            drop(open);
+            Open::begin(&files.shared).unwrap();
+            assert_eq!(names(folder.path()), expected, "{delete}");
+            // The file of a connection that ends in order stays.
+            assert!(folder.path().join("0001").exists());
+            Open::begin(&files.shared).unwrap();
+            assert!(folder.path().join("0001").exists());
+        }
+    }
+
+    #[test]
+    fn the_line_that_a_failed_write_has_cut_ends_before_the_next_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in");
+        fs::write(&path, "whole\ncu").unwrap();
+        let layout = FileLayout::Appended { path: path.clone() };
+        let files = Files::new(&layout, 1000, 1, &Seed::from_number(1), true);
+        let Naming::Appended { tail, .. } = &files.shared.naming else {
+            panic!("{files:?}");
+        };
+        tail.cut_after(b"whole\ncu");
+        for _ in 0..2 {
+            let mut open = Open::begin(&files.shared).unwrap();
+            assert_eq!(open.write(b"next\n").unwrap(), 5);
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"whole\ncu\nnext\nnext\n");
+    }
+
+    /// So its block counts as cut, and is not sent again.
+    #[test]
+    fn the_error_after_part_of_a_block_is_the_result_of_the_next_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in");
+        let layout = FileLayout::Appended { path: path.clone() };
+        let files = Files::new(&layout, 1000, 1, &Seed::from_number(1), true);
+        let mut open = Open::begin(&files.shared).unwrap();
+        open.failure = Some(io::ErrorKind::StorageFull.into());
+        let error = open.write(b"rest\n").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read(&path).unwrap(), b"");
+    }
+
     #[test]
     fn content_of_a_file_that_is_appended_to_was_destroyed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("in");
         fs::write(&path, "before\n").unwrap();
         let layout = FileLayout::Appended { path: path.clone() };
-        let files = Files::new(&layout, 1, 1, &Seed::from_number(1));
+        let files = Files::new(&layout, 1, 1, &Seed::from_number(1), true);
         for _ in 0..2 {
             let mut open = Open::begin(&files.shared).unwrap();
             open.write(b"a\n").unwrap();
@@ -480,7 +592,7 @@ mod tests {
             depth_max: 0,
             rotations: 1,
         };
-        let files = Files::new(&layout, 1000, 1, &Seed::from_number(1));
+        let files = Files::new(&layout, 1000, 1, &Seed::from_number(1), true);
         let mut path = PathBuf::new();
         for block in [b"a\n", b"b\n"] {
             let mut open = Open::begin(&files.shared).unwrap();
@@ -489,7 +601,7 @@ mod tests {
         }
         assert_eq!(fs::read(&path).unwrap(), b"a\nb\n");
         // Another run begins with an empty one.
-        let files = Files::new(&layout, 1000, 1, &Seed::from_number(1));
+        let files = Files::new(&layout, 1000, 1, &Seed::from_number(1), true);
         Open::begin(&files.shared).unwrap().write(b"c\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"c\n");
     }
@@ -509,7 +621,7 @@ mod tests {
                 rotations: 2,
                 pause: Nanos::ZERO,
             };
-            let files = Files::new(&layout, 3, 1, &Seed::from_number(1));
+            let files = Files::new(&layout, 3, 1, &Seed::from_number(1), true);
             let mut open = Open::begin(&files.shared).unwrap();
             for number in 0..5 {
                 open.write(format!("{number}\n").as_bytes()).unwrap();
@@ -537,7 +649,7 @@ mod tests {
                 rotations: 1,
                 pause: Nanos::ZERO,
             };
-            let files = Files::new(&layout, 3, 1, &Seed::from_number(1));
+            let files = Files::new(&layout, 3, 1, &Seed::from_number(1), true);
             let mut lengths = Vec::new();
             for block in [b"0\n", b"1\n", b"2\n", b"3\n", b"4\n"] {
                 let mut open = Open::begin(&files.shared).unwrap();
@@ -558,7 +670,7 @@ mod tests {
             rotations: 0,
             pause: Nanos::from_secs(3600),
         };
-        let files = Files::new(&layout, 1, 1, &Seed::from_number(1));
+        let files = Files::new(&layout, 1, 1, &Seed::from_number(1), true);
         let mut open = Open::begin(&files.shared).unwrap();
         open.write(b"whole\n").unwrap();
         let refused = open.write(b"later\n").unwrap_err();

@@ -5,6 +5,7 @@
 use stillwell_plan::PayloadFormat;
 use stillwell_plan::payload::{NetflowPlan, NetflowVersion};
 
+use crate::ExporterPosition;
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
 use crate::pool::{SLACK, TextWriter};
@@ -92,14 +93,19 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     };
     let mut random = Random::new(recipe.seed.derive("values", 0));
     let record_max = V5_RECORD.max(record_bytes(times(plan.version)));
+    let mut time = EventTime::new(&mut random);
+    if let Some(before) = recipe.exporter {
+        time.nanos = before.nanos;
+    }
     Box::new(Netflow {
-        time: EventTime::new(&mut random),
+        time,
         random,
         plan,
         flows_max,
-        began: 0,
-        flows: 0,
-        packets: 0,
+        began: recipe.exporter.map_or(0, |before| before.began),
+        flows: recipe.exporter.map_or(0, |before| before.flows),
+        packets: recipe.exporter.map_or(0, |before| before.packets),
+        before: recipe.exporter,
         room: vec![0; HEADERS_MAX + 256 * record_max + SLACK].into_boxed_slice(),
     })
 }
@@ -116,6 +122,8 @@ struct Netflow {
     /// Records sent so far.
     flows: u32,
     packets: u32,
+    /// Position before the packet given last; `None` before the first packet.
+    before: Option<ExporterPosition>,
     room: Box<[u8]>,
 }
 
@@ -139,6 +147,14 @@ struct Flow {
 impl Writer for Netflow {
     fn next(&mut self) -> Option<Event<'_>> {
         let mut random = self.random.clone();
+        if self.began > 0 {
+            self.before = Some(ExporterPosition {
+                began: self.began,
+                nanos: self.time.nanos,
+                flows: self.flows,
+                packets: self.packets,
+            });
+        }
         self.time.advance(&mut random);
         if self.began == 0 {
             self.began = self.time.milliseconds() - 3_600_000;
@@ -175,6 +191,10 @@ impl Writer for Netflow {
             units,
             joint: Joint::Break,
         })
+    }
+
+    fn exporter(&self) -> Option<ExporterPosition> {
+        self.before
     }
 }
 

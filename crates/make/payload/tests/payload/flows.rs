@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use prost::Message;
-use stillwell_payload::{BlockSet, BuildError, SlotUse};
+use stillwell_payload::{BlockSet, BuildError, Seeds, SlotUse};
 use stillwell_plan::payload::{Between, NetflowPlan, NetflowVersion, RemoteWritePlan};
 use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
@@ -231,6 +231,42 @@ fn templates_describe_the_records_behind_them() {
             }
         }
         assert_eq!(templates, (set.len() as u64).div_ceil(4));
+    }
+}
+
+/// RFC 3954, 5.1, and RFC 7011, 3.1: numbers of one exporter increase without a gap.
+#[test]
+fn an_exporter_continues_in_the_next_set() {
+    for (version, time_at, number_at) in [
+        (NetflowVersion::V5, 8, 16),
+        (NetflowVersion::V9, 8, 12),
+        (NetflowVersion::Ipfix, 4, 8),
+    ] {
+        let plan = netflow(version, 1472);
+        let mut seeds = Seeds::from(Seed::from_number(3));
+        let (mut number, mut times, mut starts) = (0, Vec::new(), BTreeSet::new());
+        for pass in 0..4 {
+            let set = BlockSet::build(&plan, plan.cache, seeds, None).unwrap();
+            for (units, packet) in packets(&set) {
+                assert_eq!(Bytes(&packet[number_at..]).take(4), number, "{version:?}");
+                number += match version {
+                    NetflowVersion::V9 => 1,
+                    NetflowVersion::V5 | NetflowVersion::Ipfix => units,
+                };
+                let seconds = Bytes(&packet[time_at..]).take(4);
+                times.push(seconds);
+                if version != NetflowVersion::Ipfix {
+                    let uptime = Bytes(&packet[4..]).take(4);
+                    starts.insert(seconds - uptime / 1000);
+                }
+            }
+            seeds.worker = seeds.worker.derive("pass", pass);
+            seeds.exporter = set.exporter();
+        }
+        assert!(times.is_sorted(), "{version:?}");
+        assert!(times[times.len() - 1] - times[0] < 60, "{version:?}");
+        // Whole seconds of both are rounded down.
+        assert!(starts.len() <= 2, "{version:?}: {starts:?}");
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use stillwell_metric::{Labels, Recorder};
 use stillwell_plan::PayloadFormat;
-use stillwell_plan::payload::{BlockShape, EventTimes, RemoteWritePlan};
+use stillwell_plan::payload::{BlockShape, EventTimes, NetflowPlan, RemoteWritePlan};
 use stillwell_units::{Nanos, Seed};
 
 use super::*;
@@ -108,6 +108,26 @@ fn times_of_a_series_went_back_from_set_to_set() {
     assert!(ends.is_sorted_by(|a, b| a < b), "{ends:?}");
     // No jump of years either.
     assert!(ends[3].saturating_sub(ends[0]) < Nanos::from_secs(60));
+}
+
+/// A collector takes a number that goes back for a restart of the exporter.
+#[test]
+fn numbers_of_an_exporter_continue_from_set_to_set() {
+    let payload = PayloadPlan {
+        format: PayloadFormat::Netflow(NetflowPlan::default()),
+        ..recipe(ByteSize::kib(64)).payload
+    };
+    let seeds = Seed::from_number(1).into();
+    let first = BlockSet::build(&payload, payload.cache, seeds, None).unwrap();
+    let mut recipe = Recipe::new(&payload, seeds, payload.cache, &first).unwrap();
+    let mut flows = first.total().units;
+    for pass in 1..=3 {
+        let set = recipe.build(pass).unwrap();
+        // The sequence number of version 5 is the number of flows before the packet.
+        let number = u32::try_from(flows).unwrap().to_be_bytes();
+        assert_eq!(set.block(0).bytes[16..20], number, "{pass}");
+        flows += set.total().units;
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use stillwell_plan::PayloadFormat;
 use stillwell_plan::payload::{
     Alphabet, TemplatePart as P, TemplatePlan, TemplateValue, TimePattern, TimeText,
 };
+use stillwell_plan::stamp::PrefixFraming;
 use stillwell_units::Seed;
 
 use crate::{build, events, plan, up_to};
@@ -335,6 +336,15 @@ fn what_makes_no_events_is_refused() {
         build(template(vec![P::Use(0)]), 100, SlotUse::None),
         Err(BuildError::Template(_))
     ));
+    // A time before each line needs lines; with a length before it, any event has one.
+    for event in ["a", "a\nb\n"] {
+        let (lines, lengths) = (PrefixFraming::Lines, PrefixFraming::LengthPrefixed);
+        assert_eq!(
+            build(template(vec![text(event)]), 100, SlotUse::Before(lines)),
+            Err(BuildError::NotLines { name: "template" })
+        );
+        assert!(build(template(vec![text(event)]), 100, SlotUse::Before(lengths)).is_ok());
+    }
     // Nothing is no event.
     assert!(matches!(
         build(template(vec![text("")]), 100, SlotUse::None),
