@@ -102,6 +102,7 @@ fn experiment(entry: &ExperimentVerdict) -> Value {
         "gate": entry.gate.name(),
         "erratic": entry.erratic,
         "goal": goal.map(|goal| goal.metric.name()),
+        "variant": goal.map(|goal| goal.comparison.as_str()),
         "change_share": change.map(|change| change.estimate),
         "lower_share": change.map(|change| change.lower),
         "upper_share": change.map(|change| change.upper),
@@ -246,7 +247,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{
-        equivalent, erratic, failed_check, inconclusive, invalid, regressed, report,
+        equivalent, erratic, failed_check, inconclusive, invalid, of_three, regressed, report,
     };
 
     fn many() -> SuiteReport {
@@ -338,6 +339,21 @@ mod tests {
         let (_, outcome) = cases(&entry).remove(0);
         let text = words::finding(&entry);
         assert_eq!(outcome, CaseOutcome::Skipped(text));
+    }
+
+    #[test]
+    fn a_decision_names_the_variant_that_its_change_is_of() {
+        let mut empty = equivalent();
+        empty.goals.clear();
+        for (entry, variant) in [
+            (equivalent(), Some("comparison")),
+            (of_three(), Some("second")),
+            (empty, None),
+        ] {
+            let text = decision_json(&report(vec![entry]), GatePolicy::Normal);
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["experiments"][0]["variant"].as_str(), variant);
+        }
     }
 
     #[test]

@@ -166,6 +166,22 @@ pub(crate) fn regressed() -> ExperimentVerdict {
     experiment("quickstart", Verdict::Regressed, [0.049, 0.045, 0.054])
 }
 
+/// Returns an experiment that compares two variants with one baseline; the second has regressed.
+pub(crate) fn of_three() -> ExperimentVerdict {
+    let mut entry = regressed();
+    let variants = ["baseline", "first", "second"].map(str::to_owned);
+    entry.variants = variants.to_vec();
+    let of = |comparison: &str, verdict: Verdict, change: [f64; 3]| GoalVerdict {
+        comparison: comparison.to_owned(),
+        ..goal(GoalMetric::CpuPerEvent, true, verdict, 4100.0, change)
+    };
+    entry.goals = vec![
+        of("first", Verdict::Equivalent, [0.001, -0.004, 0.006]),
+        of("second", Verdict::Regressed, [0.049, 0.045, 0.054]),
+    ];
+    entry
+}
+
 pub(crate) fn equivalent() -> ExperimentVerdict {
     let mut experiment_json =
         experiment("tcp-to-http", Verdict::Equivalent, [0.001, -0.004, 0.006]);

@@ -17,6 +17,7 @@ mod unused;
 
 use std::borrow::Cow;
 
+use stillwell_plan::goal::Scale;
 use stillwell_units::count;
 use stillwell_verdict::limits::PAIRS_UNCONFIRMED_MIN;
 use stillwell_verdict::{
@@ -161,15 +162,38 @@ fn rank(experiment: &ExperimentVerdict) -> (bool, u8) {
     (experiment.erratic, gate)
 }
 
+/// Longest list of comparisons in a headline, in characters; a longer one is given as their number.
+const COMPARISONS_MAX: usize = 60;
+
+/// Returns the versions that are compared with the baseline: the comparison of the report, or the names of all
+/// comparisons if an experiment has several, or their number if these are long.
+fn comparisons(report: &SuiteReport) -> Cow<'_, str> {
+    let experiments = || report.experiments.iter();
+    if !experiments().any(|entry| entry.variants.len() > 2) {
+        return Cow::Borrowed(&report.comparison);
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for variant in experiments().flat_map(|entry| entry.variants.iter().skip(1)) {
+        if !names.contains(&variant.as_str()) {
+            names.push(variant);
+        }
+    }
+    let list = names.join(", ");
+    match list.chars().count() > COMPARISONS_MAX {
+        true => Cow::Owned(format!("{} variants", names.len())),
+        false => Cow::Owned(list),
+    }
+}
+
 fn headline(report: &SuiteReport) -> String {
     let title = &report.title;
     if report.experiments.is_empty() {
         return format!("{title}: no experiment finished, so there is no verdict");
     }
     let number = words::counted(count(report.experiments.len()), "experiment", "experiments");
-    let (baseline, comparison) = (&report.baseline, &report.comparison);
+    let (baseline, compared) = (&report.baseline, comparisons(report));
     let tally = words::tally(&report.experiments);
-    format!("{title}: {comparison} compared with {baseline} in {number}: {tally}")
+    format!("{title}: {compared} compared with {baseline} in {number}: {tally}")
 }
 
 /// Returns the headline of a page.
@@ -226,8 +250,7 @@ fn finding(report: &SuiteReport) -> Text {
         let word = words::counted(improved, "improvement", "improvements");
         (Sign::Better, format!("stillwell: {word} in {all}"))
     } else {
-        let visible = gating().filter_map(|entry| words::deciding(entry)?.smallest_visible);
-        let visible = visible.max_by(f64::total_cmp).map(words::percent);
+        let visible = detectable_change(gating());
         let visible = visible.map(|entry| format!(" (detectable change {entry})"));
         let visible = visible.unwrap_or_default();
         let finding = format!("stillwell: {all} without a regression{visible}");
@@ -237,7 +260,23 @@ fn finding(report: &SuiteReport) -> Text {
         .and(" · ")
         .and(Text::code(&report.baseline))
         .and(" vs ")
-        .and(Text::code(&report.comparison))
+        .and(Text::code(comparisons(report)))
+}
+
+/// Returns the largest detectable change of the goals that decide; `None` if their scales differ, because percent and
+/// points have no common maximum.
+fn detectable_change<'a>(
+    experiments: impl Iterator<Item = &'a ExperimentVerdict>,
+) -> Option<String> {
+    let goals = experiments.filter_map(words::deciding);
+    let visible = goals.filter_map(|goal| Some((goal.scale, goal.smallest_visible?)));
+    let visible: Vec<(Scale, f64)> = visible.collect();
+    let (scale, first) = *visible.first()?;
+    if visible.iter().any(|(entry, _)| *entry != scale) {
+        return None;
+    }
+    let shares = visible.iter().map(|(_, share)| *share);
+    Some(words::size(scale, shares.fold(first, f64::max)))
 }
 
 /// Returns the answer of each experiment in a sentence.

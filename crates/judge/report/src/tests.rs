@@ -11,8 +11,8 @@ use stillwell_verdict::{
 
 use super::*;
 use crate::fixture::{
-    equivalent, erratic, experiment, explained, failed_check, inconclusive, invalid, matrix,
-    regressed, report,
+    equivalent, erratic, experiment, explained, failed_check, goal, inconclusive, invalid, matrix,
+    of_three, regressed, report,
 };
 
 fn shown(experiments: Vec<ExperimentVerdict>) -> String {
@@ -184,6 +184,51 @@ fn an_improvement_is_the_heading_of_a_suite_without_a_regression() {
     ] {
         let heading = heading(experiments);
         assert!(heading.contains(expected), "{heading}");
+    }
+}
+
+#[test]
+fn headlines_name_every_comparison_of_several_variants_or_their_number() {
+    let mut many = of_three();
+    let variants = (0..12).map(|number| format!("variant-{number}"));
+    many.variants = variants.collect();
+    for (experiments, compared) in [
+        (vec![regressed()], "relay --work-per-event 300ns"),
+        (vec![of_three()], "first, second"),
+        (vec![many, regressed()], "12 variants"),
+    ] {
+        let suite = report(experiments);
+        let shown = terminal(&suite, Style::default());
+        let headline = format!("examples/quickstart: {compared} compared with relay in ");
+        assert!(shown.contains(&headline), "{shown}");
+        let page = markdown(&suite);
+        let heading = format!(" · `relay` vs `{compared}`");
+        assert!(page.contains(&heading), "{page}");
+    }
+}
+
+#[test]
+fn a_heading_has_the_detectable_change_on_the_scale_of_its_goals() {
+    let visible = |metric: GoalMetric, share: f64| {
+        let mut goal = goal(metric, true, Verdict::Equivalent, 1.0, [0.0, -0.01, 0.01]);
+        goal.smallest_visible = Some(share);
+        ExperimentVerdict {
+            goals: vec![goal],
+            ..equivalent()
+        }
+    };
+    let ratio = |share: f64| visible(GoalMetric::CpuPerEvent, share);
+    let points = |share: f64| visible(GoalMetric::Loss, share);
+    for (experiments, expected) in [
+        (vec![ratio(0.01), ratio(0.02)], Some("2.0 %")),
+        (vec![points(0.01), points(0.02)], Some("2.0 points")),
+        (vec![ratio(0.01), points(0.02)], None),
+    ] {
+        let page = markdown(&report(experiments));
+        let heading = page.lines().find(|line| line.starts_with('#')).unwrap();
+        let change = heading.split_once("(detectable change ");
+        let change = change.and_then(|(_, change)| change.split_once(')'));
+        assert_eq!(change.map(|(change, _)| change), expected, "{heading}");
     }
 }
 

@@ -273,10 +273,19 @@ fn finding_of_goal(experiment: &ExperimentVerdict) -> String {
 /// A goal's title, and the variant where there are more than one to compare.
 pub(crate) fn goal_name(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> String {
     let title = goal_title(&goal.metric, experiment.work);
+    titled_goal(&title, goal, experiment)
+}
+
+/// Returns another title of a goal, and the variant where there are more than one to compare.
+pub(crate) fn titled_goal(
+    title: &str,
+    goal: &GoalVerdict,
+    experiment: &ExperimentVerdict,
+) -> String {
     if experiment.variants.len() > 2 {
         format!("{title}, {}", goal.comparison)
     } else {
-        title.into_owned()
+        title.to_owned()
     }
 }
 

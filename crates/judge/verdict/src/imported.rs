@@ -147,7 +147,9 @@ fn not_on_disk(table: &ImportedTable) -> Option<ImportWarning> {
     let written = table.row(is_written)?;
     let taken = table.row(is_received)?;
     let mut columns = Vec::new();
-    let (mut most_written, mut most_taken) = ((0.0, ""), (0.0, ""));
+    // Numbers with their texts.
+    let mut most_written: Option<(f64, &str)> = None;
+    let mut most_taken: Option<(f64, &str)> = None;
     for (at, name) in table.columns.iter().enumerate() {
         let value = |row: &ImportedRow| row.cells.get(at).and_then(|cell| cell.value);
         let (Some(out), Some(taken_bytes)) = (value(written), value(taken)) else {
@@ -155,22 +157,19 @@ fn not_on_disk(table: &ImportedTable) -> Option<ImportWarning> {
         };
         if out < limits::PERSISTED_SHARE_MIN * taken_bytes {
             columns.push(name.clone());
-            if out > most_written.0 {
-                most_written = (out, written.cells[at].text.as_str());
+            if most_written.is_none_or(|(most, _)| out > most) {
+                most_written = Some((out, written.cells[at].text.as_str()));
             }
-            if taken_bytes > most_taken.0 {
-                most_taken = (taken_bytes, taken.cells[at].text.as_str());
+            if most_taken.is_none_or(|(most, _)| taken_bytes > most) {
+                most_taken = Some((taken_bytes, taken.cells[at].text.as_str()));
             }
         }
     }
-    if columns.is_empty() {
-        return None;
-    }
+    let ((_, most_written), (_, most_taken)) = most_written.zip(most_taken)?;
     Some(ImportWarning {
         reason: format!(
-            "this is a test of buffers on disk, but at most {} reached a disk while up to {} passed \
-             through: the buffers were not used",
-            most_written.1, most_taken.1
+            "this is a test of buffers on disk, but at most {most_written} reached a disk while up to \
+             {most_taken} passed through: the buffers were not used"
         ),
         columns,
     })

@@ -2,12 +2,12 @@
 
 mod advice;
 mod aggregate;
-mod compare;
+pub(crate) mod compare;
 mod confirm;
 pub(crate) mod looks;
 mod pairs;
 mod ranking;
-mod skipped;
+pub(crate) mod skipped;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use stillwell_plan::{ExperimentPlan, GoalPlan, WorkUnit};
 use stillwell_units::Nanos;
 
 use self::compare::{Course, Question, Searched, search};
-use self::confirm::{ConfirmCourse, cannot_confirm, confirm};
+use self::confirm::{ConfirmCourse, cannot_confirm, confirm, wait_for_confirmation};
 use self::looks::LookPlan;
 use self::table::RunTable;
 use crate::experiment_verdict::{ArmDiscards, CheckVerdict, ExperimentVerdict, failing_more};
@@ -52,7 +52,7 @@ pub fn judge(plan: &ExperimentPlan, runs: &[RunSummary]) -> ExperimentVerdict {
 /// comparison is certain (regressed, improved or equivalent), at the last look,
 /// or when no more pairs are replaced; then, and only then, `different` and
 /// `inconclusive` are final. The search's result is tested again on fresh pairs
-/// where the plan says so.
+/// where the plan says so; a change of a primary goal is `inconclusive` before that.
 #[must_use]
 pub fn standing(plan: &ExperimentPlan, runs: &[RunSummary]) -> Standing {
     standing_at(plan, runs, &LookPlan::of(plan.stopping))
@@ -75,8 +75,10 @@ fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> 
             ..
         }
     );
-    for searched in &mut goals {
-        hold_back(searched, searching);
+    if searching {
+        for searched in &mut goals {
+            hold_back(&mut searched.goal, plan.confirm, looks);
+        }
     }
     let warmup = table.warmup().unwrap_or(plan.run_plan.phases.warmup);
     Standing {
@@ -211,11 +213,14 @@ fn most_severe(reasons: &[StopReason]) -> StopReason {
 }
 
 /// While pairs are still searched, a change that is neither large nor small is
-/// not reported as a verdict yet: the next look may make it either.
-fn hold_back(searched: &mut Searched<'_>, searching: bool) {
-    let goal = &mut searched.goal;
+/// not reported as a verdict yet: the next look may make it either. Nor is a change of a primary
+/// goal that is to be confirmed.
+fn hold_back(goal: &mut GoalVerdict, is_confirmed: bool, looks: &LookPlan) {
+    if is_confirmed && goal.primary {
+        wait_for_confirmation(goal, looks);
+    }
     let is_open = matches!(goal.verdict, Verdict::Different | Verdict::Inconclusive);
-    if !searching || !is_open || goal.reason.is_some() {
+    if !is_open || goal.reason.is_some() {
         return;
     }
     goal.verdict = Verdict::Inconclusive;

@@ -179,7 +179,7 @@ mod tests {
     fn markdown_refers_to_every_chart_and_leaves_out_their_replacement() {
         let text = report().markdown_with_charts("docs/charts/");
         for chart in report().charts() {
-            let address = format!("](docs/charts/{}.svg)", chart.name);
+            let address = format!("](<docs/charts/{}.svg>)", chart.name);
             assert!(text.contains(&address), "{text}");
         }
         assert!(!text.contains("no charts here"), "{text}");

@@ -74,7 +74,8 @@ impl Page {
             Block::Chart(_) | Block::On(Medium::Screen | Medium::Browser, _) => {}
             Block::Image(title, address) => {
                 let title = escape::markdown(title, None, true);
-                self.set_apart(&format!("![{title}]({address})\n"));
+                let address = escape::target(address);
+                self.set_apart(&format!("![{title}](<{address}>)\n"));
             }
             Block::Code(Language::Markdown, text) => self.set_apart(text),
             Block::Code(Language::Text, text) => {

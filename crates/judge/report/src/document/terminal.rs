@@ -124,8 +124,7 @@ impl Screen {
                     .cloned()
                     .collect();
                 if !rows.is_empty() {
-                    self.columns(&forest::rows(&rows, width), GAP);
-                    self.line(self.indent, &Text::dim(forest::LEGEND));
+                    self.plot(&forest::rows(&rows, width));
                 }
             }
             Block::Chart(_)
@@ -206,6 +205,18 @@ impl Screen {
         self.text.extend(lines);
     }
 
+    /// Writes a plot. Where a line beside its name would be too wide for the terminal, which would break it, the line is
+    /// below its name.
+    fn plot(&mut self, rows: &[Vec<Text>]) {
+        let columns_max = self.style.line_max().unwrap_or(usize::MAX);
+        if self.indent + total_width(rows, GAP) > columns_max {
+            self.named_rows(rows);
+        } else {
+            self.columns(rows, GAP);
+        }
+        self.line(self.indent, &Text::dim(forest::LEGEND));
+    }
+
     /// Writes a table too wide for the terminal: the first cell of each row on a line of its own, the others below it.
     fn named_rows(&mut self, rows: &[Vec<Text>]) {
         let split = rows.iter().filter_map(|row| row.split_first());
@@ -216,7 +227,10 @@ impl Screen {
         let gap = if is_wide { GAP_MIN } else { GAP };
         let lines = columns(&lines, indent, gap, self.style);
         for (name, line) in names.into_iter().zip(lines) {
-            self.line(self.indent, name);
+            // The scale of a plot has no name.
+            if width(name) > 0 {
+                self.line(self.indent, name);
+            }
             self.text.push_str(&line);
         }
     }

@@ -176,6 +176,61 @@ fn long_pages_name_what_they_leave_out() {
 }
 
 #[test]
+fn lines_of_a_plot_are_whole_and_aligned_with_their_scale_on_a_terminal_of_any_width() {
+    let row = |name: &str| IntervalRow {
+        name: name.to_owned(),
+        text: String::new(),
+        sign: None,
+        interval: Some(Interval {
+            estimate: 0.05,
+            low: 0.03,
+            high: 0.08,
+        }),
+        tolerance: 0.02,
+        scale: stillwell_plan::goal::Scale::Ratio,
+        is_primary: true,
+    };
+    let long = "an experiment with a long name: latency p99.9 of GET /orders";
+    for names in [["CPU", "memory"], [long, "memory"]] {
+        let chart = IntervalChart::of_changes(names.map(row).to_vec());
+        let chart = Block::Chart(Chart::Intervals(chart));
+        let document = Document::new([Block::section(2, "title", [chart])]);
+        for width in [40, 50, 80, 120] {
+            let style = Style {
+                width,
+                ..Style::default()
+            };
+            let text = terminal::render(&document, style);
+            let scale = text.lines().find(|line| line.contains('%')).unwrap();
+            let zero = scale.find(" 0 ").map(|at| at + 1);
+            assert!(zero.is_some(), "{width}: {text}");
+            let is_plot = |line: &&str| line.contains('[') && !line.contains("zero");
+            let plots: Vec<&str> = text.lines().filter(is_plot).collect();
+            assert_eq!(plots.len(), names.len(), "{width}: {text}");
+            for line in plots {
+                assert_eq!(line.find('|'), zero, "{width}: {text}");
+                assert!(line.len() <= usize::from(width), "{width}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_address_of_an_image_may_have_spaces_and_parentheses() {
+    let image = |address: &str| {
+        let image = Block::Image("a chart".to_owned(), address.to_owned());
+        Format::Markdown.renderer().unwrap()(&Document::new([image]), Style::default())
+    };
+    for (address, expected) in [
+        ("charts/a.svg", "![a chart](<charts/a.svg>)\n"),
+        ("my charts (1)/a.svg", "![a chart](<my charts (1)/a.svg>)\n"),
+        ("a>b\n/a.svg", "![a chart](<ab/a.svg>)\n"),
+    ] {
+        assert_eq!(image(address), expected);
+    }
+}
+
+#[test]
 fn texts_break_at_the_width_of_a_narrow_terminal_and_commands_do_not() {
     let long = "word ".repeat(30);
     let command = format!("stillwell run {}", "x".repeat(90));

@@ -3,11 +3,13 @@
 //! Headings, columns and signs are those of its comments since October 2024; verdicts, intervals and decision are those of
 //! every other report.
 
-use stillwell_plan::{GoalMetric, WorkUnit};
+use std::borrow::Cow;
+
+use stillwell_plan::GoalMetric;
 use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, GoalVerdict, Verdict};
 
 use super::comment::cut;
-use super::{CommentOptions, LENGTH_MAX, by_attention, links};
+use super::{CommentOptions, LENGTH_MAX, by_attention, comparisons, links};
 use crate::document::escape;
 use crate::{SuiteReport, words};
 
@@ -91,7 +93,7 @@ impl Layout<'_> {
             format!("Run ID: {}", escaped(job)),
             String::new(),
             format!("Baseline: {}", escaped(&report.baseline)),
-            format!("Comparison: {}", escaped(&report.comparison)),
+            format!("Comparison: {}", escaped(&comparisons(report))),
         ]);
         format!("{}\n\n", lines.join("\n"))
     }
@@ -254,7 +256,7 @@ impl Layout<'_> {
         cells([
             sign.to_owned(),
             escaped(&entry.name),
-            goal.map_or_else(missing, |goal| escaped(&goal_words(goal, entry.work))),
+            goal.map_or_else(missing, |goal| escaped(&goal_words(goal, entry))),
             change.map_or_else(missing, |change| percent(change.estimate)),
             change.map_or_else(missing, |change| {
                 format!("[{}, {}]", percent(change.lower), percent(change.upper))
@@ -271,13 +273,15 @@ impl Layout<'_> {
     }
 }
 
-/// Returns the words of the Regression Detector for its own goals, else those of other reports.
-fn goal_words(goal: &GoalVerdict, work: WorkUnit) -> String {
-    match goal.metric {
-        GoalMetric::Cpu => "% cpu utilization".to_owned(),
-        GoalMetric::Memory => "memory utilization".to_owned(),
-        _ => words::goal_title(&goal.metric, work).into_owned(),
-    }
+/// Returns the words of the Regression Detector for its own goals, else those of other reports, and the variant where
+/// there are more than one to compare.
+fn goal_words(goal: &GoalVerdict, entry: &ExperimentVerdict) -> String {
+    let title = match goal.metric {
+        GoalMetric::Cpu => Cow::Borrowed("% cpu utilization"),
+        GoalMetric::Memory => Cow::Borrowed("memory utilization"),
+        _ => words::goal_title(&goal.metric, entry.work),
+    };
+    words::titled_goal(&title, goal, entry)
 }
 
 /// Returns the worst value and its bounds: `(147 MiB ≤ 154 MiB)`.

@@ -200,6 +200,12 @@ fn series(curve: &Curve, index: usize, across: &Axis, up: &Axis) -> Markup {
     let class = format!("series{}", index % STYLES);
     let line = values.iter().filter(|point| is_finite(point));
     let line = line.map(|(x, y)| (across.place(*x), up.place(*y)));
+    let line: Vec<(f64, f64)> = line.collect();
+    // A line of one point has no length.
+    let single = match line.as_slice() {
+        [point] => Some(*point),
+        _ => None,
+    };
     let x = LEFT + 170.0 * float(index % LEGEND_COLUMNS);
     let y = ABOVE + LEGEND_ROW * float(index / LEGEND_COLUMNS);
     let label_max = if curve.series.len() == 1 { 90 } else { 20 };
@@ -210,6 +216,9 @@ fn series(curve: &Curve, index: usize, across: &Axis, up: &Axis) -> Markup {
                 polygon class="area" points=(outline(band, across, up)) {}
             }
             polyline class="series" points=(points(line)) {}
+            @if let Some((cx, cy)) = single {
+                circle class="mark" cx=(at(cx)) cy=(at(cy)) r="3" {}
+            }
             (super::line("series", (x, y), (x + 22.0, y)))
             (text("tick", (x + 28.0, y + 4.0), "start", &shortened(name, label_max)))
         }

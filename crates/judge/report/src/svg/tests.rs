@@ -157,6 +157,27 @@ fn names_of_a_legend_do_not_overlap() {
 }
 
 #[test]
+fn a_line_of_one_finite_point_is_drawn_as_a_mark() {
+    for (points, marks) in [
+        (vec![(1.0, 2.0)], 1),
+        (vec![(f64::NAN, 1.0), (1.0, 2.0), (2.0, f64::INFINITY)], 1),
+        (vec![(0.0, 1.0), (1.0, 2.0)], 0),
+    ] {
+        let drawn = curve(&Curve {
+            scales: (AxisScale::Linear, AxisScale::FromZero),
+            x: ("time".to_owned(), "s"),
+            y: ("rate".to_owned(), ""),
+            series: vec![("a".to_owned(), points)],
+            ..Curve::default()
+        });
+        let drawn = drawn.unwrap();
+        check(&drawn);
+        let markup = drawn.standalone();
+        assert_eq!(markup.matches("<circle ").count(), marks, "{markup}");
+    }
+}
+
+#[test]
 fn a_chart_without_data_is_omitted() {
     assert!(intervals(&IntervalChart::default()).is_none());
     let series = PairSeries {

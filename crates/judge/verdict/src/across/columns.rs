@@ -8,7 +8,8 @@ use stillwell_stats::{
 use stillwell_units::{Tolerance, count, float_from_u64};
 
 use super::Finding;
-use crate::limits::{COMPARED_DEGREES_MIN, COMPARED_RANKS_BELOW};
+use crate::judge::compare::too_few_for_equivalent;
+use crate::limits::{COMPARED_DEGREES_MIN, COMPARED_RANKS_BELOW, PAIRS_EQUIVALENT_MIN};
 use crate::rule::{Change, Verdict, verdict_of};
 
 /// The question that two columns of numbers answer.
@@ -39,6 +40,19 @@ impl ColumnsAnswer {
             finding,
             verdict: None,
             reason: Some(reason.into()),
+        }
+    }
+
+    /// The same answer under a light load, if `reason` names one: a change that it may hide is not
+    /// surely within the tolerance.
+    pub(super) fn under_light_load(self, reason: Option<String>) -> Self {
+        if self.verdict != Some(Verdict::Equivalent) || reason.is_none() {
+            return self;
+        }
+        Self {
+            verdict: Some(Verdict::Inconclusive),
+            reason,
+            ..self
         }
     }
 }
@@ -74,7 +88,8 @@ pub fn judge_unpaired(
         p_value: test.p_value,
         mann_whitney_p: ranks.map(|ranks| ranks.p_value),
     };
-    judged(finding, change, test.degrees, question)
+    let too_few = too_few(count(left.min(right)), ["runs", " on each side"]);
+    judged(finding, change, (test.degrees, too_few), question)
 }
 
 /// Compares pair by pair, (baseline, comparison).
@@ -109,7 +124,13 @@ pub fn judge_paired(pairs: &[(f64, f64)], question: ColumnsQuestion) -> ColumnsA
         wilcoxon_p: ranks.map(|ranks| ranks.p_value),
         hodges_lehmann: hodges_lehmann(&values).map(reported),
     };
-    judged(finding, change, degrees, question)
+    let too_few = too_few(count(values.len()), ["pairs", ""]);
+    judged(finding, change, (degrees, too_few), question)
+}
+
+/// Reason for which so few pairs, or runs on a side, do not show `equivalent`; `None` if they are enough.
+fn too_few(number: u32, words: [&str; 2]) -> Option<String> {
+    (number < PAIRS_EQUIVALENT_MIN).then(|| too_few_for_equivalent(number, words))
 }
 
 fn effect(pairs: &[(f64, f64)], scale: Scale) -> Result<(Vec<f64>, PairedEffect), PairedError> {
@@ -130,7 +151,7 @@ fn effect(pairs: &[(f64, f64)], scale: Scale) -> Result<(Vec<f64>, PairedEffect)
 fn judged(
     finding: Finding,
     change: Change,
-    degrees: f64,
+    (degrees, too_few): (f64, Option<String>),
     question: ColumnsQuestion,
 ) -> ColumnsAnswer {
     if degrees < COMPARED_DEGREES_MIN {
@@ -141,14 +162,13 @@ fn judged(
         return ColumnsAnswer::without_verdict(finding, reason);
     }
     let direction = question.direction.unwrap_or(Direction::LowerIsBetter);
-    let verdict = verdict_of(change, direction, question.tolerance);
-    let unknown = question.direction.is_none();
-    let turned = matches!(verdict, Verdict::Regressed | Verdict::Improved) && unknown;
-    let (verdict, reason) = if turned {
-        let reason = "the better direction is unknown: add --better lower or --better higher";
-        (Verdict::Different, Some(reason.to_owned()))
-    } else {
-        (verdict, None)
+    let (verdict, reason) = match verdict_of(change, direction, question.tolerance) {
+        Verdict::Regressed | Verdict::Improved if question.direction.is_none() => {
+            let reason = "the better direction is unknown: add --better lower or --better higher";
+            (Verdict::Different, Some(reason.to_owned()))
+        }
+        Verdict::Equivalent if too_few.is_some() => (Verdict::Inconclusive, too_few),
+        verdict => (verdict, None),
     };
     ColumnsAnswer {
         finding,
@@ -269,7 +289,8 @@ mod tests {
         assert_eq!(format!("{p_value:.3}"), "0.189");
         // Of twenty ways to split six into three and three, none is rarer than 0.1.
         assert_eq!(mann_whitney_p, None);
-        assert_eq!(answer.verdict, Some(Verdict::Equivalent));
+        // Within the tolerance, but three runs on a side do not show `equivalent`.
+        assert_eq!(answer.verdict, Some(Verdict::Inconclusive));
     }
 
     /// The audit's example: 10, 11, 9, 10.5 against 20, 23, 18, 21.

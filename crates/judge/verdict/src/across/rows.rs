@@ -12,8 +12,11 @@ use super::groups::RunGroup;
 use super::run::{ComparableRun, Missing, PairKey, RunNumber, listed, scale_of, tolerance_of};
 use super::{CompareError, ComparedGroup, ComparedRuns, ComparisonRow};
 use crate::deltas::mean_on;
+use crate::judge::compare::light_load_of;
+use crate::judge::skipped::obstacle_of_runs;
 use crate::judge::tolerances::tolerance_at;
 use crate::limits::COMPARED_RUNS_FEW;
+use crate::summary::RunSummary;
 
 /// The options of a comparison, besides its runs.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +89,8 @@ fn both_sides<R>(group: &RunGroup<R>) -> impl Iterator<Item = &R> {
     group.baseline.iter().chain(&group.comparison)
 }
 
-/// The names to compare: the requested ones, or those that both sides usually have.
+/// The names to compare: the requested ones, or those that both sides usually have. The primary goal of
+/// an experiment stays, also without a number on a side.
 fn names<R: ComparableRun>(
     group: &RunGroup<R>,
     options: &CompareOptions,
@@ -111,9 +115,11 @@ fn names<R: ComparableRun>(
         .first()
         .map(R::usual_names)
         .unwrap_or_default();
-    let names = usual
-        .iter()
-        .filter(|name| has(&group.baseline, name) && has(&group.comparison, name));
+    let primary = primary_goal(group);
+    let names = usual.iter().filter(|name| {
+        let is_primary = primary.as_ref() == Some(*name);
+        is_primary || (has(&group.baseline, name) && has(&group.comparison, name))
+    });
     let names: Vec<String> = names.cloned().collect();
     if names.is_empty() {
         // Reported with the reasons, instead of an empty table.
@@ -121,6 +127,24 @@ fn names<R: ComparableRun>(
         return Ok(vec![first.clone()]);
     }
     Ok(names)
+}
+
+/// Name of the goal that decides over the exit code: the first one of the baseline's experiment. Goals that
+/// the machine of a side cannot count are skipped, as in an experiment.
+fn primary_goal<R: ComparableRun>(group: &RunGroup<R>) -> Option<String> {
+    let goals = &group.baseline.first()?.saved()?.goals;
+    let cannot_count = |runs: &[R]| {
+        let saved = runs.iter().filter_map(R::saved);
+        obstacle_of_runs(saved.map(|saved| &saved.summary)).is_some()
+    };
+    let is_uncounted = cannot_count(&group.baseline) || cannot_count(&group.comparison);
+    let is_skipped = |goal: &GoalPlan| is_uncounted && goal.metric.needs_instructions();
+    let mut kept = goals.iter().filter(|goal| !is_skipped(goal));
+    let primary = match kept.next() {
+        Some(goal) => goal,
+        None => goals.first()?,
+    };
+    Some(primary.metric.name().into_owned())
 }
 
 fn goals_of<R: ComparableRun>(group: &RunGroup<R>) -> Vec<GoalPlan> {
@@ -230,6 +254,9 @@ impl<R: ComparableRun> Comparing<'_, R> {
                 }
             }
         };
+        let metric = parsed.as_ref();
+        let light = metric.and_then(|metric| self.light_load(metric, &left, &right));
+        let answer = answer.under_light_load(light);
         let (unit, per_second) =
             number.map_or((Unit::Unknown, false), |item| (item.unit, item.per_second));
         ComparisonRow {
@@ -273,6 +300,19 @@ impl<R: ComparableRun> Comparing<'_, R> {
         typed
             .or_else(|| planned.map(|goal| tolerance_at(goal, baseline_mean)))
             .unwrap_or_else(|| tolerance_of(name, parsed))
+    }
+
+    /// Reason for which a change of this cost may be hidden, if it is one.
+    fn light_load(
+        &self,
+        metric: &GoalMetric,
+        left: &[Result<RunNumber, String>],
+        right: &[Result<RunNumber, String>],
+    ) -> Option<String> {
+        let baseline = with_number(&self.group.baseline, left);
+        let comparison = with_number(&self.group.comparison, right);
+        let sides = ["baseline", "comparison"];
+        light_load_of(metric, sides, [&baseline, &comparison])
     }
 
     /// (baseline, comparison) of every pair both of whose runs have the number.
@@ -321,6 +361,17 @@ fn sorted_out<R: ComparableRun>(runs: &[R], numbers: &[Result<RunNumber, String>
         }
     }
     sorted
+}
+
+/// The summaries of Stillwell's runs that have the number.
+fn with_number<'r, R: ComparableRun>(
+    runs: &'r [R],
+    numbers: &[Result<RunNumber, String>],
+) -> Vec<&'r RunSummary> {
+    let both = runs.iter().zip(numbers);
+    let counted = both.filter(|(_, number)| number.is_ok());
+    let saved = counted.filter_map(|(run, _)| run.saved());
+    saved.map(|saved| &saved.summary).collect()
 }
 
 fn units_differ<'n>(numbers: impl Iterator<Item = &'n Result<RunNumber, String>>) -> bool {

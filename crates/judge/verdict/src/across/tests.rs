@@ -1,6 +1,12 @@
 //! Runs of both sides are matched, paired and compared by what they say of themselves.
 
+use stillwell_capture::RunStage;
+use stillwell_metric::CountingObstacle;
+use stillwell_plan::{GoalMetric, GoalPlan};
+
 use super::*;
+use crate::run_note::RunNote;
+use crate::synthetic;
 
 /// A run of another tool: its numbers by name.
 #[derive(Clone, Debug)]
@@ -75,6 +81,56 @@ fn group(baseline: &[f64], comparison: &[f64]) -> RunGroup<Plain> {
     }
 }
 
+/// A run of an experiment.
+#[derive(Clone, Debug)]
+struct ExperimentRun(SavedRun);
+
+impl ComparableRun for ExperimentRun {
+    fn label(&self) -> &str {
+        "a run"
+    }
+
+    fn experiment(&self) -> Option<&str> {
+        None
+    }
+
+    fn variant(&self) -> Option<&str> {
+        None
+    }
+
+    fn tool(&self) -> &'static str {
+        "Stillwell"
+    }
+
+    fn saved(&self) -> Option<&SavedRun> {
+        Some(&self.0)
+    }
+
+    fn number(&self, name: &str) -> Result<RunNumber, Missing> {
+        self.0.number(name)
+    }
+
+    fn usual_names(&self) -> Vec<String> {
+        self.0.usual_names()
+    }
+
+    fn all_names(&self) -> Vec<String> {
+        self.0.all_names()
+    }
+}
+
+/// A run of an experiment with these goals that has these numbers.
+fn saved(goals: &[GoalMetric], values: &[(GoalMetric, f64)]) -> ExperimentRun {
+    let summary = synthetic::run("e", (RunStage::Search, 1, "baseline"), values);
+    ExperimentRun(SavedRun {
+        goals: goals.iter().cloned().map(GoalPlan::new).collect(),
+        ..SavedRun::new(summary)
+    })
+}
+
+/// Numbers of runs that differ by little.
+const QUIET: [f64; 8] = [100.0, 100.1, 99.9, 100.2, 99.8, 100.0, 100.1, 99.9];
+
 #[test]
 fn experiments_are_matched_by_name_and_single_ones_by_any_name() {
     let runs = |names: &[&'static str]| -> Vec<Plain> {
@@ -130,6 +186,120 @@ fn runs_without_a_number_are_left_out_and_named() {
     let left_out = ("a run".to_owned(), "it never ended".to_owned());
     assert_eq!(row.baseline.left_out, [left_out]);
     assert_eq!(compared.remarks.len(), 1, "{:?}", compared.remarks);
+}
+
+#[test]
+fn the_first_goal_decides_also_without_a_number_on_a_side() {
+    use GoalMetric::{CpuPerEvent, InstructionsPerEvent, Memory};
+    let (no_counter, files) = (CountingObstacle::NoCounter, CountingObstacle::TooManyFiles);
+    for (first, obstacle, primary, verdict) in [
+        (CpuPerEvent, None, "cpu_per_event", None),
+        // The machine cannot count instructions, so the next goal decides.
+        (
+            InstructionsPerEvent,
+            Some(no_counter),
+            "memory",
+            Some(Verdict::Regressed),
+        ),
+        // It can, and did not.
+        (
+            InstructionsPerEvent,
+            Some(files),
+            "instructions_per_event",
+            None,
+        ),
+        (InstructionsPerEvent, None, "instructions_per_event", None),
+    ] {
+        let goals = [first.clone(), Memory];
+        let note = obstacle.map(|obstacle| RunNote::InstructionsNotCounted { obstacle });
+        let baseline =
+            QUIET.map(|number| saved(&goals, &[(first.clone(), number), (Memory, number)]));
+        let comparison = QUIET.map(|number| {
+            let mut run = saved(&goals, &[(Memory, 2.0 * number)]);
+            run.0.summary.notes.extend(note.clone());
+            run
+        });
+        let group = RunGroup {
+            name: None,
+            baseline: baseline.into(),
+            comparison: comparison.into(),
+        };
+        let compared = compare_group(&group, &CompareOptions::default()).unwrap();
+        let row = &compared.rows[0];
+        assert_eq!((row.metric.as_str(), row.verdict), (primary, verdict));
+        assert_eq!(row.reason.is_some(), verdict.is_none(), "{row:?}");
+        let primaries = compared.rows.iter().filter(|row| row.primary);
+        assert_eq!((row.primary, primaries.count()), (true, 1));
+        let last = compared.rows.last().unwrap();
+        assert_eq!(last.metric, "memory");
+        assert_eq!(last.verdict, Some(Verdict::Regressed));
+    }
+}
+
+#[test]
+fn equivalent_needs_six_pairs_or_six_runs_on_each_side() {
+    let second = [100.2, 99.9, 100.0, 99.8, 100.1, 100.1, 100.0, 99.9];
+    for (paired, left, right, verdict) in [
+        (true, 4_usize, 4_usize, Verdict::Inconclusive),
+        (true, 5, 5, Verdict::Inconclusive),
+        (true, 6, 6, Verdict::Equivalent),
+        (true, 8, 8, Verdict::Equivalent),
+        (false, 5, 5, Verdict::Inconclusive),
+        (false, 5, 8, Verdict::Inconclusive),
+        (false, 8, 5, Verdict::Inconclusive),
+        (false, 6, 8, Verdict::Equivalent),
+        (false, 6, 6, Verdict::Equivalent),
+    ] {
+        let options = CompareOptions {
+            paired,
+            ..CompareOptions::default()
+        };
+        let group = group(&QUIET[..left], &second[..right]);
+        let compared = compare_group(&group, &options).unwrap();
+        let row = &compared.rows[0];
+        assert_eq!(row.verdict, Some(verdict), "{paired} {left} {right}");
+        let least = left.min(right);
+        let reason = match (verdict, paired) {
+            (Verdict::Equivalent, _) => String::new(),
+            (_, true) => format!("`equivalent` needs 6 pairs: {least} pairs"),
+            (_, false) => format!("`equivalent` needs 6 runs on each side: {least} runs"),
+        };
+        let shown = row.reason.as_deref().unwrap_or_default();
+        assert_eq!(shown.is_empty(), reason.is_empty(), "{shown}");
+        assert!(shown.contains(&reason), "{shown}");
+    }
+}
+
+#[test]
+fn a_light_load_shows_no_equivalence_of_a_cost_per_event() {
+    use GoalMetric::{CpuPerEvent, Memory};
+    for (metric, share, ratio, verdict) in [
+        (CpuPerEvent, 0.5, 1.0, Verdict::Equivalent),
+        (CpuPerEvent, 0.1, 1.0, Verdict::Inconclusive),
+        (CpuPerEvent, 0.1, 2.0, Verdict::Regressed),
+        (Memory, 0.1, 1.0, Verdict::Equivalent),
+    ] {
+        let goals = [metric];
+        let side = |ratio: f64| {
+            let runs = QUIET.map(|number| {
+                let mut run = saved(&goals, &[(goals[0].clone(), ratio * number)]);
+                run.0.summary.figures.target_cpu_share = Some(share);
+                run
+            });
+            Vec::from(runs)
+        };
+        let group = RunGroup {
+            name: None,
+            baseline: side(1.0),
+            comparison: side(ratio),
+        };
+        let compared = compare_group(&group, &CompareOptions::default()).unwrap();
+        let row = &compared.rows[0];
+        assert_eq!(row.verdict, Some(verdict), "{goals:?} {share} {ratio}");
+        let reason = row.reason.as_deref().unwrap_or_default();
+        let is_light = reason.starts_with("light load: baseline used ");
+        assert_eq!(is_light, verdict == Verdict::Inconclusive, "{reason}");
+    }
 }
 
 #[test]

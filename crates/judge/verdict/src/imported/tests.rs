@@ -88,6 +88,19 @@ fn a_disk_buffer_that_wrote_nothing_is_found() {
 }
 
 #[test]
+fn a_disk_buffer_that_wrote_exactly_nothing_is_named_with_its_number() {
+    for written in [["0B", "0B", "0B"], ["0B", "0", "1.4GiB"]] {
+        let mut rows = PIPE;
+        rows[3] = ["Disk writ (sum)", written[0], written[1], written[2]];
+        let text = reasons(&table("disk_buffer_performance", &rows), &[]);
+        assert!(
+            text.contains("at most 0B reached a disk while up to 1.6gib passed through"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn the_target_with_the_least_work_is_no_winner() {
     let mut rows = PIPE;
     rows[1][3] = "10 W";

@@ -231,7 +231,7 @@ fn decide(
     let is_last = look >= looks.last();
     let verdict = match verdict_of(change, goal.direction, goal.tolerance) {
         Verdict::Equivalent if look < limits::PAIRS_EQUIVALENT_MIN && is_last => {
-            let reason = Some(too_few_for_equivalent(look));
+            let reason = Some(too_few_for_equivalent(look, ["pairs", ""]));
             return resolved(Verdict::Inconclusive, reason, StopReason::LastLook);
         }
         // Too early: the next look may say the same.
@@ -280,12 +280,14 @@ const fn fewest_pairs(verdict: Verdict, confirm: bool) -> u32 {
     }
 }
 
-fn too_few_for_equivalent(pairs: u32) -> String {
+/// Reason for which a change within the tolerance is not `equivalent` by so few pairs. For runs, `noun` is
+/// `runs`, and `place` names the side.
+pub(crate) fn too_few_for_equivalent(number: u32, [noun, place]: [&str; 2]) -> String {
     format!(
-        "the change is within the tolerance, but `equivalent` needs {} pairs: {pairs} pairs may miss a \
+        "the change is within the tolerance, but `equivalent` needs {} {noun}{place}: {number} {noun} may miss a \
          fault that occurs in {} of all runs",
         limits::PAIRS_EQUIVALENT_MIN,
-        percent(rarest_visible_fault(pairs))
+        percent(rarest_visible_fault(number))
     )
 }
 
@@ -306,10 +308,7 @@ fn before_first_look(
     is_unfit: bool,
 ) -> Decision {
     let Question {
-        goal,
-        variants,
-        looks,
-        ..
+        variants, looks, ..
     } = question;
     let valid = pairs.valid();
     let course = match looks.next(valid) {
@@ -335,21 +334,39 @@ fn before_first_look(
         };
     }
     match change.filter(|_| is_unfit) {
-        Some(change) => Decision {
-            verdict: match verdict_of(change, goal.direction, goal.tolerance) {
-                Verdict::Equivalent if valid < limits::PAIRS_EQUIVALENT_MIN => {
-                    Verdict::Inconclusive
-                }
-                verdict => verdict,
-            },
-            reason: unfit(pairs, variants),
-            course,
-        },
+        Some(change) => {
+            let (verdict, reason) = of_valid(question, pairs, change);
+            Decision {
+                verdict,
+                reason,
+                course,
+            }
+        }
         None => few(
             Verdict::Inconclusive,
             looks.next(valid).unwrap_or_else(|| looks.last()),
             String::new(),
         ),
+    }
+}
+
+/// Verdict of the valid pairs of an experiment that ends before its first look, and its reason.
+fn of_valid(
+    question: Question<'_>,
+    pairs: &Pairs<'_>,
+    change: Change,
+) -> (Verdict, Option<String>) {
+    let Question { goal, variants, .. } = question;
+    let reason = || unfit(pairs, variants);
+    match verdict_of(change, goal.direction, goal.tolerance) {
+        Verdict::Equivalent if pairs.valid() < limits::PAIRS_EQUIVALENT_MIN => {
+            (Verdict::Inconclusive, reason())
+        }
+        Verdict::Equivalent => match light_load(&goal.metric, pairs, variants) {
+            Some(light) => (Verdict::Inconclusive, Some(light)),
+            None => (Verdict::Equivalent, reason()),
+        },
+        verdict => (verdict, reason()),
     }
 }
 
@@ -406,18 +423,28 @@ pub(super) fn light_load(
     pairs: &Pairs<'_>,
     variants: [&str; 2],
 ) -> Option<String> {
+    let runs = pairs.runs.iter().copied();
+    let (baseline, comparison): (Vec<&RunSummary>, Vec<&RunSummary>) = runs.unzip();
+    light_load_of(metric, variants, [&baseline, &comparison])
+}
+
+/// The same for the runs of each variant, which need not be pairs.
+pub(crate) fn light_load_of(
+    metric: &GoalMetric,
+    variants: [&str; 2],
+    runs: [&[&RunSummary]; 2],
+) -> Option<String> {
     if !metric.is_cost_per_event() {
         return None;
     }
-    let share = |side: fn(&(&RunSummary, &RunSummary)) -> Option<f64>| {
-        let shares: Vec<f64> = pairs.runs.iter().filter_map(side).collect();
+    let share = |runs: &[&RunSummary]| {
+        let shares = runs.iter().filter_map(|run| run.figures.target_cpu_share);
+        let shares: Vec<f64> = shares.collect();
         Some(Sample::try_new(&shares, 1).ok()?.mean())
     };
-    let baseline = share(|(run, _)| run.figures.target_cpu_share);
-    let comparison = share(|(_, run)| run.figures.target_cpu_share);
-    let shares = [baseline, comparison].into_iter().zip(variants);
-    let (least, variant) = shares
-        .filter_map(|(share, variant)| Some((share?, variant)))
+    let sides = runs.into_iter().zip(variants);
+    let (least, variant) = sides
+        .filter_map(|(runs, variant)| Some((share(runs)?, variant)))
         .min_by(|left, right| left.0.total_cmp(&right.0))?;
     (least < limits::LIGHT_LOAD_SHARE).then(|| {
         format!(

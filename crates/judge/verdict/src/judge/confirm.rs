@@ -5,10 +5,11 @@ use stillwell_plan::goal::Scale;
 use stillwell_stats::PairedError;
 
 use super::compare::{Course, Question, Searched, is_unfit, light_load, pair_changes, refusal};
+use super::looks::LookPlan;
 use super::pairs::{Pairs, is_lost};
 use super::table::RunTable;
 use crate::deltas::{Deltas, Spread, mean_on};
-use crate::goal_verdict::Confirmation;
+use crate::goal_verdict::{Confirmation, GoalVerdict};
 use crate::limits;
 use crate::rule::{Change, Verdict, verdict_of};
 use crate::standing::StopReason;
@@ -117,7 +118,7 @@ fn outcome(
         ConfirmCourse::Resolved(StopReason::Confirmed) => return (fresh.searched, None),
         ConfirmCourse::Open { .. } => (
             Verdict::Inconclusive,
-            format!("{word} in the search, to be confirmed: {valid} of {wanted} new pairs"),
+            to_be_confirmed(fresh.searched, valid, wanted),
         ),
         ConfirmCourse::Resolved(StopReason::Unfit) => (
             Verdict::Invalid,
@@ -146,6 +147,24 @@ fn outcome(
         }
     };
     (verdict, Some(reason))
+}
+
+/// Reason for which a change of the search is no verdict yet.
+fn to_be_confirmed(searched: Verdict, valid: u32, wanted: u32) -> String {
+    let word = searched.name();
+    format!("{word} in the search, to be confirmed: {valid} of {wanted} new pairs")
+}
+
+/// Makes a change `inconclusive` while another comparison is still searched: its new pairs are made
+/// after that. Any other verdict stays.
+pub(super) fn wait_for_confirmation(goal: &mut GoalVerdict, looks: &LookPlan) {
+    if !goal.verdict.is_flag() {
+        return;
+    }
+    let first = looks.fresh_looks().first().copied();
+    let wanted = first.unwrap_or(limits::CONFIRM_PAIRS_MIN);
+    goal.reason = Some(to_be_confirmed(goal.verdict, 0, wanted));
+    goal.verdict = Verdict::Inconclusive;
 }
 
 /// A regression on a machine that is unfit before there was a look cannot be tested on

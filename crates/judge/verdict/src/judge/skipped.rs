@@ -8,6 +8,7 @@ use stillwell_plan::ExperimentPlan;
 use super::table::RunTable;
 use crate::experiment_verdict::{ExperimentVerdict, SkippedGoal};
 use crate::run_note::RunNote;
+use crate::summary::RunSummary;
 
 /// Returns `plan` without the goals that no run on this machine can measure, and those goals. The first goal that
 /// is left is the primary one. If none were left, the plan stays as it is, and has no number to judge.
@@ -55,8 +56,14 @@ pub(super) fn named_in(
 
 /// The reason why no completed run counted instructions, if it is the machine's.
 fn obstacle_of_machine(table: &RunTable<'_>) -> Option<CountingObstacle> {
-    let completed = table.iter().map(|(_, _, _, row)| row.run);
-    let mut completed = completed.filter(|run| run.outcome.is_completed());
+    obstacle_of_runs(table.iter().map(|(_, _, _, row)| row.run))
+}
+
+/// The same for these runs.
+pub(crate) fn obstacle_of_runs<'r>(
+    runs: impl Iterator<Item = &'r RunSummary>,
+) -> Option<CountingObstacle> {
+    let mut completed = runs.filter(|run| run.outcome.is_completed());
     let of_run = |notes: &[RunNote]| {
         notes.iter().find_map(|note| match note {
             RunNote::InstructionsNotCounted { obstacle } if obstacle.is_of_machine() => {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use stillwell_capture::RunStage;
 use stillwell_plan::goal::Scale;
-use stillwell_plan::{ExperimentPlan, GoalPlan};
+use stillwell_plan::{ExperimentPlan, GoalPlan, VariantPlan};
 use stillwell_units::{Tolerance, float_from_u64};
 
-use super::pairs::Pairs;
-use super::table::RunTable;
+use super::pairs::usable;
+use super::table::{Row, RunTable};
 use crate::deltas::mean_on;
 
 /// Smallest and largest share that a time may be of the baseline's mean.
@@ -27,31 +27,52 @@ pub(crate) fn tolerance_at(goal: &GoalPlan, baseline_mean: Option<f64>) -> Toler
 }
 
 /// Returns `plan` with a share for each tolerance that is a time: that of the mean of the baseline's
-/// runs in the pairs of the search, valid ones if there are any. Without a run the share of the plan
-/// stays; nothing is judged then.
+/// runs in the pairs of the search with any comparison, valid ones if there are any. Without a run the
+/// share of the plan stays; nothing is judged then.
 pub(super) fn as_shares<'p>(
     plan: &'p ExperimentPlan,
     table: &RunTable<'_>,
 ) -> Cow<'p, ExperimentPlan> {
     let has_time = plan.goals.iter().any(|goal| goal.tolerance_time.is_some());
-    let [baseline, comparison, ..] = plan.variants.as_slice() else {
+    let [baseline, comparisons @ ..] = plan.variants.as_slice() else {
         return Cow::Borrowed(plan);
     };
     if !has_time {
         return Cow::Borrowed(plan);
     }
-    let variants = [baseline.name.as_str(), comparison.name.as_str()];
+    let variants = (baseline.name.as_str(), comparisons);
     let mut of_shares = plan.clone();
     for goal in &mut of_shares.goals {
-        let pairs = Pairs::of(&goal.metric, variants, RunStage::Search, table);
-        let values = match pairs.values.as_slice() {
-            [] => &pairs.measured,
-            _ => &pairs.values,
-        };
-        let mean = mean_on(Scale::Ratio, values.iter().map(|pair| pair.0));
+        let metric = &goal.metric;
+        let mut values = baseline_values(variants, table, |row| usable(row, metric, table).ok());
+        if values.is_empty() {
+            values = baseline_values(variants, table, |row| row.run.value(metric));
+        }
+        let mean = mean_on(Scale::Ratio, values.into_iter());
         goal.tolerance = tolerance_at(goal, mean);
     }
     Cow::Owned(of_shares)
+}
+
+/// Returns the number of each baseline run that is in a pair with any comparison, where both runs have
+/// one. Each baseline run counts once.
+fn baseline_values(
+    (baseline, comparisons): (&str, &[VariantPlan]),
+    table: &RunTable<'_>,
+    number: impl Fn(&Row<'_>) -> Option<f64>,
+) -> Vec<f64> {
+    let pairs = table.pairs_of(RunStage::Search).into_iter();
+    let values = pairs.filter_map(|pair| {
+        let number_of = |variant: &str| {
+            let row = table.row(RunStage::Search, pair, variant)?;
+            number(row)
+        };
+        let is_paired = comparisons
+            .iter()
+            .any(|comparison| number_of(&comparison.name).is_some());
+        number_of(baseline).filter(|_| is_paired)
+    });
+    values.collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use stillwell_units::human::percent;
 use stillwell_units::{as_usize, count, float_from_u64, floor_to_u64};
 use stillwell_verdict::Change;
 
-use crate::document::{Interval, IntervalRow, Text};
+use crate::document::{Interval, IntervalRow, Role, Text};
 
 /// Explanation of the characters of a line.
 pub(super) const LEGEND: &str = "(- within tolerance, | zero, [=o=] interval and estimate)";
@@ -31,7 +31,8 @@ pub(super) fn rows(rows: &[IntervalRow], width: usize) -> Vec<Vec<Text>> {
     let beside = NAME_AND_MARGIN.max(longest + MARGIN);
     let lines = lines(&intervals, width.saturating_sub(beside));
     let names = [""].into_iter().chain(names);
-    let cells = |(name, line)| vec![Text::from(name), Text::from(line)];
+    // Prose would lose its leading spaces where it is broken.
+    let cells = |(name, line): (&str, String)| vec![Text::from(name), Text::of(Role::Number, line)];
     names.zip(lines).map(cells).collect()
 }
 

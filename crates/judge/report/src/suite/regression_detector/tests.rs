@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fixture::{
-    equivalent, erratic, experiment, failed_check, invalid, of_kinds, regressed, report,
+    equivalent, erratic, experiment, failed_check, invalid, of_kinds, of_three, regressed, report,
 };
 
 fn options() -> CommentOptions {
@@ -71,6 +71,24 @@ fn changes_are_signed_percents_with_two_decimals() {
     let entry = experiment("a", Verdict::Equivalent, [0.0012, -0.0004, 0.0029]);
     let text = text(vec![entry]);
     assert!(text.contains("| +0.12 | [-0.04, +0.29] | 8 |"), "{text}");
+}
+
+#[test]
+fn a_row_names_its_variant_where_several_are_compared() {
+    for (metric, words) in [
+        (GoalMetric::CpuPerEvent, "CPU per event, second"),
+        (GoalMetric::Cpu, "% cpu utilization, second"),
+        (GoalMetric::Memory, "memory utilization, second"),
+    ] {
+        let mut entry = of_three();
+        for goal in &mut entry.goals {
+            goal.metric = metric.clone();
+        }
+        let text = text(vec![entry]);
+        let row = format!("| ❌ | quickstart | {words} | +4.90 |");
+        assert!(text.contains(&row), "{text}");
+        assert!(text.contains("\nComparison: first, second\n"), "{text}");
+    }
 }
 
 proptest! {

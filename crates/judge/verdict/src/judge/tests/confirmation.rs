@@ -256,6 +256,61 @@ fn f2_a_change_that_waits_for_confirmation_never_gates() {
     assert_eq!((budget.comparisons, budget.false_alarm_bound), (20, None));
 }
 
+/// `plan` with a third variant.
+fn with_third(mut plan: ExperimentPlan) -> ExperimentPlan {
+    plan.variants
+        .push(VariantPlan::unchanged("third".to_owned()));
+    plan
+}
+
+/// Runs of the search of the third variant that cost these ratios of the baseline.
+fn of_third(ratios: &[f64]) -> Vec<RunSummary> {
+    let runs = (1..).zip(ratios).map(|(pair, ratio)| {
+        let place = (RunStage::Search, pair, "third");
+        synthetic::run("e", place, &[(CPU, 1000.0 * ratio)])
+    });
+    runs.collect()
+}
+
+fn next_stage(state: &Standing) -> Option<RunStage> {
+    match state.next {
+        NextStep::Run { stage, .. } => Some(stage),
+        NextStep::Stop(_) => None,
+    }
+}
+
+/// With three variants one comparison can be certain before another.
+#[test]
+fn a_change_waits_until_every_comparison_is_searched() {
+    let plan = with_third(confirming());
+    let better = WORSE.map(|ratio| 2.0 - ratio);
+    for (ratios, verdict) in [(WORSE, Verdict::Regressed), (better, Verdict::Improved)] {
+        let mut runs = search_pairs(&ratios[..4]);
+        runs.extend(of_third(&[1.02, 0.98, 1.021, 0.979]));
+        let state = standing(&plan, &runs);
+        assert_eq!(next_stage(&state), Some(RunStage::Search));
+        let goal = &state.verdict.goals[0];
+        let word = verdict.name();
+        let reason = format!("{word} in the search, to be confirmed: 0 of 6 new pairs");
+        assert_eq!(goal.verdict, Verdict::Inconclusive);
+        assert_eq!(goal.reason, Some(reason));
+        // The estimate so far is that of the search.
+        assert_eq!(goal.so_far().unwrap().0, 4);
+        assert!(goal.change.is_some() && goal.confirmation.is_none());
+        assert_eq!(state.verdict.gate, Gate::Inconclusive);
+        assert_eq!(exit_code(&[state.verdict], GatePolicy::Normal), 0);
+
+        let mut runs = search_pairs(&ratios);
+        runs.extend(of_third(&SAME));
+        let searched = standing(&plan, &runs);
+        assert_eq!(next_stage(&searched), Some(RunStage::Confirm));
+        runs.extend(pairs_of(RunStage::Confirm, &ratios));
+        let confirmed = standing(&plan, &runs);
+        assert_eq!(confirmed.next, NextStep::Stop(StopReason::Confirmed));
+        assert_eq!(confirmed.verdict.goals[0].verdict, verdict);
+    }
+}
+
 /// A search without an end has no interval for few pairs at a strict level.
 #[test]
 fn what_has_no_interval_at_the_corrected_level_does_not_survive() {
@@ -377,6 +432,13 @@ fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
             "regressed in 4 pairs, and new pairs were not available: too many pairs were discarded"
         ),
         "{reason}"
+    );
+    // While another comparison is searched, there may be more valid pairs.
+    runs.extend(of_third(&[1.0; 7]));
+    let state = standing(&with_third(confirming), &runs);
+    assert_eq!(
+        (state.verdict.goals[0].verdict, state.verdict.gate),
+        (Verdict::Inconclusive, Gate::Inconclusive)
     );
 }
 

@@ -113,6 +113,35 @@ fn an_unfit_machine_with_too_few_pairs_is_invalid() {
 }
 
 #[test]
+fn a_light_load_shows_no_equivalence_on_an_unfit_machine_either() {
+    let fixed = ExperimentPlan {
+        max_time: Nanos::from_secs(200),
+        ..stopping(StoppingPlan::Fixed { pairs: 8 })
+    };
+    let noise = [0.0, 0.001, -0.001, 0.0, 0.001, -0.001, 0.0, 0.0, 0.0];
+    for (share, ratio, verdict) in [
+        (0.5, 1.0, Verdict::Equivalent),
+        (0.1, 1.0, Verdict::Inconclusive),
+        (0.1, 1.1, Verdict::Regressed),
+    ] {
+        let mut runs = search_pairs(&noise.map(|noise| ratio + noise));
+        for run in &mut runs {
+            run.figures.target_cpu_share = Some(share);
+        }
+        for pair in 7..=9 {
+            of(&mut runs, pair, "comparison").warnings = vec![RunWarning::TargetRestarted];
+        }
+        let state = standing(&fixed, &runs);
+        assert_eq!(state.next, NextStep::Stop(StopReason::Unfit));
+        let goal = &state.verdict.goals[0];
+        assert_eq!((goal.verdict, goal.pairs), (verdict, 6), "{share} {ratio}");
+        let reason = goal.reason.as_deref().unwrap();
+        let is_light = reason.starts_with("light load: ");
+        assert_eq!(is_light, verdict == Verdict::Inconclusive, "{reason}");
+    }
+}
+
+#[test]
 fn crashes_of_one_variant_are_a_finding() {
     let mut runs = search_pairs(&[1.02, 0.98, 1.02, 0.98, 1.021]);
     for pair in 1..=5 {

@@ -328,3 +328,50 @@ fn a_tolerance_that_is_a_time_is_its_share_of_the_baseline() {
     let refused = throughput.tolerating("50us".parse().unwrap()).unwrap_err();
     assert!(refused.contains("is not a time"), "{refused}");
 }
+
+/// With three variants, runs of the baseline in pairs with any comparison count, each of them once.
+#[test]
+fn a_tolerance_that_is_a_time_is_a_share_of_the_baseline_of_every_comparison() {
+    let mut plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
+    plan.variants
+        .push(VariantPlan::unchanged("third".to_owned()));
+    let goal = plan.goals.remove(0);
+    let goal = goal.tolerating("50ns".parse().unwrap()).unwrap();
+    plan.goals.push(goal);
+    // The baseline takes 1000 ns in the first four pairs, and 2000 ns in the last four.
+    let of_all = 2e6_f64.sqrt();
+    for (first, second, mean) in [
+        (1..=8_u32, 1..=8_u32, of_all),
+        (1..=4, 5..=8, of_all),
+        (1..=8, 5..=8, of_all),
+        (1..=4, 1..=4, 1000.0),
+        (9..=9, 5..=8, 2000.0),
+        // No pair is valid.
+        (9..=9, 9..=9, of_all),
+    ] {
+        let runs = (1..=8).flat_map(|pair| {
+            let cost = if pair <= 4 { 1000.0 } else { 2000.0 };
+            let run = |variant: &str, is_valid: bool| {
+                let place = (RunStage::Search, pair, variant);
+                let mut run = synthetic::run("e", place, &[(CPU, cost)]);
+                if !is_valid {
+                    run.warnings = vec![crate::RunWarning::TargetRestarted];
+                }
+                run
+            };
+            [
+                run("baseline", true),
+                run("comparison", first.contains(&pair)),
+                run("third", second.contains(&pair)),
+            ]
+        });
+        let state = judge(&plan, &runs.collect::<Vec<_>>());
+        for goal in &state.goals {
+            let share = goal.tolerance.share();
+            assert!(
+                (share - 50.0 / mean).abs() < 1e-9,
+                "{first:?} {second:?}: {share}"
+            );
+        }
+    }
+}
