@@ -157,6 +157,7 @@ mod tests {
                 logs: PathBuf::new(),
                 processes: Vec::new(),
                 options: Vec::new(),
+                cluster: None,
                 secrets: None,
                 is_others: false,
             };

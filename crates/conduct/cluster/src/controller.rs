@@ -148,7 +148,7 @@ impl FleetLoad<'_> {
             None => match self.start_without_secrets(&job, &handle)? {
                 Ok(start) => start,
                 Err(why) => {
-                    self.abort(&handle, &why)?;
+                    self.abort(&handle, &why);
                     return Err(FleetError::NoStart(why));
                 }
             },
@@ -439,7 +439,7 @@ impl FleetLoad<'_> {
                 is_aborted = true;
                 deadline = Some(clock::now() + job.plan.grace + ABORT_MAX);
                 if !open.is_empty() {
-                    self.abort(handle, &why)?;
+                    self.abort(handle, &why);
                 }
             }
             if let Some(line) = rates.look(self.store, &open) {
@@ -513,9 +513,9 @@ impl FleetLoad<'_> {
     }
 
     /// Has all generators end early.
-    fn abort(&self, handle: &JobHandle, why: &str) -> Result<(), FleetError> {
+    fn abort(&self, handle: &JobHandle, why: &str) {
         (self.print_message)(&format!("ending all generators: {why}"));
-        end_job(self.store, self.engine, Some(handle), why)
+        try_end_job(self.store, self.engine, handle, why, self.print_message);
     }
 }
 
@@ -660,7 +660,7 @@ pub fn cancel_job(
 ///
 /// # Errors
 /// [`FleetError`] if store or engine do not answer.
-pub(crate) fn end_job(
+fn end_job(
     store: &JobStore,
     engine: &dyn Engine,
     handle: Option<&JobHandle>,
@@ -677,6 +677,22 @@ pub(crate) fn end_job(
     }
     written?;
     Ok(())
+}
+
+/// As [`end_job`]. If it fails, readers get a message: results that are there count also if tasks cannot be ended.
+pub(crate) fn try_end_job(
+    store: &JobStore,
+    engine: &dyn Engine,
+    handle: &JobHandle,
+    why: &str,
+    print_message: &dyn Fn(&str),
+) {
+    if let Err(error) = end_job(store, engine, Some(handle), why) {
+        print_message(&format!(
+            "tasks may still run; end them with `stillwell cluster cancel`: {}",
+            explain(&error)
+        ));
+    }
 }
 
 /// Makes the tasks of `handle` those of the job. If another controller has started some, or the store does not answer,

@@ -151,6 +151,9 @@ pub struct JobHandle {
     /// Options of the engine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// Name of the cluster that has the job, of the engine `slurm` with several clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// File of secrets that this process wrote for the tasks, if it did.
     #[serde(skip)]
     pub secrets: Option<PathBuf>,

@@ -11,7 +11,7 @@ use crate::attempt::Attempt;
 use crate::beats;
 use crate::bundle;
 use crate::controller::{
-    EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, end_job, keep_handle,
+    EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, keep_handle, try_end_job,
 };
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
@@ -185,13 +185,7 @@ impl FleetSuite<'_> {
             if let (Some(signal), None) = (self.interrupt.signal(), deadline) {
                 deadline = Some(clock::now() + self.end_max + ABORT_MAX);
                 let why = format!("interrupted by signal {signal}");
-                // Results that are there count also if tasks cannot be ended.
-                if let Err(error) = end_job(self.store, self.engine, Some(&handle), &why) {
-                    (self.print_message)(&format!(
-                        "tasks may still run; end them with `stillwell cluster cancel`: {}",
-                        explain(&error)
-                    ));
-                }
+                try_end_job(self.store, self.engine, &handle, &why, self.print_message);
             }
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
                 break;

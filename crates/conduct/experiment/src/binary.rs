@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 use stillwell_capture::RunStage;
+use stillwell_config::rules::builds_problem;
 use stillwell_plan::experiment::{BinarySource, builds_of_stages};
 use stillwell_plan::target::Places;
 use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind, TargetPlan, VariantPlan};
@@ -163,19 +164,16 @@ fn check_builds(
         let here = binaries.iter();
         here.filter(|binary| binary.experiment == experiment.name)
     };
-    let is_built = |variant: &&VariantPlan| matches!(variant.binary, BinarySource::Git(_));
     let refuse = |reason: String| SuiteError::Builds {
         experiment: experiment.name.clone(),
         builds: experiment.builds,
         reason,
     };
-    let mut built = experiment.variants.iter().filter(is_built).peekable();
-    if built.peek().is_none() {
-        return Err(refuse(
-            "no variant comes from a revision: use `git:` variants, or remove `builds`".to_owned(),
-        ));
+    if let Some(reason) = builds_problem(experiment) {
+        return Err(refuse(reason.to_owned()));
     }
-    for variant in built {
+    let is_built = |variant: &&VariantPlan| matches!(variant.binary, BinarySource::Git(_));
+    for variant in experiment.variants.iter().filter(is_built) {
         let hashes = of_experiment().filter(|binary| binary.variant == variant.name);
         let hashes: BTreeSet<_> = hashes.map(|binary| &binary.sha256).collect();
         if hashes.len() == 1 {

@@ -29,6 +29,8 @@ use self::command::{CommandEnd, Commands};
 use crate::files::{remove_folder, sha256, sha256_of_file, write_json};
 use crate::{SuiteError, SuiteProgress};
 
+/// Folder of the worktree in that of a build.
+const TREE: &str = "tree";
 /// The number of bytes of a failed build's log are shown.
 const LOG_TAIL_MAX: usize = 2048;
 
@@ -222,7 +224,7 @@ impl<'a> Job<'a> {
         temporary: &Path,
         commands: &Commands<'_>,
     ) -> Result<Option<Built>, SuiteError> {
-        let tree = temporary.join("tree");
+        let tree = temporary.join(TREE);
         let Some(tree_text) = tree.to_str() else {
             return Err(self.refuse("the cache's path is not UTF-8".to_owned()));
         };
@@ -235,7 +237,11 @@ impl<'a> Job<'a> {
             tree_text,
             &self.revision,
         ];
-        match commands.git(&self.repository, add)? {
+        let added = commands.git(&self.repository, add);
+        if !matches!(added, Ok(Some(Ok(_)))) {
+            commands.remove_worktree(&self.repository, tree_text);
+        }
+        match added? {
             None => return Ok(None),
             Some(Err(reason)) => return Err(self.refuse(reason)),
             Some(Ok(_)) => {}
@@ -299,6 +305,9 @@ impl<'a> Job<'a> {
             let entry = entry.map_err(at(folder))?;
             if entry.file_name().to_string_lossy().starts_with(&prefix) {
                 let path = entry.path();
+                if let Some(tree) = path.join(TREE).to_str() {
+                    commands.remove_worktree(&self.repository, tree);
+                }
                 remove_folder(&path).map_err(at(&path))?;
             }
         }
@@ -325,7 +334,7 @@ impl<'a> Job<'a> {
     }
 
     fn refuse(&self, reason: String) -> SuiteError {
-        SuiteError::Revision {
+        SuiteError::Checkout {
             repository: self.repository.clone(),
             revision: self.source.revision.clone(),
             reason,

@@ -48,18 +48,11 @@ pub enum SuiteError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// Its variants cannot share the machine as requested.
-    #[error(
-        "`design: {design}` needs two variants, and `{experiment}` has {variants}: \
-         use `design: paired`"
-    )]
+    /// The variants of an experiment cannot share the machine as requested.
+    #[error("{reason}")]
     Design {
-        /// The experiment.
-        experiment: String,
-        /// The requested design.
-        design: &'static str,
-        /// The number of it has.
-        variants: usize,
+        /// The reason, with the experiment.
+        reason: String,
     },
     /// A variant's executable is not there.
     #[error("cannot run {} as variant `{variant}` of `{experiment}`: {reason}", path.display())]
@@ -91,9 +84,19 @@ pub enum SuiteError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// Git could not do what a build needs.
-    #[error("check out revision `{revision}` of {}: {reason}", repository.display())]
+    /// A revision is not in the repository, or cannot be an end of a search.
+    #[error("use revision `{revision}` of {}: {reason}", repository.display())]
     Revision {
+        /// The repository.
+        repository: PathBuf,
+        /// The requested revision.
+        revision: String,
+        /// The message of git, or the reason why not.
+        reason: String,
+    },
+    /// The files of a revision could not be written.
+    #[error("check out revision `{revision}` of {}: {reason}", repository.display())]
+    Checkout {
         /// The repository.
         repository: PathBuf,
         /// The requested revision.

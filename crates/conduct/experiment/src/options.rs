@@ -13,7 +13,7 @@ pub struct SuiteOptions {
     /// True if to go on with what is in it.
     pub resume: bool,
     /// True if nothing is built or run: what is in the folder is judged, wherever it was measured.
-    /// Needs `resume`.
+    /// Experiments without a folder are not judged, but the correction for several experiments counts them. Needs `resume`.
     pub judge_only: bool,
     /// The command line, for the record.
     pub command: Vec<String>,

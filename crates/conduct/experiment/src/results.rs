@@ -169,23 +169,21 @@ impl Results {
     /// The record to go on with; `None` for a new suite.
     pub(crate) fn open(&self, resume: bool) -> Result<Option<Value>, SuiteError> {
         match (resume, self.suite().exists()) {
-            (false, false) if self.has_other_results() => Err(SuiteError::AlreadyThere {
+            (false, _) if self.has_results() => Err(SuiteError::AlreadyThere {
                 results: self.root.clone(),
             }),
-            (false, false) => Ok(None),
+            (false, _) => Ok(None),
             (true, true) => read_json(&self.suite()).map(upgrade).map(Some),
-            (false, true) => Err(SuiteError::AlreadyThere {
-                results: self.root.clone(),
-            }),
             (true, false) => Err(SuiteError::NothingToResume {
                 results: self.root.clone(),
             }),
         }
     }
 
-    /// Returns true if the folder has results of another command: reports would overwrite each other.
-    fn has_other_results(&self) -> bool {
-        let mut files = ["targets.json", "capacity.json", "bisect.json"].into_iter();
+    /// Returns true if the folder has results of any command: reports would overwrite each other.
+    #[must_use]
+    pub fn has_results(&self) -> bool {
+        let mut files = [SUITE, TARGETS, "capacity.json", "bisect.json"].into_iter();
         files.any(|file| self.root.join(file).exists())
     }
 

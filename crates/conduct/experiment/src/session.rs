@@ -105,6 +105,9 @@ impl<'a> Session<'a> {
             if self.interrupt.signal().is_some() {
                 break;
             }
+            if self.options.judge_only && !self.results.experiment(&experiment.name).is_dir() {
+                continue;
+            }
             progress(SuiteProgress::ExperimentStarted {
                 experiment: &experiment.name,
                 number: index + 1,

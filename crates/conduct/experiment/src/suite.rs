@@ -1,7 +1,7 @@
 //! The front door.
 
+use stillwell_config::rules::variants_problem;
 use stillwell_plan::SuitePlan;
-use stillwell_plan::stopping::DesignPlan;
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
@@ -80,17 +80,8 @@ pub fn run_suite(
     })
 }
 
-/// Two variants share the machine, not three: with more, each would meet the
-/// baseline in another company.
 fn check_designs(plan: &SuitePlan) -> Result<(), SuiteError> {
-    let refused = plan.experiments.iter().find(|experiment| {
-        experiment.design != DesignPlan::Paired && experiment.variants.len() != 2
-    });
-    refused.map_or(Ok(()), |experiment| {
-        Err(SuiteError::Design {
-            experiment: experiment.name.clone(),
-            design: experiment.design.name(),
-            variants: experiment.variants.len(),
-        })
-    })
+    let mut experiments = plan.experiments.iter();
+    let problem = experiments.find_map(variants_problem);
+    problem.map_or(Ok(()), |reason| Err(SuiteError::Design { reason }))
 }

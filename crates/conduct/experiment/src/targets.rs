@@ -155,7 +155,7 @@ fn begin(
     let path = results.targets();
     let there = path.exists() || results.suite().exists();
     match (options.resume, there) {
-        (false, true) => {
+        (false, _) if results.has_results() => {
             return Err(SuiteError::AlreadyThere {
                 results: results.root().to_path_buf(),
             });

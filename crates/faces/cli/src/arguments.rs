@@ -327,7 +327,8 @@ pub(crate) struct ChangeArguments {
     /// event_latency_p90, event_latency_p99, event_latency_p999, or series:NAME:mean|peak|per_event|rate:lower|higher
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,
-    /// Rate of every generator, such as `10 MiB/s`, `5k/s`, `max` or `0/s..5k/s:30s`
+    /// Rate of the only generator, such as `10 MiB/s`, `5k/s` or `0/s..5k/s:30s`. `max` is for any number of generators.
+    /// `probe` or `probe:60%` is a share of the capacity, for experiments with variants
     #[arg(long)]
     pub(crate) rate: Option<String>,
 }
@@ -485,7 +486,7 @@ pub(crate) struct ObserveArguments {
     /// Start no target: send to a program that is already running
     #[arg(long, conflicts_with_all = ["target", "target_path"])]
     pub(crate) no_target: bool,
-    /// Environment variable of the target; repeatable
+    /// Environment variable of the target, beside those of FILE; repeatable
     #[arg(long, value_name = "K=V")]
     pub(crate) environment: Vec<String>,
     /// Pass the environment of this command on to the target

@@ -56,6 +56,8 @@ pub(crate) struct JobView {
     pub(crate) words: Vec<String>,
     /// Folder of its results.
     pub(crate) results: PlaceBelow,
+    /// True if it has ended and files are in that folder.
+    pub(crate) has_results: bool,
     pub(crate) state: JobState,
     /// Figures over time.
     pub(crate) course: Course,
@@ -124,6 +126,7 @@ impl Jobs {
                 id,
                 words,
                 results,
+                has_results: false,
                 state: JobState::Queued,
                 course: Course::default(),
                 progress: Transcript::default(),

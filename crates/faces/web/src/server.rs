@@ -141,7 +141,6 @@ impl WebServer {
     /// The kernel's answer where it starts no more threads.
     pub fn start(self, scope: &mut Scope) -> io::Result<()> {
         let work_queue = WorkQueue::start(scope)?;
-        let folder = self.roots.folders().first().cloned().unwrap_or_default();
         let executable = self.options.executable;
         let shared = Arc::new(Shared {
             guard: Guard::new(&self.options.token, self.address),
@@ -155,7 +154,7 @@ impl WebServer {
         let listener = self.listener;
         let of_pages = Arc::clone(&shared);
         scope.worker(Place::default(), "commands", move |token| async move {
-            run_jobs(&shared.jobs, &executable, &folder, &token).await;
+            run_jobs(&shared.jobs, &executable, &shared.roots, &token).await;
             Ok(())
         })?;
         scope.worker(Place::default(), "ui", move |token| async move {

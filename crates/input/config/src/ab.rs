@@ -14,7 +14,7 @@ use stillwell_plan::{
     PhasesPlan, RatePlan, RateShape, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetKind,
     TargetPlan, TransportPlan, Validity, VariantPlan,
 };
-use stillwell_units::{Nanos, Seed};
+use stillwell_units::{Nanos, Secrets, Seed};
 
 use crate::files::{Disk, Files};
 use crate::requests::{
@@ -67,6 +67,8 @@ pub struct AbSpec {
     pub tolerance: Option<TypedTolerance>,
     /// Seed of everything random.
     pub seed: Seed,
+    /// Handling of secrets of the URLs in the description of the comparison.
+    pub secrets: Secrets,
 }
 
 impl AbSpec {
@@ -102,7 +104,7 @@ impl AbSpec {
         };
         let experiment = ExperimentPlan {
             name: "ab".to_owned(),
-            summary: Some(format!("{baseline} against {comparison}")),
+            summary: Some(self.summary()),
             folder: PathBuf::new(),
             run_plan: run_plan.recording(&goals),
             variants,
@@ -124,6 +126,12 @@ impl AbSpec {
             experiments: vec![experiment],
             seed: self.seed,
         })
+    }
+
+    /// Describes the comparison for reports.
+    fn summary(&self) -> String {
+        let [baseline, comparison] = self.urls.each_ref().map(|url| self.secrets.text(url));
+        format!("{baseline} against {comparison}")
     }
 
     fn run_plan(&self, url: &str, cpus: usize) -> Result<RunPlan, LoadSpecError> {

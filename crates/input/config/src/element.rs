@@ -42,15 +42,18 @@ pub(crate) enum Shape {
     Map(&'static Self),
     Element(&'static Element),
     Any(&'static [Self]),
+    /// A key without a value.
+    Null,
     /// Any value; another reader checks it.
     Free,
 }
 
+/// One value that is read as a text; YAML may take it for a number or a boolean.
+const SCALAR: Shape = Shape::Any(&[Shape::Text, Shape::Number, Shape::Boolean]);
 /// A list of texts.
-pub(crate) const TEXTS: Shape = Shape::List(&Shape::Text);
+pub(crate) const TEXTS: Shape = Shape::List(&SCALAR);
 /// Names and texts.
-pub(crate) const TEXT_MAP: Shape =
-    Shape::Map(&Shape::Any(&[Shape::Text, Shape::Number, Shape::Boolean]));
+pub(crate) const TEXT_MAP: Shape = Shape::Map(&SCALAR);
 /// A length of time.
 pub(crate) const DURATION: Shape = Shape::Like("10s");
 /// A size in bytes.

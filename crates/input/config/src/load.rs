@@ -117,6 +117,20 @@ impl<'l> Loader<'l> {
         suite::load(self.0, &absolutes(paths), overrides)
     }
 
+    /// Returns true if the file at `path` is in the native format and compares something: it has `variants` or
+    /// `targets`, valid or invalid, or `overrides` have variants. Pipes, which can be read only once, are not read.
+    #[must_use]
+    pub fn is_experiment(&self, path: &Path, overrides: &SuiteOverrides) -> bool {
+        let path = absolute(path);
+        if self.0.files.kind(&path) != Some(EntryKind::File) {
+            return false;
+        }
+        let cases = self.0.discover(&path).unwrap_or_default();
+        let are_named = overrides.baseline.is_some() || overrides.comparison.is_some();
+        let mut files = cases.iter().filter_map(Case::native_file);
+        files.any(|file| are_named || compares(file))
+    }
+
     /// Returns true if any of the files of `paths` has `targets`, valid or invalid.
     #[must_use]
     pub fn has_targets(&self, paths: &[PathBuf]) -> bool {
@@ -167,6 +181,11 @@ impl<'l> Loader<'l> {
     pub fn lint(&self, paths: &[PathBuf]) -> Result<Vec<Linted>, Diagnostics> {
         lint::lint(self.0, paths)
     }
+}
+
+fn compares(file: &CaseFile) -> bool {
+    let file = NativeFile::parse(file, &mut Diagnostics::new());
+    file.is_some_and(|file| file.has_key("variants") || file.has_key("targets"))
 }
 
 fn absolutes(paths: &[PathBuf]) -> Vec<PathBuf> {

@@ -238,6 +238,7 @@ mod tests {
             ("0/s", "above zero"),
             ("0..0:1s", "above zero"),
             ("500 Mb/s", "not a size"),
+            ("10 MiB/m", "write bytes per second, such as `10 MiB/s`"),
             ("fast", "`5k/s` or `max`"),
             ("1/s..2/s", "a ramp `0/s..5k/s:30s`"),
             ("1/s:5", "needs a unit"),

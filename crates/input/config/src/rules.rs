@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
+use stillwell_plan::experiment::BinarySource;
 use stillwell_plan::generator::TransportTarget;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::target::ReadyProbe;
-use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, TransportPlan};
-use stillwell_text::{Reader, Span, check_address, check_any_url, code};
+use stillwell_plan::{
+    ExperimentPlan, GeneratorPlan, SinkPlan, SinkProtocol, SuitePlan, TransportPlan, VariantPlan,
+};
+use stillwell_text::{Diagnostic, Diagnostics, Reader, Span, check_address, check_any_url, code};
 use stillwell_units::Nanos;
 
 /// A value with its place in the file.
@@ -236,6 +240,37 @@ pub fn ready_probe_of<'s>(
             }
         }
     })
+}
+
+/// Returns the reason if several builds of each variant are requested and nothing is built.
+#[must_use]
+pub fn builds_problem(plan: &ExperimentPlan) -> Option<&'static str> {
+    let is_built = |variant: &VariantPlan| matches!(variant.binary, BinarySource::Git(_));
+    (plan.builds > 1 && !plan.variants.iter().any(is_built))
+        .then_some("no variant comes from a revision: use `git:` variants, or remove `builds`")
+}
+
+/// Returns the reason if the variants of `plan` cannot share the machine as its design requires. Two variants share it,
+/// not three: with more, each would meet the baseline in another company.
+#[must_use]
+pub fn variants_problem(plan: &ExperimentPlan) -> Option<String> {
+    let (design, variants) = (plan.design, plan.variants.len());
+    (design != DesignPlan::Paired && variants != 2).then(|| {
+        format!(
+            "`design: {}` needs two variants, and `{}` has {variants}: use `design: paired`",
+            design.name(),
+            plan.name
+        )
+    })
+}
+
+/// Reports experiments whose variants cannot share the machine as their design requires. Commands that replace the
+/// variants do not check it.
+#[must_use]
+pub fn check_designs(plan: &SuitePlan) -> Diagnostics {
+    let problems = plan.experiments.iter().filter_map(variants_problem);
+    let errors = problems.map(|problem| Diagnostic::error(code::COURSE, problem));
+    errors.collect()
 }
 
 fn file_probe(path: &Path) -> ReadyProbe {

@@ -61,11 +61,19 @@ impl FromStr for ByteRate {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let Some(size) = text.trim().strip_suffix("/s") else {
+        let text = text.trim();
+        let Some(size) = text.strip_suffix("/s") else {
+            if text.contains('/') {
+                return Err(ParseError::Shape {
+                    input: text.to_owned(),
+                    kind: "rate of bytes",
+                    accepted: "bytes per second, such as `10 MiB/s`",
+                });
+            }
             return Err(ParseError::UnitMissing {
-                input: text.trim().to_owned(),
+                input: text.to_owned(),
                 kind: "rate of bytes",
-                example: if text.trim().ends_with(|c: char| c.is_ascii_digit()) {
+                example: if text.ends_with(|c: char| c.is_ascii_digit()) {
                     " MiB/s"
                 } else {
                     "/s"
@@ -223,6 +231,18 @@ mod tests {
             "a rate of bytes needs a unit, as none is assumed: write `500 MiB/s`"
         );
         assert!("0 B/s".parse::<ByteRate>().is_err());
+    }
+
+    #[test]
+    fn a_byte_rate_counts_seconds() {
+        for text in ["10 MiB/m", "10 MiB/h", "10 MiB/", "10 MiB/sec", "1/s B"] {
+            assert_eq!(
+                text.parse::<ByteRate>().unwrap_err().to_string(),
+                format!(
+                    "`{text}` is not a rate of bytes: write bytes per second, such as `10 MiB/s`"
+                )
+            );
+        }
     }
 
     #[test]

@@ -141,6 +141,8 @@ struct Simulated<'a> {
     /// Generators that an engine ran twice.
     twice: Vec<usize>,
     is_done: Cell<bool>,
+    /// True if the engine cannot end tasks.
+    cancel_fails: bool,
     cancelled: RefCell<u32>,
     /// Times at which all secrets of the job were deleted.
     forgotten: Cell<u32>,
@@ -158,6 +160,7 @@ impl<'a> Simulated<'a> {
             lost: Vec::new(),
             twice: Vec::new(),
             is_done: Cell::new(false),
+            cancel_fails: false,
             cancelled: RefCell::new(0),
             forgotten: Cell::new(0),
             calls: RefCell::new(Vec::new()),
@@ -209,6 +212,7 @@ impl Engine for Simulated<'_> {
             logs: PathBuf::new(),
             processes: Vec::new(),
             options: Vec::new(),
+            cluster: None,
             secrets: None,
             is_others: false,
         })
@@ -245,6 +249,12 @@ impl Engine for Simulated<'_> {
         *self.cancelled.borrow_mut() += 1;
         let call = format!("cancel {}", handle.id);
         self.calls.borrow_mut().push(call);
+        if self.cancel_fails {
+            return Err(EngineError::Command {
+                command: "scancel 1".to_owned(),
+                output: "no answer".to_owned(),
+            });
+        }
         Ok(())
     }
 
@@ -356,6 +366,7 @@ fn handle(id: &str) -> JobHandle {
         logs: PathBuf::new(),
         processes: Vec::new(),
         options: Vec::new(),
+        cluster: None,
         secrets: None,
         is_others: false,
     }
@@ -619,6 +630,73 @@ fn a_controller_that_continues_after_the_start_deletes_the_secrets() {
     let capture = load.conduct().unwrap();
     assert_eq!(capture.sum(|counts| counts.ended(Outcome::Ok)), 1);
     assert_eq!(engine.forgotten.get(), 1);
+}
+
+/// Writes that an attempt of task 0 failed because of `no`.
+fn fail(store: &JobStore, attempt: &str) {
+    let failed = Failed {
+        attempt: attempt.to_owned(),
+        why: "no".to_owned(),
+    };
+    let written = store.create_json(&Interrupt::new(), &failed_name(0), &failed);
+    assert_eq!(written.unwrap(), Created::Now);
+}
+
+/// Readers got the error of the engine in place of the reason.
+#[test]
+fn a_load_that_does_not_start_has_its_reason_also_if_tasks_cannot_be_ended() {
+    let (_folder, store) = job_store();
+    let plan = plan(1, 1);
+    let engine = Simulated {
+        cancel_fails: true,
+        ..Simulated::new(&store, &plan)
+    };
+    fail(&store, &attempt_of("1").name);
+    let ended = fleet(&engine, &Interrupt::new()).conduct().unwrap_err();
+    assert!(
+        matches!(&ended, FleetError::NoStart(why) if why == "generator 0: no"),
+        "{ended:?}"
+    );
+    assert_eq!(*engine.calls.borrow(), ["cancel 1"]);
+}
+
+/// The results of all generators were lost.
+#[test]
+fn results_count_also_if_tasks_cannot_be_ended() {
+    let (_folder, store) = job_store();
+    let interrupt = Interrupt::new();
+    let plan = plan(2, 100);
+    let engine = Simulated {
+        lost: vec![0],
+        cancel_fails: true,
+        ..Simulated::new(&store, &plan)
+    };
+    let messages = RefCell::new(Vec::new());
+    let print_message = |text: &str| messages.borrow_mut().push(text.to_owned());
+    let load = FleetLoad {
+        print_message: &print_message,
+        ..fleet(&engine, &interrupt)
+    };
+    let start = Start {
+        at: clock::wall(),
+        attempts: vec!["0-0".to_owned(), "1-0".to_owned()],
+        clocks: vec![None; 2],
+        measured: Nanos::ZERO,
+        boot: boot_id(),
+    };
+    let written = store.create_json(&interrupt, START, &start);
+    assert_eq!(written.unwrap(), Created::Now);
+    fail(&store, "0-0");
+    let capture = load.conduct().unwrap();
+    let missing: Vec<_> = capture.manifest.missing_generators().collect();
+    assert_eq!(missing, [(0, "no")]);
+    assert_eq!(capture.sum(|counts| counts.ended(Outcome::Ok)), 50);
+    assert_eq!(*engine.calls.borrow(), ["cancel 1"]);
+    let messages = messages.borrow();
+    let warned = messages.iter().find(|text| text.contains("may still run"));
+    let warned = warned.expect("a message");
+    assert!(warned.contains("`stillwell cluster cancel`"), "{warned}");
+    assert!(warned.contains("no answer"), "{warned}");
 }
 
 /// The load started without offsets of clocks.

@@ -133,6 +133,7 @@ impl Engine for KubernetesEngine {
             logs: submission.logs.to_owned(),
             processes: Vec::new(),
             options: self.options.words.clone(),
+            cluster: None,
             secrets: None,
             is_others: !is_ours,
         })

@@ -40,6 +40,7 @@ impl Engine for LocalEngine {
             logs: submission.logs.to_owned(),
             processes: Vec::new(),
             options: Vec::new(),
+            cluster: None,
             secrets: None,
             is_others: false,
         };

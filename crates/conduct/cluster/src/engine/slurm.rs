@@ -25,15 +25,15 @@ impl Engine for SlurmEngine {
         let script = script(submission, secrets.clone());
         let submitted = command::run("sbatch", &self.words(submission), &script);
         let output = submitted.map_err(|error| not_submitted(secrets.as_deref(), error))?;
-        // With several clusters the name of one follows.
-        let id = output.trim().split(';').next().unwrap_or_default();
+        let (id, cluster) = submitted_job(&output);
         Ok(JobHandle {
             engine: self.name().to_owned(),
-            id: id.to_owned(),
+            id,
             tasks: submission.tasks,
             logs: submission.logs.to_owned(),
             processes: Vec::new(),
             options: self.options.clone(),
+            cluster,
             secrets,
             is_others: false,
         })
@@ -60,9 +60,7 @@ impl Engine for SlurmEngine {
             "--format=%K %T",
             "--jobs",
         ];
-        let mut words = words.map(str::to_owned).to_vec();
-        words.push(handle.id.clone());
-        match command::run("squeue", &words, "") {
+        match command::run("squeue", &words_about(handle, &words), "") {
             Ok(output) => Ok(states(&output, handle.tasks)),
             // Slurm forgets jobs some minutes after their end.
             Err(EngineError::Command { output, .. }) if output.contains("Invalid job id") => {
@@ -73,7 +71,7 @@ impl Engine for SlurmEngine {
     }
 
     fn cancel(&self, handle: &JobHandle) -> Result<(), EngineError> {
-        command::run("scancel", std::slice::from_ref(&handle.id), "").map(drop)
+        command::run("scancel", &words_about(handle, &[]), "").map(drop)
     }
 
     fn waiting(&self, handle: &JobHandle) -> Result<Option<String>, EngineError> {
@@ -84,13 +82,8 @@ impl Engine for SlurmEngine {
             "--format=%r",
             "--jobs",
         ];
-        let mut words = words.map(str::to_owned).to_vec();
-        words.push(handle.id.clone());
-        let output = command::run("squeue", &words, "")?;
-        let reason = output.lines().next().map(str::trim);
-        Ok(reason
-            .filter(|reason| !reason.is_empty())
-            .map(str::to_owned))
+        let output = command::run("squeue", &words_about(handle, &words), "")?;
+        Ok(first_reason(&output))
     }
 }
 
@@ -120,6 +113,31 @@ fn script(submission: &Submission<'_>, secrets: Option<PathBuf>) -> String {
     let words = std::iter::once(program).chain(submission.words(secrets));
     let words: Vec<String> = words.map(|word| quoted(&word)).collect();
     format!("#!/bin/sh\nexec {}\n", words.join(" "))
+}
+
+/// Returns the number of the job and the name of its cluster from the output of `sbatch --parsable`: `12`, or
+/// `12;east` if Slurm has several clusters.
+fn submitted_job(output: &str) -> (String, Option<String>) {
+    let output = output.trim();
+    let (id, cluster) = output.split_once(';').unwrap_or((output, ""));
+    let cluster = Some(cluster.trim()).filter(|cluster| !cluster.is_empty());
+    (id.trim().to_owned(), cluster.map(str::to_owned))
+}
+
+/// Returns the words of a command about the job of `handle`: its cluster, `words` and its number. Another cluster may
+/// have another job of the same number.
+fn words_about(handle: &JobHandle, words: &[&str]) -> Vec<String> {
+    let cluster = handle.cluster.iter();
+    let cluster = cluster.map(|cluster| format!("--clusters={cluster}"));
+    let words = words.iter().map(|word| (*word).to_owned());
+    cluster.chain(words).chain([handle.id.clone()]).collect()
+}
+
+/// Returns the first reason of the lines of `squeue`, which may name the cluster before them.
+fn first_reason(output: &str) -> Option<String> {
+    let mut lines = output.lines().map(str::trim);
+    let reason = lines.find(|line| !line.is_empty() && !line.starts_with("CLUSTER:"));
+    reason.map(str::to_owned)
 }
 
 /// Returns `word` as one word of a shell.
@@ -211,6 +229,62 @@ mod tests {
         assert_eq!(left, [kept]);
     }
 
+    fn handle(logs: &Path) -> JobHandle {
+        JobHandle {
+            engine: "slurm".to_owned(),
+            id: "1".to_owned(),
+            tasks: 1,
+            logs: logs.to_owned(),
+            processes: Vec::new(),
+            options: Vec::new(),
+            cluster: None,
+            secrets: None,
+            is_others: false,
+        }
+    }
+
+    /// They were about the default cluster: all tasks had ended there, and a job of the same number was cancelled.
+    #[test]
+    fn commands_about_a_job_name_its_cluster() {
+        for (output, id, cluster) in [
+            ("12\n", "12", None),
+            ("12;", "12", None),
+            ("12;east\n", "12", Some("east")),
+        ] {
+            let expected = (id.to_owned(), cluster.map(str::to_owned));
+            assert_eq!(submitted_job(output), expected, "{output}");
+        }
+        let single = handle(Path::new("/l"));
+        assert_eq!(words_about(&single, &["--jobs"]), ["--jobs", "1"]);
+        let job = JobHandle {
+            cluster: Some("east".to_owned()),
+            ..single
+        };
+        assert_eq!(
+            words_about(&job, &["--jobs"]),
+            ["--clusters=east", "--jobs", "1"]
+        );
+        assert_eq!(words_about(&job, &[]), ["--clusters=east", "1"]);
+        assert_eq!(
+            first_reason("CLUSTER: east\nPriority\nResources\n"),
+            Some("Priority".to_owned())
+        );
+        assert_eq!(first_reason("CLUSTER: east\n\n"), None);
+    }
+
+    #[test]
+    fn a_job_of_an_older_version_has_no_cluster_and_a_kept_job_has_its_own() {
+        let older = r#"{"engine": "slurm", "id": "1", "tasks": 1, "logs": "/l"}"#;
+        let single: JobHandle = serde_json::from_str(older).unwrap();
+        assert_eq!(single, handle(Path::new("/l")));
+        let job = JobHandle {
+            cluster: Some("east".to_owned()),
+            ..single
+        };
+        let text = serde_json::to_string(&job).unwrap();
+        assert_eq!(serde_json::from_str::<JobHandle>(&text).unwrap(), job);
+    }
+
     #[test]
     fn a_controller_withdraws_its_own_secrets_and_a_job_forgets_all() {
         let folder = tempfile::tempdir().unwrap();
@@ -218,14 +292,8 @@ mod tests {
         let [first, second] = [(); 2].map(|()| write_secrets(&submission).unwrap().unwrap());
         assert_ne!(first, second);
         let handle = JobHandle {
-            engine: "slurm".to_owned(),
-            id: "1".to_owned(),
-            tasks: 1,
-            logs: folder.path().to_owned(),
-            processes: Vec::new(),
-            options: Vec::new(),
             secrets: Some(second.clone()),
-            is_others: false,
+            ..handle(folder.path())
         };
         let engine = SlurmEngine::default();
         engine.withdraw_secrets(&handle).unwrap();

@@ -88,7 +88,7 @@ pub enum BisectError {
 ///
 /// `plan` holds one experiment, whose two variants differ only in their revisions: GOOD first, BAD
 /// second. Both are compared first. If BAD is worse by d, a commit counts as bad if it is worse than
-/// GOOD by half of d. Commits that cannot be built or judged are skipped. In the end the last good
+/// GOOD by half of d. Commits that cannot be checked out, built or judged are skipped. In the end the last good
 /// commit is compared with the first bad one.
 ///
 /// # Errors
@@ -133,7 +133,7 @@ pub fn run_bisect(
                     comparison: &record.commits[question.comparison],
                 });
                 compare_commits(
-                    question,
+                    (question, record.commits.as_slice()),
                     blank,
                     plan,
                     options,
@@ -229,15 +229,16 @@ fn open(
         steps: Vec::new(),
         outcome: None,
     };
+    let has_results = Results::new(folder.clone()).has_results();
     match (options.resume, place.exists()) {
-        (false, false) => {
+        (false, _) if has_results => Err(SuiteError::AlreadyThere {
+            results: folder.clone(),
+        }),
+        (false, _) => {
             new.write(folder)?;
             Ok(new)
         }
         (true, true) => go_on(folder, new, &typed),
-        (false, true) => Err(SuiteError::AlreadyThere {
-            results: folder.clone(),
-        }),
         (true, false) => Err(SuiteError::NothingToResume {
             results: folder.clone(),
         }),
@@ -380,7 +381,7 @@ fn is_same_question(earlier: &StepRecord, now: &StepRecord) -> bool {
 
 /// Compares two commits; `None` if interrupted.
 fn compare_commits(
-    question: Comparison,
+    (question, commits): (Comparison, &[Commit]),
     blank: StepRecord,
     plan: &SuitePlan,
     options: &SuiteOptions,
@@ -401,12 +402,26 @@ fn compare_commits(
     match ran {
         Ok(outcome) if outcome.interrupted.is_some() => Ok(None),
         Ok(outcome) => record_step(&outcome, blank, is_ends).map(Some),
-        // A commit that does not build is skipped; both ends must build.
-        Err(error @ SuiteError::Build { .. }) if !is_ends => {
-            Ok(Some(blank.unknown(error.to_string())))
-        }
+        Err(error) if is_skipped(&error, commits) => Ok(Some(blank.unknown(error.to_string()))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Messages of git about a full disk, which says nothing about the commit.
+const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
+
+/// Returns true if the search skips the commit of this error: one that cannot be checked out or does not build. GOOD and
+/// BAD, the ends of `commits`, are never skipped.
+fn is_skipped(error: &SuiteError, commits: &[Commit]) -> bool {
+    let revision = match error {
+        SuiteError::Build { revision, .. } => revision,
+        SuiteError::Checkout {
+            revision, reason, ..
+        } if !DISK_FULL.iter().any(|full| reason.contains(*full)) => revision,
+        _ => return false,
+    };
+    let mut ends = commits.first().into_iter().chain(commits.last());
+    !ends.any(|end| end.revision == *revision)
 }
 
 fn record_step(
@@ -427,5 +442,51 @@ fn record_step(
         (_, Some(ProblemKind::CouldNotStart)) if is_ends => Err(BisectError::Ends { reason }),
         (Some(verdict), None) => Ok(blank.answered(verdict)),
         (Some(_), Some(_)) | (None, _) => Ok(blank.unknown(reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn a_commit_is_skipped_unless_it_is_good_or_bad_or_the_disk_is_full() {
+        let commits = ["good", "middle", "bad"].map(|revision| Commit {
+            revision: revision.to_owned(),
+            title: String::new(),
+            merge: false,
+        });
+        let checkout = |revision: &str, reason: &str| SuiteError::Checkout {
+            repository: PathBuf::new(),
+            revision: revision.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let build = |revision: &str| SuiteError::Build {
+            revision: revision.to_owned(),
+            reason: "exit status: 1".to_owned(),
+            log_tail: String::new(),
+            log: PathBuf::new(),
+        };
+        let missing = "fatal: number: smudge filter lfs failed";
+        for (error, expected) in [
+            (checkout("middle", missing), true),
+            (build("middle"), true),
+            (checkout("good", missing), false),
+            (checkout("bad", missing), false),
+            (build("good"), false),
+            (build("bad"), false),
+            (
+                checkout("middle", "error: file write error: No space left on device"),
+                false,
+            ),
+            (
+                checkout("middle", "error: file write error: Disk quota exceeded"),
+                false,
+            ),
+        ] {
+            assert_eq!(is_skipped(&error, &commits), expected, "{error}");
+        }
     }
 }

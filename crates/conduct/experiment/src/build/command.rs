@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::pin::pin;
+use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -14,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::SuiteError;
 
-/// The longest time that a build may take after SIGTERM before it is killed.
+/// The longest time that git or a build may take after SIGTERM before it is killed, and that its end may take then.
 const GRACE: Duration = Duration::from_secs(2);
 /// The longest time that git may take to tidy up.
 const GIT_TIDY_MAX: Duration = Duration::from_secs(20);
@@ -61,19 +62,31 @@ impl<'a> Commands<'a> {
         Ok(Self { runtime, interrupt })
     }
 
-    /// The output of git with these arguments, or its error message; `None` if it was interrupted.
+    /// The output of git with these arguments, or its error message; `None` if it was interrupted. Git removes
+    /// its unfinished files at SIGTERM.
     pub(crate) fn git<'b>(
         &self,
         repository: &Path,
         arguments: impl IntoIterator<Item = &'b str>,
     ) -> Result<Option<Result<String, String>>, SuiteError> {
+        if self.interrupt.signal().is_some() {
+            return Ok(None);
+        }
         let mut command = git(repository, arguments);
-        let output = self.runtime.block_on(async {
-            // Both arms are cancel-safe: git dies with its future.
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output: io::Result<Option<Output>> = self.runtime.block_on(async {
+            let child = command.spawn()?;
+            let group = group_of(&child);
+            let mut output = pin!(child.wait_with_output());
+            // Both arms are cancel-safe: the output is polled again after the signal.
             tokio::select! {
-                biased;
-                () = self.interrupt.token().cancelled() => Ok(None),
-                output = command.output() => output.map(Some),
+                output = output.as_mut() => output.map(Some),
+                () = self.interrupt.token().cancelled() => {
+                    if let Some(group) = group {
+                        end_leader(group, output).await?;
+                    }
+                    Ok(None)
+                }
             }
         });
         let output = output.map_err(|source| SuiteError::Program {
@@ -102,6 +115,14 @@ impl<'a> Commands<'a> {
             self.runtime
                 .block_on(async { tokio::time::timeout(GIT_TIDY_MAX, command.output()).await }),
         );
+    }
+
+    /// Removes the worktree `tree` and its entry in the repository, also if git was killed while it made them:
+    /// git keeps such an entry locked, and `prune` skips it.
+    pub(super) fn remove_worktree(&self, repository: &Path, tree: &str) {
+        self.git_tidy(repository, ["worktree", "unlock", tree]);
+        let remove = ["worktree", "remove", "--force", "--force", tree];
+        self.git_tidy(repository, remove);
     }
 
     /// The first line that is not empty of what `words` says, standard error where
@@ -209,6 +230,8 @@ fn git<'b>(repository: &Path, arguments: impl IntoIterator<Item = &'b str>) -> C
         .arg(repository)
         .args(arguments)
         .env("GIT_TERMINAL_PROMPT", "0")
+        // Its messages are compared with English ones.
+        .env("LANGUAGE", "C")
         .stdin(Stdio::null())
         .process_group(0)
         .kill_on_drop(true);
@@ -219,14 +242,21 @@ fn git<'b>(repository: &Path, arguments: impl IntoIterator<Item = &'b str>) -> C
 }
 
 async fn end_group(child: &mut Child) -> io::Result<()> {
-    let Some(group) = group_of(child) else {
-        return Ok(());
-    };
+    match group_of(child) {
+        Some(group) => end_leader(group, child.wait()).await,
+        None => Ok(()),
+    }
+}
+
+/// Ends a group whose leader has ended once `ended` is ready: by SIGTERM, and the rest by SIGKILL.
+async fn end_leader(group: Pid, ended: impl Future) -> io::Result<()> {
+    let mut ended = pin!(ended);
     send(group, Signal::TERM)?;
-    let waited = tokio::time::timeout(GRACE, child.wait()).await;
+    let waited = tokio::time::timeout(GRACE, ended.as_mut()).await;
     send(group, Signal::KILL)?;
     if waited.is_err() {
-        child.wait().await?;
+        // A process outside the group may still have its output open.
+        drop(tokio::time::timeout(GRACE, ended).await);
     }
     Ok(())
 }

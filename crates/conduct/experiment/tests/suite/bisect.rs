@@ -309,6 +309,62 @@ fn commits_that_do_not_build_are_skipped_and_the_remaining_range_is_reported() {
     }
 }
 
+/// Reports of two commands in one folder overwrite each other.
+#[test]
+fn a_search_does_not_begin_in_a_folder_with_results_of_any_command() {
+    let test = "a_search_does_not_begin_in_a_folder_with_results_of_any_command";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(&repository(folder.path(), one_culprit));
+    let results = folder.path().join("results");
+    fs::create_dir(&results).unwrap();
+    for file in ["suite.json", "targets.json", "capacity.json", "bisect.json"] {
+        fs::write(results.join(file), "{}").unwrap();
+        let error = search(folder.path(), &plan, &mut priced(0.0), false).unwrap_err();
+        assert!(
+            matches!(error, BisectError::Suite(SuiteError::AlreadyThere { .. })),
+            "{file}: {error}"
+        );
+        fs::remove_file(results.join(file)).unwrap();
+    }
+}
+
+/// A file that is in no store of a filter any more ended the search.
+#[test]
+fn a_commit_that_cannot_be_checked_out_is_skipped_unless_it_is_good_or_bad() {
+    let test = "a_commit_that_cannot_be_checked_out_is_skipped_unless_it_is_good_or_bad";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let searched = |broken: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = repository(folder.path(), one_culprit);
+        let attributes = repository.join(".git/info/attributes");
+        fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+        fs::write(attributes, "number filter=stored\n").unwrap();
+        let smudge = format!("grep -vx {broken}");
+        git(&repository, &["config", "filter.stored.smudge", &smudge]);
+        git(&repository, &["config", "filter.stored.required", "true"]);
+        search(folder.path(), &plan(&repository), &mut priced(0.01), false)
+    };
+    let ended = searched(8).unwrap();
+    assert_eq!(ended.outcome, Some(certain(CULPRIT - 1, CULPRIT)));
+    let steps = ended.record.unwrap().steps;
+    let skipped = steps.iter().filter(|step| step.answer == Answer::Unknown);
+    let reasons: Vec<_> = skipped.filter_map(|step| step.reason.clone()).collect();
+    assert_eq!(reasons.len(), 1, "{steps:?}");
+    assert!(reasons[0].starts_with("check out revision"), "{reasons:?}");
+    for end in [0, COMMITS] {
+        let error = searched(end).unwrap_err();
+        assert!(
+            matches!(error, BisectError::Suite(SuiteError::Checkout { .. })),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn equal_ends_differ_from_inconclusive_ends() {
     let test = "ends_that_are_alike_are_told_apart_from_those_of_which_nobody_can_tell";

@@ -280,21 +280,19 @@ fn what_a_killed_builder_left_is_not_used() {
     assert!(left.iter().all(|name| !name.contains('.')), "{left:?}");
 }
 
-#[test]
-fn an_interrupt_ends_a_build() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(repository) = repository("an_interrupt_ends_a_build", folder.path()) else {
-        return;
-    };
-    let pipe = folder.path().join("pipe");
+/// Makes a pipe in `folder`.
+fn pipe_in(folder: &Path) -> PathBuf {
+    let pipe = folder.join("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let build = format!("exec 3> {}; echo begun >&3; sleep 600", pipe.display());
-    let plan = plan(folder.path(), &build);
+    pipe
+}
+
+/// Runs `plan`, and raises a signal once a program has written a line to `pipe`. The pipe then ends when all that the
+/// program started is gone: an orphan would hold it open.
+fn interrupted_at(pipe: PathBuf, plan: &SuitePlan, folder: &Path) {
     let interrupt = Interrupt::new();
     let mut mock = Mock::new(costlier_comparison);
-    // Raises the signal once the build has begun. The pipe then ends when all
-    // that the build started is gone: an orphan would hold it open.
     let mut scope = Scope::new(&Token::new());
     let raise = interrupt.clone();
     let listener = move |_: &Token| {
@@ -309,13 +307,75 @@ fn an_interrupt_ends_a_build() {
         .thread(Place::default(), "listener", listener)
         .unwrap();
     let mut ignore = |_: SuiteProgress<'_>| {};
-    let options = options(folder.path(), false);
-    let outcome = run_suite(&plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
+    let options = options(folder, false);
+    let outcome = run_suite(plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
     assert_eq!(outcome.interrupted, Some(2));
     let ends = scope.close(Nanos::from_secs(60));
     assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
-    assert!(mock.requests.is_empty() && entries(folder.path()).is_empty());
+    assert!(mock.requests.is_empty() && entries(folder).is_empty());
+}
+
+#[test]
+fn an_interrupt_ends_a_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(repository) = repository("an_interrupt_ends_a_build", folder.path()) else {
+        return;
+    };
+    let pipe = pipe_in(folder.path());
+    let build = format!("exec 3> {}; echo begun >&3; sleep 600", pipe.display());
+    interrupted_at(pipe, &plan(folder.path(), &build), folder.path());
     assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
+}
+
+/// Git was killed and left a locked worktree in the repository of the user.
+#[test]
+fn an_interrupt_ends_a_checkout_and_leaves_no_worktree() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = "an_interrupt_ends_a_checkout_and_leaves_no_worktree";
+    let Some(repository) = repository(test, folder.path()) else {
+        return;
+    };
+    // The filter never ends, so the interrupt comes while git writes the files.
+    let pipe = pipe_in(folder.path());
+    let smudge = format!(
+        "exec 3> {}; echo begun >&3; exec tail -f /dev/null",
+        pipe.display()
+    );
+    git(&repository, &["config", "filter.slow.smudge", &smudge]);
+    let attributes = repository.join(".git/info/attributes");
+    fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+    fs::write(attributes, "* filter=slow\n").unwrap();
+    interrupted_at(pipe, &plan(folder.path(), BUILD), folder.path());
+    let left = git(&repository, &["worktree", "list", "--porcelain"]);
+    assert_eq!(left.matches("worktree ").count(), 1, "{left}");
+}
+
+/// Git does not prune a locked worktree whose folder is gone.
+#[test]
+fn a_locked_worktree_of_a_killed_builder_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = "a_locked_worktree_of_a_killed_builder_is_removed";
+    let Some(repository) = repository(test, folder.path()) else {
+        return;
+    };
+    let plan = plan(folder.path(), BUILD);
+    let build = || {
+        let mut mock = Mock::new(costlier_comparison);
+        run(&plan, &options(folder.path(), false), &mut mock).unwrap();
+        fs::remove_dir_all(folder.path().join("results")).unwrap();
+    };
+    build();
+    let cache = folder.path().join("cache/builds");
+    for name in entries(folder.path()) {
+        fs::remove_dir_all(cache.join(&name)).unwrap();
+        let tree = cache.join(format!("{name}.tmp-1/tree"));
+        let tree = tree.to_str().unwrap();
+        let add = ["worktree", "add", "--quiet", "--detach", "--lock", tree];
+        git(&repository, &add);
+    }
+    build();
+    assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(entries(folder.path()).len(), 2);
 }
 
 #[test]

@@ -329,3 +329,25 @@ fn nothing_runs_where_results_are_only_judged() {
     // Three pairs of six are not all.
     assert_eq!(outcome.problems[0].kind, ProblemKind::GivenUp);
 }
+
+/// Holm's correction was for the experiments whose nodes had delivered results.
+#[test]
+fn an_experiment_without_a_folder_is_not_judged_and_counts_as_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = suite(["one", "two"].map(|name| experiment(name, 6)));
+    finish(&plan, folder.path());
+    fs::remove_dir_all(folder.path().join("results/two")).unwrap();
+    let judged = SuiteOptions {
+        judge_only: true,
+        ..options(folder.path(), true)
+    };
+    let mut mock = Mock::new(costlier_comparison);
+    let outcome = run(&plan, &judged, &mut mock).unwrap();
+    assert!(mock.requests.is_empty());
+    let names = outcome.verdicts.iter().map(|verdict| verdict.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["one"]);
+    // The caller has the reason.
+    assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+    assert_eq!(outcome.budget.comparisons, 2);
+    assert_eq!(outcome.budget.false_alarm_bound, None);
+}

@@ -115,6 +115,27 @@ fn a_second_suite_of_targets_took_the_runs_of_the_first() {
     );
 }
 
+/// Reports of two commands in one folder overwrite each other.
+#[test]
+fn targets_do_not_run_in_a_folder_with_results_of_any_command() {
+    for file in ["suite.json", "targets.json", "capacity.json", "bisect.json"] {
+        let folder = tempfile::tempdir().unwrap();
+        let results = folder.path().join("results");
+        std::fs::create_dir(&results).unwrap();
+        std::fs::write(results.join(file), "{}").unwrap();
+        let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
+        let mut ignore = |_: SuiteProgress<'_>| {};
+        let options = options(folder.path(), false);
+        let plans = [plan(1)];
+        let ran = run_targets(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore);
+        assert!(
+            matches!(ran, Err(SuiteError::AlreadyThere { .. })),
+            "{file}: {ran:?}"
+        );
+        assert!(mock.requests.is_empty());
+    }
+}
+
 /// A process that was started to say its version, and has started another.
 #[test]
 fn a_program_without_a_version_left_its_children_behind() {

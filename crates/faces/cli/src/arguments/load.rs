@@ -164,7 +164,7 @@ pub(crate) struct LoadArguments {
     /// .md, .txt, .hgrm or .hlog; repeatable
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
-    /// Save the capture of this load in DIR
+    /// Save the capture of this load in DIR; that of another load there is replaced
     #[arg(long, value_name = "DIR")]
     pub(crate) capture: Option<PathBuf>,
     /// Label in the result; repeatable

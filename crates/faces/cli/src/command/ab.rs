@@ -9,15 +9,17 @@ use stillwell_config::AbSpec;
 use stillwell_config::requests::{ConnectingSpec, RequestSpec};
 use stillwell_metric::Outcome;
 use stillwell_plan::placement::CpuChoice;
-use stillwell_plan::{GoalMetric, SuitePlan};
+use stillwell_plan::{GoalMetric, LoadPlan, SuitePlan};
 use stillwell_run::{AddressFamily, Interrupt, LoadCapture, conduct_load};
+use stillwell_units::Nanos;
 
 use crate::arguments::AbArguments;
+use crate::command::fleet::{could_not, interrupted_by};
 use crate::command::run::{SuiteRun, new_folder};
 use crate::command::{counters, load, output, problems};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
-use crate::secrets;
+use crate::{secrets, signals};
 
 pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
     problems::keep_error(arguments.results.as_deref(), start(arguments, paint))
@@ -26,14 +28,21 @@ pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, Comman
 fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let (spec, plan) = plan(arguments)?;
     output::check_writable(&arguments.output.output)?;
-    check_responses(arguments, &spec, &plan)?;
+    if let Some(signal) = check_responses(arguments, &spec, &plan)? {
+        Paint::print_message(&format!(
+            "interrupted before the first run; to continue: {}",
+            output::command_line()
+        ));
+        return Ok(Exit::Interrupted(signal));
+    }
     counters::warn(&plan);
+    let label = |side: &str, url: &str| format!("{side}, {}", secrets::handling().text(url));
     let run = SuiteRun {
         plan: &plan,
         title: "ab".to_owned(),
         labels: (
-            format!("A, {}", arguments.baseline),
-            format!("B, {}", arguments.comparison),
+            label("A", &arguments.baseline),
+            label("B", &arguments.comparison),
         ),
         results: results_folder(arguments)?,
         store: None,
@@ -51,32 +60,44 @@ fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
 }
 
 /// Sends a few requests to both sides. Times of errors are no times of the service, so a side
-/// without one good response is refused, unless the goal is about errors.
+/// without one good response is refused, unless the goal is about errors. Returns the signal that ended the check, if
+/// one came.
 fn check_responses(
     arguments: &AbArguments,
     spec: &AbSpec,
     plan: &SuitePlan,
-) -> Result<(), CommandError> {
+) -> Result<Option<i32>, CommandError> {
     let goals = plan
         .experiments
         .iter()
         .filter_map(|experiment| experiment.goals.first());
     if goals.clone().any(|goal| is_about_errors(&goal.metric)) {
-        return Ok(());
+        return Ok(None);
     }
-    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let trials = spec.trials(plan);
     let trials = trials.map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
+    let checked = check_sides(arguments, trials, &interrupt);
+    signals.close(Nanos::SECOND);
+    interrupted_by(&interrupt, checked)?;
+    Ok(interrupt.signal())
+}
+
+/// Sends `trials`, one for each side. A signal ends them without an error.
+fn check_sides(
+    arguments: &AbArguments,
+    trials: Vec<LoadPlan>,
+    interrupt: &Interrupt,
+) -> Result<(), CommandError> {
     let urls = [&arguments.baseline, &arguments.comparison];
     for ((side, url), trial) in ["A", "B"].into_iter().zip(urls).zip(trials) {
-        let trial = conduct_load(
-            trial,
-            AddressFamily::Any,
-            &[],
-            &Interrupt::new(),
-            &mut |_| {},
-        );
-        let trial = trial.map_err(|error| could_not(error.into()))?;
+        let trial = conduct_load(trial, AddressFamily::Any, &[], interrupt, &mut |_| {});
+        if interrupt.signal().is_some() {
+            return Ok(());
+        }
+        let trial = trial.map_err(could_not)?;
         if let Some(what) = bad_responses(&trial) {
             let url = secrets::handling().text(url);
             return Err(could_not(anyhow::anyhow!("{side}, {url}: {what}")));
@@ -160,6 +181,7 @@ fn plan(arguments: &AbArguments) -> Result<(AbSpec, SuitePlan), CommandError> {
         goal: arguments.goal.clone(),
         tolerance: arguments.tolerance,
         seed,
+        secrets: secrets::handling(),
     };
     let cpus = available_parallelism().map_or(1, NonZero::get);
     let mut plan = spec

@@ -54,15 +54,17 @@ pub(crate) fn run(
     display.clear();
     let signal = conductor.end();
     let searched = searched.map_err(|error| refused(error, &results))?;
-    if let Some(record) = &searched.record {
-        report(arguments, paint, &plan, record, &results)?;
-    }
+    let reported = match &searched.record {
+        Some(record) => report(arguments, paint, &plan, record, &results),
+        None => Ok(()),
+    };
     let outcome = searched.record.and_then(|record| record.outcome);
-    Ok(match (signal, outcome) {
+    let exit = match (signal, outcome) {
         (_, Some(outcome)) => exit_of(&outcome),
         (Some(signal), None) => Exit::Interrupted(signal),
         (None, None) => Exit::Invalid,
-    })
+    };
+    output::exit_after(exit, reported, paint)
 }
 
 const fn exit_of(outcome: &OutcomeRecord) -> Exit {

@@ -66,13 +66,19 @@ pub(crate) fn run(
         host,
         elapsed: clock::now().since(started),
     };
-    output::deliver(&arguments.output, paint, &FullReport::from(&report))?;
-    Ok(match (signal, failed) {
+    let exit = exit_of(signal, failed, has_verdicts(&report));
+    let delivered = output::deliver(&arguments.output, paint, &FullReport::from(&report));
+    output::exit_after(exit, delivered, paint)
+}
+
+/// Returns the exit code of a calibration: of the signal that ended it, else of the error that did.
+fn exit_of(signal: Option<i32>, failed: Option<Exit>, has_verdicts: bool) -> Exit {
+    match (signal, failed) {
         (Some(signal), _) => Exit::Interrupted(signal),
         (None, Some(exit)) => exit,
-        (None, None) if has_verdicts(&report) => Exit::Held,
+        (None, None) if has_verdicts => Exit::Held,
         (None, None) => Exit::Invalid,
-    })
+    }
 }
 
 fn title(arguments: &CalibrateArguments) -> String {
@@ -242,6 +248,18 @@ fn suite_error(error: SuiteError) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_gives_the_exit_code_before_an_error_and_an_error_before_missing_verdicts() {
+        for (signal, failed, has_verdicts, exit) in [
+            (Some(2), Some(Exit::CouldNotRun), true, Exit::Interrupted(2)),
+            (None, Some(Exit::CouldNotRun), true, Exit::CouldNotRun),
+            (None, None, true, Exit::Held),
+            (None, None, false, Exit::Invalid),
+        ] {
+            assert_eq!(exit_of(signal, failed, has_verdicts), exit);
+        }
+    }
 
     /// `--minutes 1` took longer, and did not say so before.
     #[test]

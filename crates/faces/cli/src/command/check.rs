@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use stillwell_config::rules::check_designs;
 use stillwell_config::{Diagnostics, Loaded, RunOverrides, SuiteOverrides, TargetsOverrides};
 use stillwell_plan::{RunPlan, SuitePlan, TargetsPlan};
 
@@ -32,9 +33,11 @@ pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, Com
     Ok(Exit::Held)
 }
 
-/// A file that is no experiment is one for `run`.
-fn is_single_run(path: &Path) -> bool {
-    path.exists() && !path.is_dir() && path.file_name().is_some_and(|name| name != EXPERIMENT)
+/// Returns true for a file of one run: that of another tool, or a native one without variants and `targets`.
+fn is_single_run(path: &Path, overrides: &SuiteOverrides) -> bool {
+    let is_named_file = path.file_name().is_some_and(|name| name != EXPERIMENT);
+    let is_file = is_named_file && path.exists() && !path.is_dir();
+    is_file && !loader().is_experiment(path, overrides)
 }
 
 /// Returns a description of what `paths` would run, and the warnings.
@@ -58,13 +61,18 @@ impl PlanOverrides {
     /// Returns the overrides for the kind of the files; a flag without effect on that kind is an error.
     fn of(arguments: &CheckArguments) -> Result<Self, CommandError> {
         let select = &arguments.select;
-        let mut overrides = Self::default();
+        let mut overrides = Self {
+            suite: select::overrides(select),
+            ..Self::default()
+        };
         match arguments.paths.as_slice() {
-            [file] if is_single_run(file) => overrides.run = run_overrides(select, file)?,
+            [file] if is_single_run(file, &overrides.suite) => {
+                overrides.run = run_overrides(select, file)?;
+            }
             paths if loader().has_targets(paths) => {
                 overrides.targets = targets::overrides(select, &[], None)?;
             }
-            _ => overrides.suite = select::overrides(select),
+            _ => {}
         }
         Ok(overrides)
     }
@@ -77,7 +85,7 @@ fn run_overrides(select: &SelectArguments, file: &Path) -> Result<RunOverrides, 
         let file = file.display();
         let error = anyhow::anyhow!("`{flag}` is for experiments, and {file} is a single run");
         return Err(CommandError::new(Exit::Usage, error).hint(format!(
-            "leave it out; the file of an experiment is named `{EXPERIMENT}`, or its folder is given"
+            "leave it out; an experiment has `variants` or `targets`, or its file is named `{EXPERIMENT}`"
         )));
     }
     let course = &select.changes.course;
@@ -99,14 +107,14 @@ enum LoadedPlans {
 impl LoadedPlans {
     fn read(paths: &[PathBuf], overrides: &PlanOverrides) -> Result<Self, Diagnostics> {
         Ok(match paths {
-            [file] if is_single_run(file) => {
+            [file] if is_single_run(file, &overrides.suite) => {
                 let loaded = loader().run_plan(file, &overrides.run)?;
                 Self::Run(file.clone(), Box::new(loaded))
             }
             paths if loader().has_targets(paths) => {
                 Self::Targets(loader().targets(paths, &overrides.targets)?)
             }
-            paths => Self::Suite(loader().suite(paths, &overrides.suite)?),
+            paths => Self::Suite(load_suite(paths, &overrides.suite)?),
         })
     }
 
@@ -151,6 +159,16 @@ impl LoadedPlans {
             Self::Suite(loaded) => describe::suite(&loaded.plan),
         }
     }
+}
+
+/// Loads experiments, each of which can run with its design.
+fn load_suite(
+    paths: &[PathBuf],
+    overrides: &SuiteOverrides,
+) -> Result<Loaded<SuitePlan>, Diagnostics> {
+    let mut loaded = loader().suite(paths, overrides)?;
+    loaded.warnings.append(check_designs(&loaded.plan));
+    Loaded::checked(Some(loaded.plan), loaded.format, loaded.warnings)
 }
 
 fn json(plan: &impl serde::Serialize) -> Result<String, CommandError> {
@@ -217,5 +235,54 @@ mod tests {
             message.starts_with("`--pairs` is for variants"),
             "{message}"
         );
+    }
+
+    const WORKLOAD: &str = "workload: {generators: [{tcp: '127.0.0.1:9100', payload: ascii}]}\n";
+    const VARIANTS: &str = "variants: {a: {}, b: {arguments: [x]}}\n";
+    const TARGET: &str = "target: {command: [a]}\n";
+
+    /// Reads `text` as a file with an unusual name.
+    fn read(text: &str, baseline: Option<&str>) -> Result<LoadedPlans, Diagnostics> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("any.yaml");
+        std::fs::write(&file, text).unwrap();
+        let arguments = checked(&file, |select| {
+            select.baseline = baseline.map(|text| text.parse().unwrap());
+        });
+        let overrides = PlanOverrides::of(&arguments).unwrap();
+        LoadedPlans::read(&arguments.paths, &overrides)
+    }
+
+    #[test]
+    fn the_content_of_a_native_file_decides_if_it_is_an_experiment() {
+        let lading = "generator: []\nblackhole: [{tcp: {binding_addr: '127.0.0.1:1'}}]\n";
+        for (text, baseline, kind) in [
+            (format!("{TARGET}{WORKLOAD}"), None, "run"),
+            (format!("{TARGET}{WORKLOAD}"), Some("args:x"), "experiment"),
+            (format!("{TARGET}{VARIANTS}{WORKLOAD}"), None, "experiment"),
+            (
+                format!("targets: {{a: {{command: [a]}}}}\n{WORKLOAD}"),
+                None,
+                "targets",
+            ),
+            (lading.to_owned(), None, "run"),
+        ] {
+            let read = match read(&text, baseline) {
+                Ok(LoadedPlans::Run(..)) => "run",
+                Ok(LoadedPlans::Targets(_)) => "targets",
+                Ok(LoadedPlans::Suite(_)) => "experiment",
+                Err(diagnostics) => panic!("{text}: {diagnostics}"),
+            };
+            assert_eq!(read, kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_design_that_no_run_can_have_is_an_error() {
+        let two = format!("{TARGET}{VARIANTS}{WORKLOAD}design: duet\n");
+        assert!(read(&two, None).is_ok());
+        let three = two.replace("{a: {}", "{c: {arguments: [y]}, a: {}");
+        let error = read(&three, None).err().unwrap().to_string();
+        assert!(error.contains("needs two variants"), "{error}");
     }
 }

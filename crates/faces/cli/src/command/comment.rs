@@ -43,10 +43,8 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
         Gate::Normal => GatePolicy::Normal,
         Gate::Strict => GatePolicy::Strict,
     };
-    let exit = match arguments.exit_zero {
-        true => Exit::Held,
-        false => Exit::from_code(report.exit_code(policy)),
-    };
+    let exit = Exit::from_code(report.exit_code(policy));
+    let exit = report::exit_of_verdicts(exit, arguments.exit_zero);
     if let Some(file) = &arguments.junit {
         write(file, &junit(&report))?;
     }

@@ -17,12 +17,35 @@ use crate::command::report::{self as saved, runs};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
+/// Returns the given flags that have no effect on a comparison of two loads.
+fn flags_without_effect(arguments: &CompareArguments) -> Vec<&'static str> {
+    let flags = [
+        ("--metric", !arguments.metric.is_empty()),
+        ("--tolerance", arguments.tolerance.is_some()),
+        ("--better", arguments.better.is_some()),
+        ("--paired", arguments.paired),
+        ("--unpaired", arguments.unpaired),
+        ("--method", arguments.method.is_some()),
+        ("--warmup", arguments.warmup.is_some()),
+        ("--cpus", arguments.cpus != 1),
+        ("--target-name", arguments.target_name.is_some()),
+        ("--run-id", arguments.run_id.is_some()),
+        ("--only", !arguments.only.is_empty()),
+        ("--rows-are-runs", arguments.rows_are_runs),
+    ];
+    let given = flags.into_iter().filter(|(_, is_given)| *is_given);
+    given.map(|(flag, _)| flag).collect()
+}
+
 /// Returns the exit code of a comparison of two loads, which has no verdict.
 fn exit_of_loads(arguments: &CompareArguments) -> Result<Exit, CommandError> {
-    if !arguments.metric.is_empty() || arguments.tolerance.is_some() || arguments.better.is_some() {
-        let error = anyhow::anyhow!(
-            "captures of loads are shown side by side: --metric, --tolerance and --better have no effect"
-        );
+    let flags = match flags_without_effect(arguments).as_slice() {
+        [] => None,
+        [flag] => Some(format!("{flag} has")),
+        [first @ .., last] => Some(format!("{} and {last} have", first.join(", "))),
+    };
+    if let Some(flags) = flags {
+        let error = anyhow::anyhow!("captures of loads are shown side by side: {flags} no effect");
         return Err(CommandError::new(Exit::Usage, error)
             .hint("compare the JSON files of the loads (`load -o FILE.json`)"));
     }
@@ -151,5 +174,66 @@ fn exit(report: &ComparisonReport, arguments: &CompareArguments) -> Exit {
         Exit::Invalid
     } else {
         Exit::Held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct TypedComparison {
+        #[command(flatten)]
+        compare: CompareArguments,
+    }
+
+    fn loads(words: &str) -> Result<Exit, String> {
+        let line = ["compare", "old", "new"].into_iter();
+        let typed = TypedComparison::parse_from(line.chain(words.split_whitespace()));
+        exit_of_loads(&typed.compare).map_err(|error| {
+            assert_eq!(error.exit, Exit::Usage);
+            error.to_string()
+        })
+    }
+
+    #[test]
+    fn flags_without_an_effect_on_two_loads_are_refused_by_name() {
+        for words in [
+            "--metric latency_p99",
+            "--tolerance 2%",
+            "--better lower",
+            "--paired",
+            "--unpaired",
+            "--method soak-2022",
+            "--warmup 5s",
+            "--cpus 2",
+            "--target-name relay",
+            "--run-id 7",
+            "--only quick*",
+            "--rows-are-runs",
+        ] {
+            let flag = words.split(' ').next().unwrap();
+            let error = loads(words).unwrap_err();
+            assert!(
+                error.ends_with(&format!(": {flag} has no effect")),
+                "{error}"
+            );
+        }
+        let error = loads("--only a --paired --metric b").unwrap_err();
+        let expected = ": --metric, --paired and --only have no effect";
+        assert!(error.ends_with(expected), "{error}");
+    }
+
+    #[test]
+    fn two_loads_have_no_verdict_and_fail_only_a_strict_gate() {
+        for (words, exit) in [
+            ("", Exit::Held),
+            ("--format json --gate strict", Exit::Invalid),
+            ("--gate strict --exit-zero", Exit::Held),
+        ] {
+            assert_eq!(loads(words), Ok(exit), "{words}");
+        }
     }
 }

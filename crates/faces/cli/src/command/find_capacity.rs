@@ -42,6 +42,7 @@ fn refuse_used(folder: Option<&Path>) -> Result<(), CommandError> {
         SAVED,
         "suite.json",
         "targets.json",
+        "bisect.json",
         "manifest.json",
         "probe-001",
     ];
@@ -113,10 +114,24 @@ pub(crate) fn run(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         elapsed,
     };
-    deliver(&report, arguments, &folder, paint)?;
-    match result.searched.failure {
-        Some(error) if signal.is_none() => Err(error),
-        _ => Ok(exit_of(&report, signal)),
+    let delivered = deliver(&report, arguments, &folder, paint);
+    let failure = result.searched.failure.filter(|_| signal.is_none());
+    exit_after(exit_of(&report, signal), failure, delivered, paint)
+}
+
+/// Returns the exit code of a search that ended with `exit`, or with an error, and whose report was `delivered`.
+fn exit_after(
+    exit: Exit,
+    failure: Option<CommandError>,
+    delivered: Result<(), CommandError>,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    match failure {
+        Some(error) => {
+            output::exit_after(error.exit, delivered, paint)?;
+            Err(error)
+        }
+        None => output::exit_after(exit, delivered, paint),
     }
 }
 
@@ -366,5 +381,49 @@ impl Watch {
 
     fn end(self) {
         self.signals.close(Nanos::SECOND);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::ColorWhen;
+
+    #[test]
+    fn a_search_does_not_begin_in_a_folder_with_results_of_any_command() {
+        let folder = tempfile::tempdir().unwrap();
+        refuse_used(Some(folder.path())).unwrap();
+        for name in [
+            "capacity.json",
+            "suite.json",
+            "targets.json",
+            "bisect.json",
+            "manifest.json",
+        ] {
+            let file = folder.path().join(name);
+            std::fs::write(&file, "{}").unwrap();
+            let refused = refuse_used(Some(folder.path()));
+            let exit = refused.map_err(|error| error.exit);
+            assert_eq!(exit, Err(Exit::Usage), "{name}");
+            std::fs::remove_file(&file).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_written_does_not_replace_the_end_of_a_search() {
+        let paint = Paint::new(ColorWhen::Never);
+        let error = |exit: Exit| CommandError::new(exit, anyhow::anyhow!("the disk is full"));
+        let after = |exit: Exit, failure: Option<Exit>| {
+            let delivered = Err(error(Exit::CouldNotRun));
+            let ended = exit_after(exit, failure.map(error), delivered, &paint);
+            ended.map_err(|error| error.exit)
+        };
+        assert_eq!(after(Exit::Held, None), Err(Exit::Invalid));
+        for exit in [Exit::Failed, Exit::Invalid, Exit::Interrupted(2)] {
+            assert_eq!(after(exit, None), Ok(exit));
+        }
+        for failure in [Exit::Usage, Exit::CouldNotRun, Exit::Invalid] {
+            assert_eq!(after(Exit::Held, Some(failure)), Err(failure));
+        }
     }
 }

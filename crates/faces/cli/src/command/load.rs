@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         return fleet::run(arguments, engine, paint);
     }
     output::check_writable_as(&arguments.output, |file| files::format_of(file).map(|_| ()))?;
+    files::check_capture(arguments.capture.as_deref())?;
     let seed = match arguments.seed {
         Some(seed) => seed,
         None => random_seed().map_err(|error| CommandError::new(Exit::CouldNotRun, error))?,
@@ -154,11 +155,7 @@ impl Job<'_> {
         let warnings = load_warnings(rules, &capture.evidence());
         let added = add_typed(&mut capture, self.targets, self.labels);
         added.map_err(|error| could_not(error.into()))?;
-        if let Some(folder) = self.capture {
-            capture
-                .write(folder, secrets::handling())
-                .map_err(|error| could_not(error.into()))?;
-        }
+        let kept = files::write_capture(&capture, self.capture);
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: self.original.as_ref(),
@@ -171,7 +168,7 @@ impl Job<'_> {
         } else {
             self.print(&report, &capture, paint)
         };
-        let delivered = written.and(printed);
+        let delivered = kept.and(written).and(printed);
         if is_unreachable {
             // The target is the cause of all that is missing.
             if let Err(error) = &delivered {

@@ -9,8 +9,8 @@ use anyhow::Context;
 use stillwell_capture::{Capture, RunOutcome, write_private};
 use stillwell_config::{ProgramOverride, RunOverrides, TargetOverride};
 use stillwell_experiment::host_facts;
-use stillwell_plan::RunPlan;
-use stillwell_plan::target::Places;
+use stillwell_plan::target::{ContainerOrigin, Places};
+use stillwell_plan::{RunPlan, TargetKind};
 use stillwell_report::{Format, FullReport, RunReport};
 use stillwell_run::{Exports, Interrupt, RunRequest, RunTelemetry, conduct};
 use stillwell_target::Privileges;
@@ -36,11 +36,7 @@ pub(crate) fn run(
     if let Some(engine) = arguments.fleet.on {
         return fleet::run(arguments, engine, paint);
     }
-    let overrides = overrides(arguments)?;
-    let loaded = loader()
-        .run_plan(&arguments.file, &overrides)
-        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
-    select::warn(&loaded.warnings, paint);
+    let plan = plan(arguments, paint)?;
     let quiet = arguments.output.quiet;
     output::check_writable(&arguments.output.output)?;
     output::report_privileges(privileges, quiet);
@@ -49,10 +45,6 @@ pub(crate) fn run(
         .results
         .clone()
         .unwrap_or_else(|| places::fresh("runs", &places::name_of(&arguments.file)));
-    let mut plan = loaded.plan;
-    if let Some(validity) = arguments.validity {
-        plan.observer.validity = validity.into();
-    }
     let mut request = request(plan, folder.clone(), &arguments.file).map_err(could_not)?;
     let telemetry = export::start(&arguments.stats)?;
     request.exports.metrics = telemetry.as_ref().map(RunTelemetry::metrics);
@@ -122,6 +114,57 @@ pub(crate) fn carry_out(
     capture.manifest.outcome = manifest.outcome;
     let summary = summarise(&capture);
     Ok((summary, capture))
+}
+
+/// Reads the plan of the run as the command line names it.
+fn plan(arguments: &ObserveArguments, paint: &Paint) -> Result<RunPlan, CommandError> {
+    let overrides = overrides(arguments)?;
+    let loaded = loader()
+        .run_plan(&arguments.file, &overrides)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let mut plan = loaded.plan;
+    if let Some(validity) = arguments.validity {
+        plan.observer.validity = validity.into();
+    }
+    let inherit = arguments.inherit_environment;
+    add_environment(&mut plan.target.kind, environment(arguments)?, inherit)?;
+    Ok(plan)
+}
+
+/// Adds the variables of the command line to those of the target, which the run must start.
+///
+/// # Errors
+/// Exit code 2 if they do not reach the target.
+fn add_environment(
+    target: &mut TargetKind,
+    variables: BTreeMap<String, String>,
+    inherit: bool,
+) -> Result<(), CommandError> {
+    match target {
+        TargetKind::Child(child) => {
+            child.environment.inherit |= inherit;
+            child.environment.variables.extend(variables);
+            return Ok(());
+        }
+        TargetKind::Container(container) => {
+            if let ContainerOrigin::Image(image) = &mut container.origin
+                && !inherit
+            {
+                image.environment.extend(variables);
+                return Ok(());
+            }
+        }
+        TargetKind::Pid(_) | TargetKind::Url(_) | TargetKind::None => {}
+    }
+    let (flag, accepted) = match (inherit, variables.is_empty()) {
+        (true, _) => ("--inherit-environment", "a program"),
+        (false, false) => ("--environment", "a program or --target-image"),
+        (false, true) => return Ok(()),
+    };
+    let error = anyhow::anyhow!("{flag} needs {accepted}, and this run starts none");
+    let advice = format!("name the program after `--`, or leave {flag} out");
+    Err(CommandError::new(Exit::Usage, error).hint(advice))
 }
 
 fn overrides(arguments: &ObserveArguments) -> Result<RunOverrides, CommandError> {
@@ -248,7 +291,43 @@ pub(crate) fn exit_of(summary: &RunSummary) -> Exit {
 
 #[cfg(test)]
 mod tests {
+    use stillwell_plan::target::{ContainerTarget, ImagePlan};
+
     use super::*;
+
+    #[test]
+    fn variables_reach_a_target_only_if_the_run_starts_it() {
+        let variables = || BTreeMap::from([("A".to_owned(), "b".to_owned())]);
+        let socket = PathBuf::from("/socket");
+        let container = |origin: ContainerOrigin| {
+            let socket = socket.clone();
+            TargetKind::Container(Box::new(ContainerTarget { socket, origin }))
+        };
+        let mut image = container(ContainerOrigin::Image(ImagePlan::default()));
+        add_environment(&mut image, variables(), false).unwrap();
+        let environment = variables();
+        let changed = ContainerOrigin::Image(ImagePlan {
+            environment,
+            ..ImagePlan::default()
+        });
+        assert_eq!(image, container(changed));
+        let not_started = [
+            container(ContainerOrigin::Named("a".to_owned())),
+            TargetKind::Pid(1),
+            TargetKind::Url("http://a/".to_owned()),
+            TargetKind::None,
+        ];
+        for mut target in not_started {
+            add_environment(&mut target, BTreeMap::new(), false).unwrap();
+            for (variables, inherit) in [(variables(), false), (BTreeMap::new(), true)] {
+                let refused = add_environment(&mut target, variables, inherit).unwrap_err();
+                assert_eq!(refused.exit, Exit::Usage, "{target:?}");
+                assert!(refused.to_string().contains("needs a program"), "{refused}");
+            }
+        }
+        let refused = add_environment(&mut image, BTreeMap::new(), true).unwrap_err();
+        assert!(refused.to_string().contains("--inherit-environment"));
+    }
 
     #[test]
     fn the_experiment_folder_is_the_named_folder_or_that_of_the_named_file() {

@@ -53,12 +53,11 @@ pub(crate) fn run(arguments: &PayloadtoolArguments, paint: &Paint) -> Result<Exi
     if mistakes == 0 {
         return Ok(Exit::Held);
     }
-    let differ = if mistakes == 1 {
-        "fingerprint differs"
-    } else {
-        "fingerprints differ"
+    let prints = match mistakes {
+        1 => "fingerprint is",
+        _ => "fingerprints are",
     };
-    let error = anyhow::anyhow!("{mistakes} {differ} from what is expected");
+    let error = anyhow::anyhow!("{mistakes} {prints} not as expected");
     Err(CommandError::new(Exit::Failed, error))
 }
 
@@ -130,8 +129,10 @@ fn print_sources(
 
 fn is_expected(name: &str, print: &Fingerprint, expected: &PrintedFingerprints) -> bool {
     let Some(expected_print) = expected.get(name) else {
-        Paint::print_message(&format!("{name}: no expected fingerprint"));
-        return true;
+        Paint::print_message(&format!(
+            "{name}: no expected fingerprint; add the line that --fingerprint prints"
+        ));
+        return false;
     };
     if print.matches(expected_print) {
         Paint::print_message(&format!("{name}: as expected"));

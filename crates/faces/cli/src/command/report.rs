@@ -29,11 +29,16 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
     output::check_writable(&arguments.output.output)?;
     let (report, exit) = saved(&arguments.results, arguments.gate)?;
     output::deliver(&arguments.output, paint, &report)?;
-    Ok(if arguments.exit_zero {
-        Exit::Held
-    } else {
-        exit
-    })
+    Ok(exit_of_verdicts(exit, arguments.exit_zero))
+}
+
+/// Returns the exit code: 0 for every verdict if `exit_zero`. Wrong usage, a command that could not run, and a signal are
+/// no verdicts and keep their codes.
+pub(super) const fn exit_of_verdicts(exit: Exit, exit_zero: bool) -> Exit {
+    match exit {
+        Exit::Held | Exit::Failed | Exit::Invalid if exit_zero => Exit::Held,
+        exit => exit,
+    }
 }
 
 /// Returns the report of saved results, and its exit code.
@@ -288,6 +293,18 @@ mod tests {
             fs::create_dir_all(&folder).unwrap();
             let text = serde_json::to_vec(&run).unwrap();
             fs::write(folder.join("summary.json"), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn exit_zero_applies_to_verdicts_alone() {
+        for exit in [Exit::Held, Exit::Failed, Exit::Invalid] {
+            assert_eq!(exit_of_verdicts(exit, true), Exit::Held, "{exit:?}");
+            assert_eq!(exit_of_verdicts(exit, false), exit);
+        }
+        for exit in [Exit::Usage, Exit::CouldNotRun, Exit::Interrupted(15)] {
+            assert_eq!(exit_of_verdicts(exit, true), exit);
+            assert_eq!(exit_of_verdicts(exit, false), exit);
         }
     }
 

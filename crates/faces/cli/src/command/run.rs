@@ -204,10 +204,7 @@ impl SuiteRun<'_> {
             return Ok(exit_of(&outcome, self.gate));
         }
         problems::keep_outcome(results, &outcome);
-        let exit = match exit_of(&outcome, self.gate) {
-            Exit::Held | Exit::Failed | Exit::Invalid if self.exit_zero => Exit::Held,
-            exit => exit,
-        };
+        let exit = super::report::exit_of_verdicts(exit_of(&outcome, self.gate), self.exit_zero);
         let reported = self.report(paint, &outcome);
         output::exit_after(exit, reported.and_then(|()| self.upload()), paint)
     }

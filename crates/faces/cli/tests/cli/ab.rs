@@ -1,12 +1,14 @@
 //! Services that run already: `target.url`, and `stillwell ab`.
 
+use std::net::TcpListener;
+
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 
 use crate::suite::{LONG, STILLWELL, Suite};
 
 /// A server with `options`, and its URL. It ends when it is dropped.
-fn server(suite: &Suite, options: &[&str]) -> (Process, String) {
+pub(crate) fn server(suite: &Suite, options: &[&str]) -> (Process, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let mut words = vec!["serve", "--address", &address];
     words.extend(options);
@@ -178,6 +180,28 @@ fn a_side_with_errors_alone_is_refused_unless_errors_are_the_goal() {
     let ended = finish(&suite, &words);
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(verdict(&report, "error_share"), "regressed", "{report}");
+}
+
+#[test]
+fn a_signal_ends_the_check_of_responses_in_order() {
+    let suite = Suite::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let process = Process::start(&mut suite.stillwell(&["ab", &url, &url, "--quiet"]));
+    // Its requests are never answered, so the check goes on.
+    let mut connection = None;
+    let is_checking = wait_until(LONG, || {
+        connection = listener.accept().ok();
+        connection.is_some()
+    });
+    assert!(is_checking, "{}", process.stderr());
+    process.signal("TERM");
+    let ended = process.finish(LONG);
+    assert_eq!(ended.code, 143, "{}{}", ended.stdout, ended.stderr);
+    let message = "interrupted before the first run; to continue: stillwell ab ";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
+    drop(connection);
 }
 
 #[test]

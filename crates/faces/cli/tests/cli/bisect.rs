@@ -108,6 +108,11 @@ fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
     assert_eq!(record["schema"], "stillwell/bisect/v1");
     assert_eq!(record["outcome"]["kind"], "commit");
     assert_eq!(record["outcome"]["first_bad"], commits[CULPRIT].as_str());
+    // A report that cannot be written is not a search that could not run.
+    std::os::unix::fs::symlink("/dev/full", suite.path("full.json")).unwrap();
+    let full = bisect(&suite, ends, &["--resume", "-o", "full.json"]);
+    assert_code(&full, 4);
+    assert_holds(&full.stderr, &["No space left on device"]);
     let twice = bisect(&suite, ends, &[]);
     assert_code(&twice, 2);
     assert_holds(

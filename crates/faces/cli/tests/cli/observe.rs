@@ -185,6 +185,53 @@ fn environment_of_the_target_is_the_requested_one() {
     suite.assert_nothing_left();
 }
 
+#[test]
+fn variables_of_the_command_line_are_added_to_those_of_the_file() {
+    let suite = Suite::new();
+    let text = format!(
+        "target:\n  command: [sh, -c, \"env; echo ready; exec tail -f /dev/null\"]\n  \
+         environment: {{SHAPE: square, SIZE: \"1\"}}\n  ready: {{log_line: ready}}\n  \
+         stop: {{grace: 1s}}\nphases: {{ready: 60s, warmup: 100ms, measure: 300ms, drain: 100ms}}\n\
+         workload:\n  sinks:\n    - tcp: \"{}\"\n",
+        suite.sink
+    );
+    suite.file("run.yaml", &text);
+    let words = [
+        "observe",
+        "run.yaml",
+        "--results",
+        "results",
+        "--environment",
+        "SHAPE=round",
+        "--inherit-environment",
+    ];
+    let mut command = suite.stillwell(&words);
+    let ended = Process::start(command.env("OURS", "alone")).finish(LONG);
+    assert!([0, 4].contains(&ended.code), "{}", ended.stderr);
+    let stdout = fs::read_to_string(suite.results().join("target.stdout.log")).unwrap();
+    assert_holds(&stdout, &["SHAPE=round", "SIZE=1", "OURS=alone"]);
+    assert!(!stdout.contains("SHAPE=square"), "{stdout}");
+}
+
+#[test]
+fn variables_without_a_program_to_start_are_refused() {
+    let suite = Suite::new();
+    let text = format!(
+        "phases: {SHORT}\nworkload:\n  generators:\n    - tcp: \"{0}\"\n      payload: ascii\n      \
+         rate: 500/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{0}\"\n",
+        suite.sink
+    );
+    suite.file("run.yaml", &text);
+    for [target, variables] in [
+        ["--no-target", "--environment=A=b"],
+        ["--target-pid=1", "--inherit-environment"],
+    ] {
+        let ended = suite.call(&["observe", "run.yaml", target, variables]);
+        assert_code(&ended, 2);
+        assert_holds(&ended.stderr, &["needs a program"]);
+    }
+}
+
 /// Observes a target that reports its nice value. Returns that, and the host's facts of the run.
 fn nice_of_target(isolation: &str) -> (String, serde_json::Value) {
     let suite = Suite::new()

@@ -60,7 +60,15 @@ fn fingerprints_are_printed_and_verified() {
     assert_code(&wrong, 1);
     assert_holds(
         &wrong.stderr,
-        &["logs: expected 0", "1 fingerprint differs"],
+        &["logs: expected 0", "1 fingerprint is not as expected"],
+    );
+    // Each generator needs a line.
+    suite.file("prints.txt", &format!("{}\n", lines[0]));
+    let missing = payloadtool(&suite, &["lading.yaml", "--verify", "prints.txt"]);
+    assert_code(&missing, 1);
+    assert_holds(
+        &missing.stderr,
+        &["logs: as expected", "tcp: no expected fingerprint"],
     );
 }
 

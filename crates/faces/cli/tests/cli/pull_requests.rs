@@ -222,6 +222,7 @@ fn a_run_that_could_not_start_is_commented_and_the_next_comment_replaces_it() {
         let name = folder.to_str().unwrap();
         let ended = suite.call(&["ab", &unused, &unused, "--results", name]);
         assert_code(&ended, 3);
+        assert_code(&suite.call(&["report", name, "--exit-zero"]), 3);
 
         let mut job = Job::of(&suite, is_gitlab, folder);
         let ended = job.comment(&["--decision", "decision.json", "--junit", "cases.xml"]);
@@ -235,6 +236,7 @@ fn a_run_that_could_not_start_is_commented_and_the_next_comment_replaces_it() {
         assert_holds(&decision, &["\"could_not_run\"", "\"exit_code\": 3"]);
         let cases = fs::read_to_string(suite.path("cases.xml")).unwrap();
         assert_holds(&cases, &["errors=\"1\""]);
+        assert_code(&job.comment(&["--exit-zero"]), 3);
 
         job.saved = saved_regression(&suite);
         let ended = job.comment(&[]);

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::ab::server;
 use crate::suite::{Suite, assert_code};
 
 /// No other text of a result has this in it.
@@ -108,6 +109,26 @@ fn no_format_of_a_load_and_no_file_has_a_secret_unless_requested() {
     .concat();
     assert!(suite.call(&kept).stdout.contains(SECRET));
     assert!(has_secret(&suite.path("capture/manifest.json")));
+}
+
+#[test]
+fn no_report_and_no_file_of_ab_has_a_secret_of_its_urls() {
+    let suite = Suite::new();
+    let (_server, url) = server(&suite, &[]);
+    let url = format!("{url}?api_key={SECRET}");
+    let mut words = vec!["ab", &url, &url, "--results", "results", "-o", "r.html"];
+    words.extend(["-r", "100/s", "-d", "200ms", "--max-pairs", "4"]);
+    words.extend(["--no-confirm", "--validity", "off"]);
+    let ended = suite.call(&words);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!output.contains(SECRET), "{output}");
+    let mut files = files(&suite.results());
+    files.push(suite.path("r.html"));
+    for file in files {
+        assert!(!has_secret(&file), "{} has the secret", file.display());
+    }
+    let report = fs::read_to_string(suite.results().join("report.json")).expect(&output);
+    assert!(report.contains("api_key=***"), "{report}");
 }
 
 #[test]

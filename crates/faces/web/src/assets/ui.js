@@ -194,7 +194,8 @@
         text.scrollTop = Math.max(0, (line - 4) * 21);
       });
     }
-    let isChanged = false;
+    // A text that could not be saved is on this page alone.
+    let isChanged = "unsaved" in text.dataset;
     text.addEventListener("input", () => {
       isChanged = true;
     });

@@ -1,11 +1,12 @@
 //! Runs commands one after the other, each as a child process.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use stillwell_experiment::library::{PlaceBelow, ResultRoots};
 use stillwell_scope::{Token, clock};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
@@ -22,14 +23,19 @@ const END_MAX: Duration = Duration::from_millis(900);
 /// Time in which the last output arrives after the end of a command.
 const REST_MAX: Duration = Duration::from_millis(300);
 
-/// Runs commands of `jobs` until the token is cancelled; then it ends the one that runs.
-pub(crate) async fn run_jobs(jobs: &Jobs, program: &Path, folder: &Path, token: &Token) {
+/// Runs commands of `jobs` in the first of `roots` until the token is cancelled; then it ends the one that runs.
+pub(crate) async fn run_jobs(jobs: &Jobs, program: &Path, roots: &ResultRoots, token: &Token) {
+    let folder = roots.folders().first();
+    let folder = folder.map_or_else(|| Path::new(""), PathBuf::as_path);
     while !token.is_cancelled() {
         match jobs.begin_next() {
             Some((id, words)) => {
                 let began = clock::now();
                 let end = run(jobs, id, command(program, folder, &words), token).await;
+                let view = jobs.view(id);
+                let has_results = view.is_some_and(|view| has_files(roots, &view.results));
                 jobs.change(id, |view| {
+                    view.has_results = has_results;
                     view.progress.finish();
                     view.answer.finish();
                     view.state = JobState::Ended {
@@ -45,6 +51,13 @@ pub(crate) async fn run_jobs(jobs: &Jobs, program: &Path, folder: &Path, token: 
         }
     }
     jobs.forget_watchers();
+}
+
+/// Returns true if `place` is a folder with files.
+fn has_files(roots: &ResultRoots, place: &PlaceBelow) -> bool {
+    let path = roots.path(place).ok();
+    let entries = path.and_then(|path| std::fs::read_dir(path).ok());
+    entries.is_some_and(|mut entries| entries.next().is_some())
 }
 
 fn command(program: &Path, folder: &Path, words: &[String]) -> Command {
@@ -170,13 +183,10 @@ async fn copy(source: Option<impl AsyncRead + Unpin>, mut add: impl FnMut(&[u8])
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use stillwell_scope::{Place, Scope};
     use stillwell_units::Nanos;
 
     use super::*;
-    use stillwell_experiment::library::PlaceBelow;
 
     /// Runs shell scripts in place of the program until all have ended. Calls `on_change` after each
     /// change of one.
@@ -184,16 +194,26 @@ mod tests {
         scripts: &[&str],
         on_change: impl Fn(&Jobs) + Send + 'static,
     ) -> Vec<super::super::JobView> {
+        conduct_into("0/none", scripts, on_change)
+    }
+
+    /// The same with the folder of results at `place` below the one of this crate.
+    fn conduct_into(
+        place: &str,
+        scripts: &[&str],
+        on_change: impl Fn(&Jobs) + Send + 'static,
+    ) -> Vec<super::super::JobView> {
         let jobs = std::sync::Arc::new(Jobs::default());
         let submit = |script: &&str| {
             let words = vec!["-c".to_owned(), (*script).to_owned()];
-            let place = PlaceBelow::parse("0/a").unwrap();
+            let place = PlaceBelow::parse(place).unwrap();
             jobs.submit(words, place).unwrap()
         };
         let submitted: Vec<u64> = scripts.iter().map(submit).collect();
         let mut scope = Scope::new(&Token::new());
         let shared = std::sync::Arc::clone(&jobs);
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let roots = ResultRoots::new(vec![env!("CARGO_MANIFEST_DIR").into()]);
         scope
             .worker(Place::default(), "jobs", move |token| async move {
                 let done = async {
@@ -206,7 +226,7 @@ mod tests {
                     }
                 };
                 tokio::select! {
-                    () = run_jobs(&shared, Path::new("/bin/sh"), Path::new("/"), &token) => {}
+                    () = run_jobs(&shared, Path::new("/bin/sh"), &roots, &token) => {}
                     () = done => {}
                 }
                 sender.send(()).ok();
@@ -246,6 +266,14 @@ mod tests {
                 ..
             }
         ));
+    }
+
+    #[test]
+    fn a_command_has_results_if_files_are_in_its_folder() {
+        for (place, has_results) in [("0/src", true), ("0/none", false)] {
+            let views = conduct_into(place, &["exit 4"], |_| {});
+            assert_eq!(views[0].has_results, has_results, "{place}");
+        }
     }
 
     #[test]

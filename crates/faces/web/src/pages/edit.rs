@@ -40,6 +40,7 @@ pub(crate) struct EditView<'v> {
 pub(crate) fn edit(view: &EditView<'_>, chrome: Chrome<'_>) -> String {
     let title = view.place.shown();
     let rows = (view.text.lines().count() + 2).clamp(12, 40);
+    let is_unsaved = view.outcome.is_some_and(|(_, is_failure)| is_failure);
     let body = html! {
         h1 { (title) }
         @if let Some((text, is_failure)) = view.outcome {
@@ -52,7 +53,7 @@ pub(crate) fn edit(view: &EditView<'_>, chrome: Chrome<'_>) -> String {
                 label for="text" { "Text" }
                 div class="code" {
                     textarea id="text" name="text" rows=(rows) spellcheck="false" autocomplete="off" wrap="off"
-                        data-lines { "\n" (view.text) }
+                        data-lines data-unsaved[is_unsaved] { "\n" (view.text) }
                 }
                 div class="tools" {
                     button type="submit" { "Save and check" }

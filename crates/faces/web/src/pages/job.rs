@@ -57,7 +57,7 @@ fn state(view: &JobView, now: Moment) -> Markup {
                     }
                 }
             },
-            JobState::Ended { end: JobEnd::Exited(0 | 1 | 4 | 130 | 143), .. } => p {
+            JobState::Ended { end: JobEnd::Exited(0 | 1 | 4 | 130 | 143), .. } if view.has_results => p {
                 a class="button" href={ "/report/" (view.results.link()) } { "Open the report" }
             },
             JobState::Ended { .. } => {}

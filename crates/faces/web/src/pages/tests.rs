@@ -43,6 +43,7 @@ fn view(state: JobState) -> JobView {
             .map(str::to_owned)
             .to_vec(),
         results: place("0/.stillwell/loads/a b"),
+        has_results: state.has_ended(),
         state,
         course: Course::default(),
         progress,
@@ -149,6 +150,14 @@ fn a_running_command_reloads_itself_without_scripts_and_an_ended_one_does_not() 
             "{page}"
         );
     }
+    let without_results = JobView {
+        has_results: false,
+        ..view(JobState::Ended {
+            took: Nanos::from_secs(3),
+            end: JobEnd::Exited(143),
+        })
+    };
+    assert!(!job(&without_results, now, CHROME).contains("/report/"));
 }
 
 #[test]
@@ -251,6 +260,27 @@ fn findings_have_their_line_and_its_text() {
     let (page, keys) = page.split_once("<aside").unwrap();
     assert!(keys.contains("<h2>Keys"), "{keys}");
     insta::assert_snapshot!(page);
+}
+
+#[test]
+fn a_text_that_was_not_saved_is_marked() {
+    for (outcome, is_unsaved) in [
+        (None, false),
+        (Some(("Saved.", false)), false),
+        (Some(("Not saved.", true)), true),
+    ] {
+        let view = EditView {
+            place: &place("0/a.yaml"),
+            text: "name: a\n",
+            version: "00ff",
+            outcome,
+            checked: None,
+        };
+        let page = edit(&view, CHROME);
+        assert_eq!(page.contains(" data-unsaved>"), is_unsaved, "{page}");
+    }
+    // The script reads the mark.
+    assert!(include_str!("../assets/ui.js").contains("\"unsaved\" in text.dataset"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use stillwell_plan::goal::Direction;
 use stillwell_plan::placement::Wanted;
 use stillwell_plan::target::ContainerOrigin;
 use stillwell_plan::{
-    ExperimentPlan, GeneratorPlan, GoalPlan, PhasesPlan, RateShape, RunPlan, TargetKind,
+    ExperimentPlan, GeneratorPlan, GoalPlan, PhasesPlan, RatePlan, RateShape, RunPlan, TargetKind,
     TargetPlan, VariantPlan,
 };
 use stillwell_text::{Diagnostic, Diagnostics, Place, code};
@@ -17,9 +17,16 @@ use super::build_file::RepositoryBuild;
 use super::target_from_override;
 use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, VariantArgument};
 use crate::rate::parse_rate;
-use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_share};
+use crate::rules::builds_problem;
+use crate::spec::{
+    PROBE_DEFAULT, check_variants, counted_by, parse_goal, parse_share, rate_problem,
+};
 
 mod course;
+mod name;
+mod program;
+
+use name::shown;
 
 /// Way in which a program of the command line replaces a file's target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,7 +73,7 @@ pub fn to_run(
         reseed(run_plan, seed);
     }
     if let Some(rate) = &overrides.rate {
-        set_rate(&mut run_plan.generators, rate, diagnostics);
+        set_rate(&mut run_plan.generators, rate, &[], diagnostics);
     }
     match target_from_override(&overrides.target, run_plan) {
         Some(chosen) if target == FileTarget::Layout => in_layout(&mut run_plan.target, chosen),
@@ -145,6 +152,8 @@ pub(super) struct Given {
     pub(super) several_targets: bool,
     /// Place of missing keys.
     pub(super) place: Option<Place>,
+    /// Ids of its generators whose scenarios have arrivals.
+    pub(super) arrivals: Vec<String>,
     /// The build that the repository of revisions names.
     pub(super) build: Option<RepositoryBuild>,
 }
@@ -165,29 +174,29 @@ pub(super) fn to_experiment(
         set_goal(plan, goal, diagnostics);
     }
     if let Some(rate) = &overrides.rate {
-        set_operating_point(plan, rate, diagnostics);
+        set_operating_point(plan, rate, &given.arrivals, diagnostics);
     }
-    if let (Some(command), TargetKind::Child(child)) =
-        (&overrides.target_command, &mut plan.run_plan.target.kind)
-    {
-        child.program.clone_from(&command.program);
-        child.arguments.clone_from(&command.arguments);
+    if let Some(command) = &overrides.target_command {
+        program::set_command(plan, command, diagnostics);
     }
     set_variants(plan, overrides, given, diagnostics);
+    program::set_builds(plan, overrides);
+    program::check_commands(plan, overrides, diagnostics);
     let has_program = given.program || overrides.target_command.is_some();
     check_program(plan, given, has_program, diagnostics);
     // Errors are reported without warnings about their consequences.
+    if let Some(problem) = builds_problem(plan)
+        && is_right
+        && !diagnostics.has_errors()
+    {
+        let message = format!("{}: {problem}", shown(plan));
+        diagnostics.push(Diagnostic::error(code::COURSE, message));
+    }
     let is_odd = check_variants(&plan.variants).filter(|_| is_right && !diagnostics.has_errors());
     if let Some(odd) = is_odd {
         let message = format!("{}: {odd}", shown(plan));
         diagnostics.push(Diagnostic::note(code::VARIANTS, message));
     }
-}
-
-/// Name in messages: a message for all cells of a matrix appears once.
-fn shown(plan: &ExperimentPlan) -> &str {
-    let family = plan.family.as_ref();
-    family.map_or(&plan.name, |family| &family.name)
 }
 
 pub(super) fn times(
@@ -215,10 +224,12 @@ pub(super) fn reseed(run_plan: &mut RunPlan, seed: Seed) {
     }
 }
 
-/// The rate of the only generator.
+/// Sets the rate of the only generator, or `max` of all. `arrivals` are the ids of generators whose scenarios have
+/// arrivals.
 pub(super) fn set_rate(
     generators: &mut [GeneratorPlan],
     text: &str,
+    arrivals: &[String],
     diagnostics: &mut Diagnostics,
 ) -> bool {
     let rate = match parse_rate(text) {
@@ -229,27 +240,46 @@ pub(super) fn set_rate(
             return false;
         }
     };
-    match generators {
-        [generator] => generator.rate = rate,
-        generators if rate.is_max() => {
-            for generator in generators {
-                generator.rate = rate.clone();
-            }
-        }
-        generators => {
-            let message = format!(
-                "`--rate {text}` is for one generator, and there are {}",
-                generators.len()
-            );
-            let error = Diagnostic::error(code::OPERATING_POINT, message);
-            diagnostics.push(error.help("write the rates of several generators into the file"));
-            return false;
-        }
+    if generators.len() != 1 && !rate.is_max() {
+        let message = format!(
+            "`--rate {text}` is for one generator, and there are {}",
+            generators.len()
+        );
+        let error = Diagnostic::error(code::OPERATING_POINT, message);
+        diagnostics.push(error.help("write the rates of several generators into the file"));
+        return false;
     }
-    true
+    let mut is_right = true;
+    for generator in generators {
+        let rate = counted_by(&generator.transport, rate.clone());
+        is_right &= check_rate(generator, &rate, (text, arrivals), diagnostics);
+        generator.rate = rate;
+    }
+    is_right
 }
 
-fn set_operating_point(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut Diagnostics) {
+/// Reports a rate of the command line that the file could not have either. Returns true if it could.
+fn check_rate(
+    generator: &GeneratorPlan,
+    rate: &RatePlan,
+    (text, arrivals): (&str, &[String]),
+    diagnostics: &mut Diagnostics,
+) -> bool {
+    let id = &generator.id;
+    let Some(problem) = rate_problem(generator, rate, arrivals.contains(id)) else {
+        return true;
+    };
+    let message = format!("`--rate {text}` of generator `{id}`: {}", problem.message);
+    diagnostics.push(Diagnostic::error(problem.code, message).help(problem.help));
+    false
+}
+
+fn set_operating_point(
+    plan: &mut ExperimentPlan,
+    text: &str,
+    arrivals: &[String],
+    diagnostics: &mut Diagnostics,
+) {
     if let Some(rest) = text.strip_prefix("probe") {
         let share = match rest.strip_prefix(':') {
             Some(share) => parse_share(share),
@@ -268,9 +298,10 @@ fn set_operating_point(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut 
         };
         // Typed rates replace those of the file.
         for generator in &mut plan.run_plan.generators {
+            check_rate(generator, &RatePlan::MAX, (text, arrivals), diagnostics);
             generator.rate.shape = RateShape::Max;
         }
-    } else if set_rate(&mut plan.run_plan.generators, text, diagnostics) {
+    } else if set_rate(&mut plan.run_plan.generators, text, arrivals, diagnostics) {
         plan.operating_point = if text == "max" {
             OperatingPoint::Max
         } else {

@@ -52,9 +52,10 @@ impl NativeFile {
         self.matrix.as_ref().map(|matrix| matrix.cells.as_slice())
     }
 
-    /// Returns true if it has `key` at its top.
+    /// Returns true if `key` at its top has a value.
     pub(super) fn has_key(&self, key: &str) -> bool {
-        self.root.entry(key).is_some()
+        let value = self.root.entry(key).map(|node| &node.value);
+        value.is_some_and(|value| !matches!(value, Value::Null))
     }
 
     /// Returns its content in `cell`, and the place of missing keys.

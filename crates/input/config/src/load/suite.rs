@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::experiment::FamilyPlan;
-use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan};
+use stillwell_plan::experiment::{BinarySource, FamilyPlan};
+use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan, VariantPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::build_file::RepositoryBuild;
@@ -47,6 +47,7 @@ pub(super) fn load(
     for opened in opened {
         experiments.extend(opened.experiments(lookup.files, changes, &mut diagnostics));
     }
+    check_build_flags(&experiments, overrides, &mut diagnostics);
     let seed = overrides.seed.or_else(|| {
         experiments
             .first()
@@ -141,12 +142,14 @@ impl<'l> Opened<'l> {
     ) -> Option<(ExperimentPlan, apply::Given)> {
         let (mut spec, place) = self.file.as_ref()?.read(files, cell, diagnostics)?;
         let variants = std::mem::take(&mut spec.variants);
+        let arrivals = std::mem::take(&mut spec.arrivals);
         let given = apply::Given {
             program: true,
             target: spec.has_target,
             variants: spec.has_variants,
             several_targets: spec.has_several_targets,
             place: Some(place),
+            arrivals,
             build: None,
         };
         let folder = self.case.folder.clone();
@@ -157,6 +160,36 @@ impl<'l> Opened<'l> {
         });
         Some((plan, given))
     }
+}
+
+/// Reports flags about builds if nothing is built. They may be for experiments that `--only` leaves out.
+fn check_build_flags(
+    experiments: &[ExperimentPlan],
+    overrides: &SuiteOverrides,
+    diagnostics: &mut Diagnostics,
+) {
+    let flags = [
+        ("--repo", overrides.repository.is_some()),
+        ("--build", overrides.build.is_some()),
+        ("--build-output", overrides.build_output.is_some()),
+    ];
+    let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) else {
+        return;
+    };
+    let is_built = |variant: &VariantPlan| matches!(variant.binary, BinarySource::Git(_));
+    let mut variants = experiments
+        .iter()
+        .flat_map(|experiment| &experiment.variants);
+    if variants.any(is_built) || diagnostics.has_errors() {
+        return;
+    }
+    let message = format!("`{flag}` has no effect: no variant comes from a revision");
+    let diagnostic = match overrides.only.is_empty() {
+        true => Diagnostic::error(code::NO_EFFECT, message),
+        false => Diagnostic::warning(code::NO_EFFECT, message),
+    };
+    diagnostics
+        .push(diagnostic.help("leave it out, or name a revision, e.g. `--comparison git:REV`"));
 }
 
 /// Warns of checks that fail because nothing records their series.
@@ -184,6 +217,7 @@ fn read_foreign(
         variants: true,
         several_targets: false,
         place: None,
+        arrivals: Vec::new(),
         build: None,
     };
     Some((case.plan, given))

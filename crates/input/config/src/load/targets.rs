@@ -98,13 +98,14 @@ fn plan_of_case(
         let error = Diagnostic::error(code::MATRIX, message).at(file.place());
         diagnostics.push(error.help("remove one of them"));
     }
-    let (spec, _) = file.read(files, &Cell::default(), diagnostics)?;
+    let (mut spec, _) = file.read(files, &Cell::default(), diagnostics)?;
+    let arrivals = std::mem::take(&mut spec.arrivals);
     let mut plan = plan_of(spec, case, file.place(), diagnostics);
     if plan.summary.is_none() {
         let readme = files.read(&case.folder.join("README.md"));
         plan.summary = readme.ok().and_then(|text| first_prose(&text));
     }
-    apply_overrides(&mut plan, overrides, diagnostics);
+    apply_overrides(&mut plan, overrides, &arrivals, diagnostics);
     Some(plan)
 }
 
@@ -143,6 +144,7 @@ fn plan_of(
 fn apply_overrides(
     plan: &mut TargetsPlan,
     overrides: &TargetsOverrides,
+    arrivals: &[String],
     diagnostics: &mut Diagnostics,
 ) {
     let (warmup, measure) = (overrides.warmup, overrides.measure);
@@ -152,7 +154,7 @@ fn apply_overrides(
         plan.seed = seed;
     }
     if let Some(rate) = &overrides.rate {
-        apply::set_rate(&mut plan.run_plan.generators, rate, diagnostics);
+        apply::set_rate(&mut plan.run_plan.generators, rate, arrivals, diagnostics);
     }
     if let Some(runs) = overrides.runs {
         plan.runs = runs;

@@ -23,12 +23,9 @@ pub(super) fn parts(
     context: &ReadLoad<'_>,
 ) -> Result<LoadPlanParts, LoadSpecError> {
     let connecting = &spec.connecting;
+    let protocol = protocol(spec)?;
     let (endpoints, requests_max) = endpoints(spec, context)?;
     let requests = spec.requests.or(requests_max);
-    let protocol = match spec.grpc.method {
-        Some(_) => LoadProtocol::Http2,
-        None => connecting.protocol,
-    };
     let workers =
         spec.concurrency
             .workers(context.host.cpus, connecting.connections, endpoints.len());
@@ -76,6 +73,17 @@ pub(super) fn parts(
     };
     check::check(spec, context.host.permitted_cpus, &plan)?;
     Ok(plan)
+}
+
+/// Returns the protocol of connections. Calls by gRPC use HTTP/2.
+fn protocol(spec: &LoadSpec) -> Result<LoadProtocol, LoadSpecError> {
+    match (&spec.grpc.method, spec.connecting.protocol) {
+        (Some(_), LoadProtocol::Http3) => Err(LoadSpecError::text(
+            "--grpc-method does not support HTTP/3: use --protocol http2, or leave --protocol out",
+        )),
+        (Some(_), _) => Ok(LoadProtocol::Http2),
+        (None, protocol) => Ok(protocol),
+    }
 }
 
 /// Returns endpoints with their requests, and the number of requests if a list gives it.

@@ -8,8 +8,8 @@ use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
 use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{
-    CheckPlan, GoalPlan, ObserverPlan, PlacementPlan, RunPlan, SinkPlan, StepPlan, StoppingPlan,
-    TargetKind, TargetPlan, TransportPlan, VariantPlan,
+    CheckPlan, GeneratorPlan, GoalPlan, ObserverPlan, PlacementPlan, RunPlan, SinkPlan, StepPlan,
+    StoppingPlan, TargetKind, TargetPlan, TransportPlan, VariantPlan,
 };
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::{Nanos, Seed, Target};
@@ -79,7 +79,10 @@ pub(crate) const EXPERIMENT: Element = Element {
         ),
         optional(
             "variants",
-            Shape::Map(&Shape::Element(&variant::VARIANT)),
+            Shape::Map(&Shape::Any(&[
+                Shape::Element(&variant::VARIANT),
+                Shape::Null,
+            ])),
             "Two or more. The first, or the one called baseline, is the baseline; all others \
              are compared with it.",
         ),
@@ -216,6 +219,8 @@ pub(crate) const EXPERIMENT: Element = Element {
 pub(crate) struct ExperimentSpec {
     pub(crate) description: Option<String>,
     pub(crate) run_plan: RunPlan,
+    /// Ids of generators whose scenarios have arrivals.
+    pub(crate) arrivals: Vec<String>,
     /// Empty where the file compares nothing.
     pub(crate) variants: Vec<VariantPlan>,
     /// Programs that are put side by side, if any are.
@@ -234,11 +239,11 @@ pub(crate) struct ExperimentSpec {
     pub(crate) erratic: bool,
     /// Place of missing keys.
     pub(crate) span: Span,
-    /// `true`: there is a `target`, valid or invalid.
+    /// `true`: `target` has a value, valid or invalid.
     pub(crate) has_target: bool,
-    /// `true`: there are `variants`, valid or invalid.
+    /// `true`: `variants` has a value, valid or invalid.
     pub(crate) has_variants: bool,
-    /// `true`: there are `targets`, valid or invalid.
+    /// `true`: `targets` has a value, valid or invalid.
     pub(crate) has_several_targets: bool,
 }
 
@@ -248,27 +253,26 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
     let map = reader.map(root, &EXPERIMENT.keys())?;
     let description = map.take("description");
     let description = description.and_then(|node| context.filled(node));
-    let seed = map.take("seed").and_then(|node| reader.parsed(node));
-    let seed = seed.unwrap_or_else(|| Seed::from_number(0));
+    let seed = read_seed(reader, &map);
     let (target, variants) = read_compared(context, &map);
     let read = |node| read_workload(context, node, &seed);
     let (generators, sinks) = map.take("workload").and_then(read).unwrap_or_default();
-    if target.is_some() || map.key_span("targets").is_some() {
-        let placed = generators.iter().map(|spec| spec.plan.clone());
-        check_bypasses_target(reader, &placed.collect::<Vec<_>>(), &sinks);
+    if target.is_some() || map.take("targets").is_some() {
+        check_paths(reader, &generators, &sinks);
     }
     let operating_point = read_operating_point(context, &map, &generators);
     let goals = read_goals(context, &map, &generators);
     let course = course::read(context, &map);
+    let has_network = map.key_span("network").is_some();
     let around = timeline::Around {
         phases: &course.phases,
         sinks: &sinks,
         generators: generators.iter().map(|spec| &spec.plan.value).collect(),
         // They are read together with what happens to them.
         disks: &[],
-        has_network: map.key_span("network").is_some(),
+        has_network,
     };
-    if around.has_network {
+    if has_network {
         network::check_ends(reader, &sinks, &generators);
     }
     let mut parts = Parts::read(context, &map, around);
@@ -277,19 +281,19 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
     target::check_url(context, &map, (compared, &generators), &mut parts.isolation);
     // It was read before anything else.
     map.ignore("matrix");
-    let mut generators: Vec<_> = generators.into_iter().map(|spec| spec.plan.value).collect();
-    if map.key_span("network").is_some() {
-        network::send_from_link(&mut generators);
-    }
+    let arrivals = arrivals_of(&generators);
+    let generators = plans_of(generators, has_network);
     let ready = ready_probe_of(&generators, sinks.iter().map(|sink| &sink.value));
     let (targets, runs) = targets::read_targets(context, &map, &ready);
+    let target = finish_target(target.flatten(), ready);
+    target::check_delays(reader, &map, (&target, &targets), course.phases.ready);
     Some(ExperimentSpec {
         description: description.map(str::to_owned),
         run_plan: RunPlan {
             seed,
             generators,
             sinks: sinks.into_iter().map(|sink| sink.value).collect(),
-            target: finish_target(target.flatten(), ready),
+            target,
             disks: parts.disks,
             observer: parts.observer,
             phases: course.phases,
@@ -298,6 +302,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
             placement: parts.placement,
             checks: parts.checks,
         },
+        arrivals,
         variants: variants.unwrap_or_default(),
         targets,
         runs,
@@ -312,10 +317,36 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
         report_links: read_links(reader, &map),
         erratic: map.take("erratic").and_then(|node| reader.boolean(node)) == Some(true),
         span: map.span(),
-        has_target: map.key_span("target").is_some(),
-        has_variants: map.key_span("variants").is_some(),
-        has_several_targets: map.key_span("targets").is_some(),
+        has_target: map.take("target").is_some(),
+        has_variants: map.take("variants").is_some(),
+        has_several_targets: map.take("targets").is_some(),
     })
+}
+
+fn read_seed(reader: &Reader, map: &MapReader<'_, '_>) -> Seed {
+    let seed = map.take("seed").and_then(|node| reader.parsed(node));
+    seed.unwrap_or_else(|| Seed::from_number(0))
+}
+
+/// Warns of generators that send past the target.
+fn check_paths(reader: &Reader, generators: &[GeneratorSpec], sinks: &[Placed<SinkPlan>]) {
+    let placed = generators.iter().map(|spec| spec.plan.clone());
+    check_bypasses_target(reader, &placed.collect::<Vec<_>>(), sinks);
+}
+
+fn arrivals_of(generators: &[GeneratorSpec]) -> Vec<String> {
+    let arriving = generators.iter().filter(|spec| spec.has_arrivals);
+    arriving.map(|spec| spec.plan.value.id.clone()).collect()
+}
+
+/// Returns the plans of generators; with a `network`, those that send from its link.
+fn plans_of(generators: Vec<GeneratorSpec>, has_network: bool) -> Vec<GeneratorPlan> {
+    let generators = generators.into_iter().map(|spec| spec.plan.value);
+    let mut generators: Vec<GeneratorPlan> = generators.collect();
+    if has_network {
+        network::send_from_link(&mut generators);
+    }
+    generators
 }
 
 /// The target and the variants, where the file has them.

@@ -30,6 +30,7 @@ mod web;
 pub use system::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
 
 pub use fit::check_cache_size;
+pub(crate) use fit::rate_problem;
 use http::HTTP;
 use stream::{
     ADDRESS, TCP, UDP, UNIX, UNIX_STREAM, inner, is_short, read_tcp, read_udp, read_unix_datagram,
@@ -402,11 +403,13 @@ pub(super) const GENERATOR: Element = Element {
     one_of: &KIND_NAMES,
 };
 
-/// A generator, and whether its rate was stated.
+/// A generator, and the source of its rate.
 #[derive(Debug)]
 pub(crate) struct GeneratorSpec {
     pub(crate) plan: Placed<GeneratorPlan>,
     pub(crate) has_rate: bool,
+    /// `true`: users arrive at the rate of its scenario.
+    pub(crate) has_arrivals: bool,
 }
 
 /// Returns true if programs outside the run are reachable.
@@ -520,10 +523,11 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
             span: node.span,
         },
         has_rate: rate_node.is_some() || users.is_some(),
+        has_arrivals: matches!(users, Some(UsersPlan::Arriving { .. })),
     })
 }
 
-/// Without a schedule, requests are counted, not bytes.
+/// Reads the rate of a generator, which its scenario may have.
 fn read_rate(
     context: &ReadContext<'_>,
     node: Option<&Node>,
@@ -538,11 +542,25 @@ fn read_rate(
         Some(node) => rate::read_rate(context, node)?,
         None => RatePlan::MAX,
     };
+    Some(counted(rate, counts_requests))
+}
+
+/// Returns `rate` as `transport` counts it.
+pub(crate) fn counted_by(transport: &TransportPlan, rate: RatePlan) -> RatePlan {
+    let counts_requests = matches!(
+        transport,
+        TransportPlan::Requests(_) | TransportPlan::Scenario(_)
+    );
+    counted(rate, counts_requests)
+}
+
+/// Without a schedule, requests are counted, not bytes.
+fn counted(rate: RatePlan, counts_requests: bool) -> RatePlan {
     let unit = match counts_requests && rate.is_max() {
         true => RateUnit::Events,
         false => rate.unit,
     };
-    Some(RatePlan { unit, ..rate })
+    RatePlan { unit, ..rate }
 }
 
 /// A log under one name takes one connection.
@@ -604,10 +622,8 @@ fn check_paced(reader: &Reader, map: &MapReader<'_, '_>) {
 }
 
 fn check_paced_rate(reader: &Reader, node: &Node, rate: &RatePlan) {
-    if rate.unit == RateUnit::Bytes && !rate.is_max() {
-        let message = "there is no payload whose bytes could be counted";
-        let error = reader.error(code::BAD_VALUE, node.span, message);
-        reader.report(error.label("write a rate of requests or operations, such as `100/s`"));
+    if let Some(problem) = fit::paced_problem(rate) {
+        problem.report(reader, node.span);
     }
 }
 

@@ -8,8 +8,9 @@ use stillwell_plan::step::TargetSignal;
 use stillwell_plan::target::{
     ChildPlan, EnvironmentPlan, LOG_LIMIT_DEFAULT, MountPlan, ReadyProbe, StopPlan,
 };
+use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{TargetKind, TargetPlan, TransportPlan, VariantPlan};
-use stillwell_text::{MapReader, Node, Value, check_any_url, code};
+use stillwell_text::{MapReader, Node, Reader, Value, check_any_url, code};
 use stillwell_units::{ByteSize, Nanos};
 
 use super::generator::GeneratorSpec;
@@ -385,6 +386,37 @@ fn read_ready(context: &ReadContext<'_>, node: &Node) -> Option<ReadyProbe> {
         _ => reader
             .parsed(node)
             .map(|length| ReadyProbe::Delay { length }),
+    }
+}
+
+/// Reports targets that are ready only after the `deadline`: no run of them would begin.
+pub(super) fn check_delays(
+    reader: &Reader,
+    map: &MapReader<'_, '_>,
+    (target, compared): (&TargetPlan, &[ComparedTargetPlan]),
+    deadline: Nanos,
+) {
+    let single = map.take("target").map(|node| (node, &target.ready));
+    let entries = map.take("targets");
+    let compared = compared.iter().filter_map(|target| {
+        let node = entries?.entry(&target.name)?;
+        Some((node, &target.target.ready))
+    });
+    for (node, ready) in single.into_iter().chain(compared) {
+        let ReadyProbe::Delay { length } = ready else {
+            continue;
+        };
+        // A deadline of zero is another mistake.
+        if *length < deadline || deadline == Nanos::ZERO {
+            continue;
+        }
+        let delay = node.entry("ready").and_then(|ready| ready.entry("delay"));
+        let span = delay.unwrap_or(node).span;
+        let message = format!(
+            "the target is never ready: its delay of {length} is not below the deadline of {deadline}"
+        );
+        let error = reader.error(code::OUT_OF_RANGE, span, message);
+        reader.report(error.help("shorten the delay, or raise `phases: {ready: …}`"));
     }
 }
 

@@ -7,7 +7,8 @@ use stillwell_units::Nanos;
 use super::golden::LEAST;
 use super::mistakes::codes;
 use super::{experiment, experiment_with};
-use crate::{DesignOverride, StoppingOverride, SuiteOverrides};
+use crate::rules::check_designs;
+use crate::{DesignOverride, StoppingOverride, SuiteOverrides, VariantArgument};
 
 fn plan(text: &str) -> ExperimentPlan {
     with(text, &SuiteOverrides::default())
@@ -270,4 +271,82 @@ fn variants_of_a_url_have_no_program() {
     assert_eq!(with("url: 'http://127.0.0.1:2/'"), Ok(()));
     let error = with("environment: {A: b}").unwrap_err();
     assert!(error.contains("the target is a URL"), "{error}");
+}
+
+#[test]
+fn only_two_variants_can_share_the_machine() {
+    let three = LEAST.replace(
+        "comparison: {arguments: [--slow]}",
+        "a: {arguments: [--slow]}, b: {arguments: [--fast]}",
+    );
+    let problem = |text: &str, design: &str| {
+        let loaded = experiment(&format!("{text}design: {design}\n")).unwrap();
+        check_designs(&loaded.plan).to_string()
+    };
+    for design in ["paired", "duet", "sliced"] {
+        assert_eq!(problem(LEAST, design), "", "{design}");
+    }
+    assert_eq!(problem(&three, "paired"), "");
+    for design in ["duet", "sliced"] {
+        let problem = problem(&three, design);
+        let message = format!("`design: {design}` needs two variants, and `one` has 3");
+        assert!(problem.contains(&message), "{problem}");
+    }
+}
+
+#[test]
+fn several_builds_need_a_revision() {
+    let git = |revision: &str| Some(VariantArgument::Git(revision.to_owned()));
+    let with_builds = SuiteOverrides {
+        builds: Some(2),
+        ..SuiteOverrides::default()
+    };
+    let with_revisions = SuiteOverrides {
+        baseline: git("v1"),
+        comparison: git("v2"),
+        build: Some("make".to_owned()),
+        build_output: Some("out/x".into()),
+        ..with_builds.clone()
+    };
+    let in_file = format!("{LEAST}builds: 2\n");
+    for (text, overrides, is_right) in [
+        (LEAST, &with_builds, false),
+        (&in_file, &SuiteOverrides::default(), false),
+        (LEAST, &with_revisions, true),
+        (&in_file, &with_revisions, true),
+    ] {
+        let error = experiment_with(text, overrides).map_err(|errors| errors.to_string());
+        let message = "no variant comes from a revision: use `git:` variants, or remove `builds`";
+        match error {
+            Ok(_) => assert!(is_right, "{text}"),
+            Err(error) => assert!(!is_right && error.contains(message), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_target_is_ready_before_the_deadline() {
+    let ready = "target: {ready: {delay: 2s}, ";
+    let deadline = "phases: {ready: 2s}\n";
+    for (target, generator, phases, is_right) in [
+        (ready, "tcp", "", true),
+        (ready, "tcp", "phases: {ready: 3s}\n", true),
+        (ready, "tcp", deadline, false),
+        ("target: {ready: {delay: 30s}, ", "tcp", "", false),
+        ("target: {", "tcp", "phases: {ready: 1s}\n", true),
+        // No probe shows that a target of datagrams is ready.
+        ("target: {", "udp", "phases: {ready: 1s}\n", false),
+    ] {
+        let text = LEAST.replace("target: {", target);
+        let text = text.replace(
+            "tcp: 127.0.0.1:9100",
+            &format!("{generator}: 127.0.0.1:9100"),
+        );
+        let codes = codes(&format!("{text}{phases}"));
+        let expected: &[(&str, usize)] = match is_right {
+            true => &[],
+            false => &[(stillwell_text::code::OUT_OF_RANGE, 1)],
+        };
+        assert_eq!(codes, expected, "{target} {generator} {phases}");
+    }
 }

@@ -294,6 +294,27 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
 }
 
 #[test]
+fn a_time_prefix_without_a_length_needs_a_template_of_lines() {
+    let (line, end) = ("'{word}'", "{lines: '{word}', end: ';'}");
+    let inside = r#""a\nb""#;
+    for (template, framing, is_refused) in [
+        (line, "lines", false),
+        (end, "lines", true),
+        (inside, "lines", true),
+        (end, "length_prefixed", false),
+        (inside, "length_prefixed", false),
+    ] {
+        let stamps = format!("{{form: prefix, framing: {framing}}}");
+        let payload = format!("payload: {{template: {template}}}, stamps: {stamps}");
+        let text = LEAST.replace("payload: ascii", &payload);
+        let error = experiment(&text).err().map(|error| error.to_string());
+        let message = "events of this template are not lines";
+        let has_message = error.is_some_and(|error| error.contains(message));
+        assert_eq!(has_message, is_refused, "{template}, {framing}");
+    }
+}
+
+#[test]
 fn stamps_go_over_both_protocols_of_http() {
     for protocol in ["http1", "http2"] {
         let http = format!("{{http: {{url: 'http://127.0.0.1:9100/', protocol: {protocol}}}");
@@ -375,14 +396,16 @@ fn every_word_of_the_schema_is_accepted() {
         assert!(experiment(&text).is_ok(), "{goal}");
     }
     for key in ["protocol", "reuse"] {
-        for word in words(&format!("/$defs/http_generator/properties/{key}/enum")) {
+        for word in words(&format!(
+            "/$defs/http_generator/properties/{key}/anyOf/0/enum"
+        )) {
             let http = format!("{{http: {{url: 'https://127.0.0.1:9100/', {key}: {word}}}");
             let text = LEAST.replace("{tcp: 127.0.0.1:9100", &http);
             assert!(experiment(&text).is_ok(), "{word}");
         }
     }
-    for reduction in words("/$defs/series_goal/properties/reduce/enum") {
-        for better in words("/$defs/series_goal/properties/better/enum") {
+    for reduction in words("/$defs/series_goal/properties/reduce/anyOf/0/enum") {
+        for better in words("/$defs/series_goal/properties/better/anyOf/0/enum") {
             let goal = format!("{{series: target/x, reduce: {reduction}, better: {better}}}");
             let page = "observe: {prometheus: [{url: 'http://127.0.0.1:3/'}]}";
             let text = format!("{LEAST}{page}\ngoals: [{goal}]\n");
@@ -393,15 +416,15 @@ fn every_word_of_the_schema_is_accepted() {
         let text = format!("{LEAST}design: {design}\n");
         assert!(experiment(&text).is_ok(), "{design}");
     }
-    for signal in words("/$defs/timeline_step/properties/signal/enum") {
+    for signal in words("/$defs/timeline_step/properties/signal/anyOf/0/enum") {
         let text = format!("{LEAST}timeline: [{{at: 1s, signal: {signal}}}]\n");
         assert!(experiment(&text).is_ok(), "{signal}");
     }
-    for word in words("/$defs/isolation/properties/network/enum") {
+    for word in words("/$defs/isolation/properties/network/anyOf/0/enum") {
         let text = format!("{LEAST}isolation: {{network: {word}}}\n");
         assert!(experiment(&text).is_ok(), "{word}");
     }
-    for validity in words("/$defs/experiment/properties/validity/enum") {
+    for validity in words("/$defs/experiment/properties/validity/anyOf/0/enum") {
         let text = format!("{LEAST}validity: {validity}\n");
         let loaded = experiment(&text).unwrap();
         let read = loaded.plan.experiments[0].run_plan.observer.validity;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{SchemaOf, schema};
 
@@ -87,7 +87,8 @@ fn shape(value: &Value, elements: &mut Vec<String>) -> String {
         return format!("[{}](#{})", title(id), id.replace('_', "-"));
     }
     if let Some(shapes) = value["anyOf"].as_array() {
-        let shapes: Vec<String> = shapes.iter().map(|value| shape(value, elements)).collect();
+        let shapes = shapes.iter().filter(|value| !is_parameter(value));
+        let shapes: Vec<String> = shapes.map(|value| shape(value, elements)).collect();
         return shapes.join(" or ");
     }
     if let Some(words) = value["enum"].as_array() {
@@ -98,6 +99,7 @@ fn shape(value: &Value, elements: &mut Vec<String>) -> String {
         return words.join(", ");
     }
     match value["type"].as_str() {
+        Some("array") if is_text(&value["items"]) => "list of text".to_owned(),
         Some("array") => format!("list of {}", shape(&value["items"], elements)),
         Some("object") => format!(
             "map from names to {}",
@@ -107,10 +109,23 @@ fn shape(value: &Value, elements: &mut Vec<String>) -> String {
             Some(example) => format!("text such as `{example}`"),
             None => "text".to_owned(),
         },
+        Some("null") => "nothing".to_owned(),
         Some(name) => name.to_owned(),
         None if value["type"][0] == "integer" => "whole number".to_owned(),
         None => "anything".to_owned(),
     }
+}
+
+/// Returns true for a parameter of the matrix, which any single value may be.
+fn is_parameter(value: &Value) -> bool {
+    let pattern = value["pattern"].as_str();
+    pattern.is_some_and(|pattern| pattern.contains("matrix"))
+}
+
+/// Returns true for a text that may look like a number or a boolean.
+fn is_text(value: &Value) -> bool {
+    let kinds = ["string", "number", "boolean"].map(|kind| json!({ "type": kind }));
+    value["anyOf"] == json!(kinds)
 }
 
 /// The element that a value refers to.

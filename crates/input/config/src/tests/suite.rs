@@ -8,7 +8,7 @@ use stillwell_units::{Nanos, Seed};
 
 use super::golden::LEAST;
 use super::{Memory, experiment, experiment_with, load_run_from, load_suite_from};
-use crate::{RunOverrides, StoppingOverride, SuiteOverrides};
+use crate::{Loader, RunOverrides, StoppingOverride, SuiteOverrides};
 
 fn suite() -> Memory {
     Memory::with([
@@ -186,6 +186,56 @@ fn variants_may_come_from_the_command_line_alone() {
     };
     let plan = experiment_with(&text, &overrides).unwrap().plan;
     assert_eq!(plan.experiments[0].variants.len(), 2);
+}
+
+#[test]
+fn a_key_without_a_value_is_missing() {
+    let target = LEAST.replace("target: {command: ./relay --in 127.0.0.1:9100}", "target:");
+    let least = "variants: {baseline: {}, comparison: {arguments: [--slow]}}";
+    let variants = LEAST.replace(least, "variants:");
+    for (text, message) in [
+        (&target, "an experiment needs a `target`"),
+        (&variants, "an experiment needs `variants`"),
+    ] {
+        let error = experiment(text).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let typed = SuiteOverrides {
+        comparison: Some("args:--slow".parse().unwrap()),
+        ..SuiteOverrides::default()
+    };
+    let plan = experiment_with(&variants, &typed).unwrap().plan;
+    assert_eq!(plan.experiments[0].variants.len(), 2);
+    let several = format!("{LEAST}targets:\n");
+    let files = Memory::with([("/suite/one/experiment.yaml", several.as_str())]);
+    assert!(!Loader::new(&files, &[]).has_targets(&["/suite/one".into()]));
+    assert!(experiment(&several).is_ok());
+}
+
+#[test]
+fn a_native_file_is_an_experiment_if_it_compares_something() {
+    let none = SuiteOverrides::default();
+    let named = SuiteOverrides {
+        baseline: Some("args:--slow".parse().unwrap()),
+        ..SuiteOverrides::default()
+    };
+    for (text, overrides, is_experiment) in [
+        (LEAST, &none, true),
+        ("targets: {a: {command: a}}\n", &none, true),
+        ("variants: 3\n", &none, true),
+        ("workload: {}\n", &none, false),
+        ("variants:\ntargets:\n", &none, false),
+        ("workload: {}\n", &named, true),
+    ] {
+        let files = Memory::with([("/suite/any.yaml", text)]);
+        let loader = Loader::new(&files, &[]);
+        let path = Path::new("/suite/any.yaml");
+        assert_eq!(
+            loader.is_experiment(path, overrides),
+            is_experiment,
+            "{text}"
+        );
+    }
 }
 
 #[test]

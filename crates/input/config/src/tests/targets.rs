@@ -112,6 +112,11 @@ fn mistakes_are_reported_with_a_remedy() {
             all.clone(),
             "a matrix and `targets` exclude each other",
         ),
+        (
+            with("phases: {ready: 1s}\n"),
+            all.clone(),
+            "its delay of 1s is not below the deadline of 1s",
+        ),
         ("runs: 3\n".to_owned(), all, "no experiment with `targets`"),
     ] {
         let error = load(&text, &overrides).unwrap_err();

@@ -194,6 +194,7 @@ fn logs_are_those_of_each_task() {
         logs: "/logs".into(),
         processes: Vec::new(),
         options: Vec::new(),
+        cluster: None,
         secrets: None,
         is_others: false,
     };

@@ -121,6 +121,7 @@ fn attempts_of_another_controller_are_no_part_of_a_run() {
         logs: PathBuf::new(),
         processes: vec![ended; tasks.into()],
         options: Vec::new(),
+        cluster: None,
         secrets: None,
         is_others: false,
     };

@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use stillwell_capture::{CaptureError, LoadCapture};
 use stillwell_report::Format;
 use stillwell_report::load::{LoadReport, NativeLoadFormat, human, render_load};
 
 use crate::command::output;
 use crate::exit::{CommandError, Exit};
+use crate::secrets;
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +42,40 @@ pub(super) fn format_of(file: &Path) -> Result<FileFormat, CommandError> {
             }
         },
     )
+}
+
+/// Makes the folder of --capture, before anything is sent. Refuses one that takes no file, and one that has the manifest of
+/// something else than a load.
+pub(super) fn check_capture(folder: Option<&Path>) -> Result<(), CommandError> {
+    let Some(folder) = folder else {
+        return Ok(());
+    };
+    if !LoadCapture::can_replace(folder) {
+        let manifest = folder.join("manifest.json");
+        let error = anyhow::anyhow!("{} is not the manifest of a load", manifest.display());
+        return Err(CommandError::new(Exit::Usage, error)
+            .hint("name a new folder, or one with the capture of a load"));
+    }
+    LoadCapture::prepare(folder).map_err(capture_error)
+}
+
+/// Writes `capture` to the folder of --capture.
+pub(super) fn write_capture(
+    capture: &LoadCapture,
+    folder: Option<&Path>,
+) -> Result<(), CommandError> {
+    match folder {
+        Some(folder) => capture
+            .write(folder, secrets::handling())
+            .map_err(capture_error),
+        None => Ok(()),
+    }
+}
+
+fn capture_error(error: CaptureError) -> CommandError {
+    let CaptureError { path, source } = error;
+    let what = format!("write the capture to {}", path.display());
+    CommandError::new(Exit::CouldNotRun, anyhow::Error::new(source).context(what))
 }
 
 /// Writes the result to all `files`, also after one that cannot be written; the first error is returned.

@@ -25,6 +25,7 @@ pub(super) fn run(
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
     output::check_writable_as(&arguments.output, |file| files::format_of(file).map(|_| ()))?;
+    files::check_capture(arguments.capture.as_deref())?;
     let plan = plan(arguments).map_err(not_planned)?;
     let engine = fleet::engine_named(name, &arguments.fleet.job)?;
     let store = fleet::open_store(&arguments.fleet.job, "load", true)?;
@@ -116,11 +117,7 @@ fn report(
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
     add_typed(&mut capture, &arguments.urls, &arguments.label).map_err(could_not)?;
-    if let Some(folder) = &arguments.capture {
-        capture
-            .write(folder, secrets::handling())
-            .map_err(could_not)?;
-    }
+    let kept = files::write_capture(&capture, arguments.capture.as_deref());
     let rules = LoadRules::of(&capture.manifest.plan);
     let warnings = load_warnings(rules, &capture.evidence());
     let report = load_report(&LoadReportInput {
@@ -137,8 +134,8 @@ fn report(
     );
     let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
     let lines = outcome::threshold_lines(&capture, &arguments.threshold, arguments.output_format);
-    Paint::data(&(text + &lines)).map_err(could_not)?;
-    written?;
+    let printed = Paint::data(&(text + &lines)).map_err(could_not);
+    kept.and(written).and(printed)?;
     if !arguments.quiet {
         Paint::print_message(&cost(&capture));
     }

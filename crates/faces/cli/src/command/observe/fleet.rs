@@ -13,16 +13,15 @@ use stillwell_target::prepare_privileges;
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{RunWarning, summarise};
 
-use super::{deliver, exit_of, keep, overrides, request};
+use super::{deliver, exit_of, keep, plan, request};
 use crate::arguments::{Command, EngineName, ObserveArguments};
 use crate::command::fleet::{
     could_not, engine_named, interrupted_by, logs, no_engine, open_store, place, print_rendered,
     refused, shared_line, task_words, typed_line, usage,
 };
 use crate::command::random::random;
-use crate::command::{output, places, select};
+use crate::command::{output, places};
 use crate::exit::{CommandError, Exit};
-use crate::formats::loader;
 use crate::paint::Paint;
 use crate::progress::ProgressDisplay;
 use crate::{secrets, signals};
@@ -120,19 +119,6 @@ fn planned(
     };
     plan.over(roles).map_err(usage)?;
     Ok((plan, roles))
-}
-
-/// Reads the plan of the run as the command line names it.
-fn plan(arguments: &ObserveArguments, paint: &Paint) -> Result<RunPlan, CommandError> {
-    let loaded = loader()
-        .run_plan(&arguments.file, &overrides(arguments)?)
-        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
-    select::warn(&loaded.warnings, paint);
-    let mut plan = loaded.plan;
-    if let Some(validity) = arguments.validity {
-        plan.observer.validity = validity.into();
-    }
-    Ok(plan)
 }
 
 /// Returns the job of the command line of this process.

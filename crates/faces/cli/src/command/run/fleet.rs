@@ -8,7 +8,7 @@ use stillwell_cluster::{
 use stillwell_experiment::{
     BinaryIdentity, ObjectStore, Problem, ProblemKind, Results, SuiteRecord, fingerprint,
 };
-use stillwell_plan::SuitePlan;
+use stillwell_plan::{ExperimentPlan, SuitePlan};
 use stillwell_run::Interrupt;
 use stillwell_target::{Privileges, prepare_privileges};
 use stillwell_units::Nanos;
@@ -41,9 +41,9 @@ pub(super) fn run(
     let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
     output::check_writable(&arguments.output.output)?;
     let results = results_folder(arguments, upload.as_ref())?;
-    if Results::new(results.clone()).suite().exists() {
+    if Results::new(results.clone()).has_results() {
         return Err(usage(format!(
-            "{} has results of an earlier suite: name another folder",
+            "{} already contains results: name another folder",
             results.display()
         )));
     }
@@ -73,17 +73,18 @@ pub(super) fn run(
     };
     print_message(&format!("job {} in {}", store.job(), place.display()));
     let job = interrupted_by(&interrupt, suite.job(job_of(&plan)?).map_err(refused))?;
+    let plan = with_seed_of(&job, plan, arguments, paint)?;
     let unpacked = results.join(".tasks");
     let ends = suite.conduct(&job, &unpacked).map_err(refused);
     signals.close(Nanos::SECOND);
     let judged = ends.and_then(|ends| {
+        merge((&job, &plan), &ends, &unpacked, &results, &print_message)?;
         let merged = MergedSuite {
-            names: merge(&job, &ends, &unpacked, &results, &print_message)?,
             missing: problems(&job, &ends),
             results,
             upload,
         };
-        judge(arguments, plan, &job, merged, paint)
+        judge(arguments, &plan, merged, paint)
     });
     let exit = interrupted_by(&interrupt, judged)?;
     let Some(signal) = interrupt.signal() else {
@@ -95,9 +96,7 @@ pub(super) fn run(
 
 /// Results of all nodes in one folder.
 struct MergedSuite {
-    /// Names of the experiments that have some.
-    names: Vec<String>,
-    /// Problems of those that have none.
+    /// Problems of the experiments that have none.
     missing: Vec<Problem>,
     results: PathBuf,
     /// Store that the table of results is uploaded to.
@@ -144,17 +143,33 @@ fn job_of(plan: &SuitePlan) -> Result<SuiteJob, CommandError> {
     ))
 }
 
-/// Puts the results of all experiments into one folder, and returns the names of those that have
-/// some.
-fn merge(
+/// Returns the plan with the seed of the job, which another command may have made.
+fn with_seed_of(
     job: &SuiteJob,
+    plan: SuitePlan,
+    arguments: &RunArguments,
+    paint: &Paint,
+) -> Result<SuitePlan, CommandError> {
+    if plan.seed.to_string() == job.seed {
+        return Ok(plan);
+    }
+    let seed = job.seed.parse().map_err(|_| {
+        usage("the seed of the job is not valid: start it again under another --job")
+    })?;
+    let mut overrides = select::overrides(&arguments.select);
+    overrides.seed = Some(seed);
+    load(arguments, &overrides, paint)
+}
+
+/// Puts the results of all experiments into one folder, with a record of the whole plan.
+fn merge(
+    (job, plan): (&SuiteJob, &SuitePlan),
     ends: &[Result<ExperimentNode, String>],
     unpacked: &Path,
     results: &Path,
     print_message: &dyn Fn(&str),
-) -> Result<Vec<String>, CommandError> {
+) -> Result<(), CommandError> {
     let mut whole: Option<SuiteRecord> = None;
-    let mut names = Vec::new();
     let all = Results::new(results.to_path_buf());
     for (task, (name, end)) in job.experiments.iter().zip(ends).enumerate() {
         let Ok(node) = end else { continue };
@@ -170,7 +185,6 @@ fn merge(
         let text = serde_json::to_vec_pretty(node).map_err(could_not)?;
         let file = all.experiment(name).join("node.json");
         stillwell_capture::write_private(&file, text).map_err(could_not)?;
-        names.push(name.clone());
         match &mut whole {
             None => whole = Some(record),
             Some(whole) => {
@@ -190,12 +204,25 @@ fn merge(
         Paint::print_message(&format!("warning: {name} has no result: {why}"));
     }
     whole.command = secrets::command_words();
+    whole.plan.experiments = all_planned(&plan.experiments, &whole.plan.experiments);
     whole.fingerprint = fingerprint(&whole.plan).map_err(could_not)?;
+    let whole = secrets::handling().json(serde_json::to_value(&whole).map_err(could_not)?);
     let text = serde_json::to_vec_pretty(&whole).map_err(could_not)?;
     stillwell_capture::write_private(&all.suite(), text).map_err(could_not)?;
     // Nothing is left in it that the results do not have.
     drop(std::fs::remove_dir_all(unpacked));
-    Ok(names)
+    Ok(())
+}
+
+/// Returns the plans of all experiments: of those with a result as their nodes have recorded them. Several experiments
+/// are corrected for their planned number, also if a node is lost.
+fn all_planned(planned: &[ExperimentPlan], recorded: &[ExperimentPlan]) -> Vec<ExperimentPlan> {
+    let plans = planned.iter().map(|plan| {
+        let mut recorded = recorded.iter();
+        let of_node = recorded.find(|experiment| experiment.name == plan.name);
+        of_node.unwrap_or(plan).clone()
+    });
+    plans.collect()
 }
 
 /// Returns the names of the experiments that have no result, each with the reason.
@@ -238,27 +265,16 @@ fn warn_of_others(whole: &SuiteRecord, record: &SuiteRecord) {
 /// Judges what the nodes have measured. This machine need not have the targets.
 fn judge(
     arguments: &RunArguments,
-    mut plan: SuitePlan,
-    job: &SuiteJob,
+    plan: &SuitePlan,
     merged: MergedSuite,
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
-    if plan.seed.to_string() != job.seed {
-        let seed = job.seed.parse().map_err(|_| {
-            usage("the seed of the job is not valid: start it again under another --job")
-        })?;
-        let mut overrides = select::overrides(&arguments.select);
-        overrides.seed = Some(seed);
-        plan = load(arguments, &overrides, paint)?;
-    }
-    plan.experiments
-        .retain(|experiment| merged.names.contains(&experiment.name));
     let run = SuiteRun {
         can_resume: false,
         resume: true,
         judge_only: true,
         missing: merged.missing,
-        ..SuiteRun::new(arguments, &plan, merged.upload.as_ref(), merged.results)
+        ..SuiteRun::new(arguments, plan, merged.upload.as_ref(), merged.results)
     };
     run.carry_out(paint, None)
 }
@@ -342,6 +358,10 @@ fn run_experiment(
 
 #[cfg(test)]
 mod tests {
+    use stillwell_experiment::SUITE_SCHEMA;
+    use stillwell_units::Seed;
+    use stillwell_verdict::synthetic;
+
     use super::*;
 
     #[test]
@@ -356,8 +376,8 @@ mod tests {
         assert_eq!(why.as_deref(), Some("no disk"));
     }
 
-    #[test]
-    fn an_experiment_without_a_result_is_a_problem_of_the_suite() {
+    /// A suite of the experiments `a` and `b`; the node of `b` is lost.
+    fn half_lost() -> (SuiteJob, [Result<ExperimentNode, String>; 2]) {
         let names = ["a", "b"].map(str::to_owned).to_vec();
         let job = SuiteJob::new("1", PathBuf::new(), Vec::new(), "s".to_owned(), names);
         let node = ExperimentNode {
@@ -367,7 +387,52 @@ mod tests {
             began: Nanos::ZERO,
             ended: Nanos::ZERO,
         };
-        let ends = [Ok(node), Err("its process ended".to_owned())];
+        (job, [Ok(node), Err("its process ended".to_owned())])
+    }
+
+    fn suite_of(names: &[&str]) -> SuitePlan {
+        let plans = names.iter().map(|name| synthetic::plan(name, Vec::new()));
+        SuitePlan {
+            experiments: plans.collect(),
+            seed: Seed::from_number(1),
+        }
+    }
+
+    /// Verdicts were corrected for the experiments with a result alone.
+    #[test]
+    fn the_merged_record_has_the_whole_plan_also_if_a_node_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = Results::new(folder.path().to_path_buf());
+        let unpacked = folder.path().join(".tasks");
+        let part = Results::new(unpacked.join("0"));
+        std::fs::create_dir_all(part.experiment("a")).unwrap();
+        let mut record = SuiteRecord {
+            schema: SUITE_SCHEMA.to_owned(),
+            version: "0.1.0".to_owned(),
+            command: Vec::new(),
+            started_wall_millis: 1_795_269_933_000,
+            fingerprint: String::new(),
+            binaries: Vec::new(),
+            plan: suite_of(&["a"]),
+            health: Vec::new(),
+        };
+        // Plans that differ are refused later, so the one of the node is kept.
+        record.plan.experiments[0].summary = Some("of the node".to_owned());
+        std::fs::write(part.suite(), serde_json::to_vec(&record).unwrap()).unwrap();
+        let (job, ends) = half_lost();
+        let plan = suite_of(&["a", "b"]);
+        merge((&job, &plan), &ends, &unpacked, results.root(), &|_| {}).unwrap();
+        let whole = results.record().unwrap().plan;
+        assert_eq!(whole.experiments[0], record.plan.experiments[0]);
+        assert_eq!(whole.experiments[1], plan.experiments[1]);
+        assert_eq!(whole.experiments.len(), 2);
+        let has_folder = |name: &str| results.experiment(name).is_dir();
+        assert_eq!(["a", "b"].map(has_folder), [true, false]);
+    }
+
+    #[test]
+    fn an_experiment_without_a_result_is_a_problem_of_the_suite() {
+        let (job, ends) = half_lost();
         let problem = Problem {
             experiment: "b".to_owned(),
             kind: ProblemKind::GivenUp,

@@ -17,7 +17,7 @@ use stillwell_verdict::{RunSummary, TargetsVerdict, judge_targets, targets_exit_
 
 use crate::arguments::{RunArguments, SelectArguments};
 use crate::command::conduct::Conductor;
-use crate::command::report::profiles_of as read_profiles;
+use crate::command::report::{exit_of_verdicts, profiles_of as read_profiles};
 use crate::command::{export, output, problems, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
@@ -72,10 +72,7 @@ pub(super) fn run(
         .filter(|(_, runs)| !runs.is_empty())
         .map(|(plan, runs)| judge_targets(plan, runs))
         .collect();
-    let exit = match exit_of(&outcome, &verdicts) {
-        Exit::Failed | Exit::Invalid if arguments.exit_zero => Exit::Held,
-        exit => exit,
-    };
+    let exit = exit_of_verdicts(exit_of(&outcome, &verdicts), arguments.exit_zero);
     let report = report(arguments, &plans, &outcome, verdicts, &left_out, &results);
     let delivered = deliver(&report, arguments, paint, &results);
     let kept = keep_table(&results, store.as_ref(), quiet);

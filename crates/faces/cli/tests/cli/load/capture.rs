@@ -62,6 +62,68 @@ fn the_strictness_of_limits_is_in_the_result_and_judged_again() {
 }
 
 #[test]
+fn a_folder_that_takes_no_capture_is_refused_before_the_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "kept").unwrap();
+    let (server, url) = serve(&[]);
+    let store = format!("--store={}", folder.path().join("store").display());
+    let of_fleet = vec!["--on=local", &store];
+    for further in [vec![], of_fleet] {
+        for kept in [file.clone(), file.join("below")] {
+            let capture = format!("--capture={}", kept.display());
+            let mut words = vec![url.as_str(), "--requests=1", &capture];
+            words.extend(&further);
+            let ended = load(&words);
+            assert_eq!(ended.code, 3, "{words:?}: {}", ended.stderr);
+            let message = format!("write the capture to {}", kept.display());
+            assert!(ended.stderr.contains(&message), "{}", ended.stderr);
+        }
+    }
+    assert_eq!(stop(server)["requests"], 0);
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_does_not_take_the_result_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    // A folder has the name of a file of the capture.
+    std::fs::create_dir_all(kept.join("series.parquet")).unwrap();
+    let file = folder.path().join("result.json");
+    let (server, url) = serve(&[]);
+    let ended = load(&[
+        &url,
+        "--requests=20",
+        "--format=json",
+        &format!("--output={}", file.display()),
+        &format!("--capture={}", kept.display()),
+    ]);
+    assert_eq!(stop(server)["requests"], 20);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let message = "write the capture to ";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
+    for text in [ended.stdout, std::fs::read_to_string(file).unwrap()] {
+        let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(result["reliable"].is_boolean(), "{text}");
+    }
+}
+
+#[test]
+fn a_manifest_of_something_else_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = folder.path().join("manifest.json");
+    let capture = format!("--capture={}", folder.path().display());
+    for text in ["{\"name\": \"a\"}", "{\"schema\": \"stillwell/run/v2\"}"] {
+        std::fs::write(&manifest, text).unwrap();
+        let ended = load(&["http://127.0.0.1:1/", "--requests=1", &capture]);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let message = "is not the manifest of a load";
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
+        assert_eq!(std::fs::read_to_string(&manifest).unwrap(), text);
+    }
+}
+
+#[test]
 fn a_saved_result_is_reported_again_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

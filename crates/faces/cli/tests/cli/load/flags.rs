@@ -535,6 +535,10 @@ const REFUSED: &[(&str, &str)] = &[
         "--certificate has no effect",
     ),
     ("http://a/ --sni=x", "--sni has no effect"),
+    (
+        "https://a/ --grpc-method=a.B/C --protocol=http3",
+        "--grpc-method does not support HTTP/3: use --protocol http2",
+    ),
     ("http://a/ --tunnel-protocol=http2", "--tunnel-uri <URL>"),
     (
         "http://a/ --tunnel-uri=http://b --tunnel-insecure",

@@ -5,7 +5,8 @@ use stillwell_plan::{ExperimentPlan, StoppingPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code};
 use stillwell_units::Nanos;
 
-use super::{check_timeline, shown, times};
+use super::name::shown;
+use super::{check_timeline, times};
 use crate::overrides::{DesignOverride, StoppingOverride, SuiteOverrides};
 use crate::spec::{LOOKS_PAIRS_MAX, PAIRS_MAX, design_problem};
 

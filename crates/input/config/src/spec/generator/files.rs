@@ -7,6 +7,7 @@ use stillwell_plan::{RatePlan, TransportPlan};
 use stillwell_text::{MapReader, Node, Reader, Value, code};
 use stillwell_units::{ByteSize, Nanos};
 
+use super::fit::mounted_problem;
 use super::{FILE_GEN, FILE_TREE, ROUND_TRIP, ReadContext};
 use crate::spec::sink::read_length;
 
@@ -82,26 +83,16 @@ fn read_log(
     })
 }
 
-/// Logs in a file system of our own grow by the clock: without a rate they would be
-/// endless at once.
+/// Reports logs in a mounted file system without a rate.
 pub(super) fn check_mounted(
     reader: &Reader,
     (generator, rate_node): (&Node, Option<&Node>),
     transport: &TransportPlan,
     rate: Option<&RatePlan>,
 ) {
-    let is_mounted = matches!(
-        transport,
-        TransportPlan::Files {
-            layout: FileLayout::Mounted { .. },
-            ..
-        }
-    );
-    if is_mounted && rate.is_some_and(RatePlan::is_max) {
+    if let Some(problem) = rate.and_then(|rate| mounted_problem(transport, rate)) {
         let span = rate_node.unwrap_or(generator).span;
-        let message = "logs in a mounted file system grow over time, which needs a rate";
-        let error = reader.error(code::MISSING_KEY, span, message);
-        reader.report(error.label("write one, such as `rate: 10 MiB/s`"));
+        problem.report(reader, span);
     }
 }
 

@@ -1,8 +1,9 @@
 //! Checks that payload, blocks and rate fit together.
 
+use stillwell_plan::generator::FileLayout;
 use stillwell_plan::payload::{BlockShape, GelfEnd};
-use stillwell_plan::{PayloadFormat, RatePlan, TransportPlan};
-use stillwell_text::{Node, Reader, code};
+use stillwell_plan::{GeneratorPlan, PayloadFormat, RatePlan, RateUnit, TransportPlan};
+use stillwell_text::{Node, Reader, Span, code};
 use stillwell_units::{ByteSize, float_from_u64};
 
 use crate::spec::rate;
@@ -79,6 +80,79 @@ pub(super) fn check_contexts(
             note.help("with a warm-up of that length, all of them are sent before the measurement"),
         );
     }
+}
+
+/// The reason why a generator cannot have a rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RateProblem {
+    pub(crate) code: &'static str,
+    pub(crate) message: &'static str,
+    /// Advice.
+    pub(crate) help: &'static str,
+}
+
+/// A scenario has a rate of its own.
+pub(super) const ARRIVALS_AND_RATE: RateProblem = RateProblem {
+    code: code::ONE_OF_KEYS,
+    message: "the scenario has `arrivals`, so `rate` has no effect",
+    help: "leave out one of them",
+};
+
+const BYTES_WITHOUT_PAYLOAD: RateProblem = RateProblem {
+    code: code::BAD_VALUE,
+    message: "there is no payload whose bytes could be counted",
+    help: "write a rate of requests or operations, such as `100/s`",
+};
+
+const MOUNTED_WITHOUT_RATE: RateProblem = RateProblem {
+    code: code::MISSING_KEY,
+    message: "logs in a mounted file system grow over time, which needs a rate",
+    help: "write one, such as `rate: 10 MiB/s`",
+};
+
+impl RateProblem {
+    /// Reports it at `span` of a file.
+    pub(super) fn report(self, reader: &Reader, span: Span) {
+        let error = reader.error(self.code, span, self.message);
+        reader.report(error.label(self.help));
+    }
+}
+
+/// Returns the reason if `generator` cannot have `rate`; `has_arrivals`: users arrive at the rate of its scenario.
+pub(crate) fn rate_problem(
+    generator: &GeneratorPlan,
+    rate: &RatePlan,
+    has_arrivals: bool,
+) -> Option<RateProblem> {
+    let transport = &generator.transport;
+    if has_arrivals {
+        return Some(ARRIVALS_AND_RATE);
+    }
+    if !transport.sends_payload()
+        && let Some(problem) = paced_problem(rate)
+    {
+        return Some(problem);
+    }
+    mounted_problem(transport, rate)
+}
+
+/// Returns the reason if a generator that sends no payload cannot have `rate`.
+pub(super) fn paced_problem(rate: &RatePlan) -> Option<RateProblem> {
+    let counts_bytes = rate.unit == RateUnit::Bytes && !rate.is_max();
+    counts_bytes.then_some(BYTES_WITHOUT_PAYLOAD)
+}
+
+/// Returns the reason if `transport` cannot have `rate`. Logs in a file system of our own grow by the clock:
+/// without a rate they would be endless at once.
+pub(super) fn mounted_problem(transport: &TransportPlan, rate: &RatePlan) -> Option<RateProblem> {
+    let is_mounted = matches!(
+        transport,
+        TransportPlan::Files {
+            layout: FileLayout::Mounted { .. },
+            ..
+        }
+    );
+    (is_mounted && rate.is_max()).then_some(MOUNTED_WITHOUT_RATE)
 }
 
 /// Largest cache of a generator: it is built in memory before a run.

@@ -6,6 +6,7 @@ use stillwell_plan::scenario::UsersPlan;
 use stillwell_plan::{RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_text::{MapReader, Node, Reader, check_any_url, code};
 
+use super::fit::ARRIVALS_AND_RATE;
 use super::{ReadContext, http, is_short};
 use crate::element::{DURATION, Element, Field, Shape, concat, optional};
 use crate::files::EntryKind;
@@ -158,9 +159,7 @@ pub(super) fn rate_of(reader: &Reader, rate: Option<&Node>, users: UsersPlan) ->
         return None;
     };
     if let Some(node) = rate {
-        let message = "the scenario has `arrivals`, so `rate` has no effect";
-        let error = reader.error(code::ONE_OF_KEYS, node.span, message);
-        reader.report(error.label("leave out one of them"));
+        ARRIVALS_AND_RATE.report(reader, node.span);
     }
     Some(RatePlan {
         unit: RateUnit::Events,

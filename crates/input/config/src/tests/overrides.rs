@@ -1,0 +1,217 @@
+//! Flags over files: what they change, and where they would have no effect.
+
+use std::path::Path;
+
+use stillwell_plan::experiment::BinarySource;
+use stillwell_plan::{ExperimentPlan, RateShape, RateUnit};
+
+use super::experiment_with;
+use super::golden::LEAST;
+use crate::{SuiteOverrides, VariantArgument};
+
+/// The least with a revision as its comparison.
+fn with_revision() -> String {
+    LEAST.replace(
+        "{arguments: [--slow]}",
+        "{git: {revision: main, build: ninja, output: out/y}}",
+    )
+}
+
+/// A target that is a URL.
+const AT_URL: &str = "\
+target: {url: 'http://127.0.0.1:1/'}
+variants: {baseline: {}, comparison: {url: 'http://127.0.0.1:2/'}}
+workload: {generators: [{requests: {}, rate: 10/s}]}
+goals: [latency_p50]
+";
+
+fn read(text: &str, overrides: &SuiteOverrides) -> Result<ExperimentPlan, String> {
+    let loaded = experiment_with(text, overrides);
+    let loaded = loaded.map_err(|diagnostics| diagnostics.to_string())?;
+    Ok(loaded.plan.experiments.into_iter().next().unwrap())
+}
+
+fn variant(text: &str) -> Option<VariantArgument> {
+    Some(text.parse().unwrap())
+}
+
+#[test]
+fn flags_about_builds_change_the_revisions_of_the_file() {
+    let none = SuiteOverrides::default;
+    for (overrides, repository, build, output) in [
+        (none(), "/suite/one", "ninja", "out/y"),
+        (
+            SuiteOverrides {
+                repository: Some("/src".into()),
+                ..none()
+            },
+            "/src",
+            "ninja",
+            "out/y",
+        ),
+        (
+            SuiteOverrides {
+                build: Some("make".to_owned()),
+                ..none()
+            },
+            "/suite/one",
+            "make",
+            "out/y",
+        ),
+        (
+            SuiteOverrides {
+                build_output: Some("out/x".into()),
+                ..none()
+            },
+            "/suite/one",
+            "ninja",
+            "out/x",
+        ),
+    ] {
+        let plan = read(&with_revision(), &overrides).unwrap();
+        let BinarySource::Git(source) = &plan.variants[1].binary else {
+            panic!("built from a revision");
+        };
+        assert_eq!(source.revision, "main");
+        assert_eq!(source.repository, Path::new(repository));
+        assert_eq!(source.build, build);
+        assert_eq!(source.output, Path::new(output));
+    }
+}
+
+#[test]
+fn flags_about_builds_need_a_revision() {
+    let none = SuiteOverrides::default;
+    for (flag, overrides) in [
+        (
+            "--repo",
+            SuiteOverrides {
+                repository: Some("/src".into()),
+                ..none()
+            },
+        ),
+        (
+            "--build",
+            SuiteOverrides {
+                build: Some("make".to_owned()),
+                ..none()
+            },
+        ),
+        (
+            "--build-output",
+            SuiteOverrides {
+                build_output: Some("out/x".into()),
+                ..none()
+            },
+        ),
+    ] {
+        let error = read(LEAST, &overrides).unwrap_err();
+        let message = format!("`{flag}` has no effect: no variant comes from a revision");
+        assert!(error.contains(&message), "{error}");
+        // It may be for an experiment that is left out.
+        let selected = SuiteOverrides {
+            only: vec!["one".to_owned()],
+            ..overrides
+        };
+        let loaded = experiment_with(LEAST, &selected).unwrap();
+        let warnings = loaded.warnings.to_string();
+        assert!(warnings.contains(&message), "{warnings}");
+    }
+}
+
+#[test]
+fn a_command_for_all_variants_has_an_effect_on_all() {
+    let with_command = LEAST.replace("{arguments: [--slow]}", "{command: [./other]}");
+    let command = SuiteOverrides {
+        target_command: Some("./new --flag".parse().unwrap()),
+        ..SuiteOverrides::default()
+    };
+    let typed = SuiteOverrides {
+        comparison: variant("cmd:./other"),
+        ..command.clone()
+    };
+    for (text, overrides, expected) in [
+        (LEAST, &command, None),
+        (LEAST, &typed, None),
+        (with_command.as_str(), &typed, None),
+        (
+            with_command.as_str(),
+            &command,
+            Some("no effect on variant `comparison`, which has a `command`"),
+        ),
+        (AT_URL, &command, Some("no effect: the target is a URL")),
+    ] {
+        match (read(text, overrides), expected) {
+            (Ok(_), None) => {}
+            (Err(error), Some(expected)) => assert!(error.contains(expected), "{error}"),
+            (result, expected) => panic!("{text}: {expected:?} {result:?}"),
+        }
+    }
+}
+
+/// A generator of each kind whose rate has a rule.
+const FILE_TREE: &str = "{file_tree: {root: /tmp/tree}, rate: 5/s}";
+const MOUNTED: &str =
+    "{file_gen: {mount: /srv/logs, file_max: 2 MiB}, payload: ascii, rate: 1 MiB/s}";
+const REQUESTS: &str = "{requests: {url: 'http://127.0.0.1:1/'}, rate: 5/s}";
+const USERS: &str =
+    "{scenario: {url: 'http://127.0.0.1:1/', users: 2, steps: [{name: a, path: /}]}}";
+const ARRIVALS: &str =
+    "{scenario: {url: 'http://127.0.0.1:1/', arrivals: 5/s, steps: [{name: a, path: /}]}}";
+
+fn rated(generator: &str, rate: &str) -> Result<ExperimentPlan, String> {
+    let text = format!(
+        "target: {{command: ./x}}\nvariants: {{baseline: {{}}, comparison: {{arguments: [a]}}}}\n\
+         workload:\n  generators:\n    - {generator}\n"
+    );
+    let overrides = SuiteOverrides {
+        rate: Some(rate.to_owned()),
+        ..SuiteOverrides::default()
+    };
+    read(&text, &overrides)
+}
+
+#[test]
+fn a_rate_of_the_command_line_keeps_the_rules_of_rates_in_files() {
+    let paced = "there is no payload whose bytes could be counted";
+    let mounted = "which needs a rate";
+    let arrivals = "the scenario has `arrivals`";
+    for (generator, rate, expected) in [
+        (FILE_TREE, "9/s", None),
+        (FILE_TREE, "max", None),
+        (FILE_TREE, "1 MiB/s", Some(paced)),
+        (REQUESTS, "1 MiB/s", Some(paced)),
+        (MOUNTED, "2 MiB/s", None),
+        (MOUNTED, "max", Some(mounted)),
+        (MOUNTED, "probe", Some(mounted)),
+        (USERS, "9/s", None),
+        (USERS, "1 MiB/s", Some(paced)),
+        (ARRIVALS, "9/s", Some(arrivals)),
+        (ARRIVALS, "max", Some(arrivals)),
+        (ARRIVALS, "probe:50%", Some(arrivals)),
+    ] {
+        match (rated(generator, rate), expected) {
+            (Ok(_), None) => {}
+            (Err(error), Some(expected)) => {
+                assert!(error.contains(expected), "{error}");
+                assert!(error.contains(&format!("`--rate {rate}`")), "{error}");
+            }
+            (result, expected) => panic!("{generator} {rate}: {expected:?} {result:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_unit_of_max_is_the_same_in_files_and_flags() {
+    for generator in [REQUESTS, USERS, FILE_TREE] {
+        let plan = rated(generator, "max").unwrap();
+        let by_flag = &plan.run_plan.generators[0].rate;
+        assert_eq!(by_flag.shape, RateShape::Max);
+        let in_file = generator.replace("rate: 5/s", "rate: max");
+        let text = format!("workload: {{generators: [{in_file}]}}\n");
+        let loaded = super::run_plan(&text).unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(*by_flag, loaded.plan.generators[0].rate, "{generator}");
+    }
+    let plan = rated(REQUESTS, "max").unwrap();
+    assert_eq!(plan.run_plan.generators[0].rate.unit, RateUnit::Events);
+}
