@@ -94,7 +94,7 @@ pub fn rarest_visible_fault(pairs: u32) -> f64 {
 }
 
 impl GoalVerdict {
-    /// Verdict and change of the search, before any confirmation.
+    /// Verdict and change of the search, before any confirmation. A change is `inconclusive` while another variant is searched.
     #[must_use]
     pub fn search(&self) -> (Verdict, Option<Change>) {
         self.confirmation

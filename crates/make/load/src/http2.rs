@@ -244,7 +244,9 @@ impl ConnectionSlot {
         }
         session.take(now);
         session.withdraw_surplus();
-        if session.is_closing() {
+        // A server that lets nothing begin ends the requests, or they would go from connection to
+        // connection.
+        if session.has_begun && session.is_closing() {
             self.keep_returned(&mut session.returned);
             self.pass_on();
         }

@@ -157,6 +157,8 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
     use std::sync::Arc;
 
+    use stillwell_http::Scheme;
+    use stillwell_http::h2::{BodyLength, Client, H2ErrorCode, H2RequestBlock, Limits};
     use stillwell_metric::{Labels, SinkShard};
     use stillwell_plan::serve::{
         AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeHeaders, ServeListenerPlan,
@@ -172,6 +174,7 @@ mod tests {
     use super::*;
     use crate::answers::Answers;
     use crate::counts::ServeShard;
+    use crate::http2::Http2;
     use crate::service::Site;
 
     /// A listener whose responses have a delay of ten minutes.
@@ -226,6 +229,25 @@ mod tests {
         select! {
             () = served => unreachable!("the connection was closed"),
             is_busy = timeout(6 * HANDSHAKE_MAX, request) => is_busy.unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_request_that_its_client_cancels_is_not_due() {
+        let mut http2 = Http2::new(&delayed().fallback);
+        let mut client = Client::new(Limits::default());
+        let block = H2RequestBlock::new("GET", Scheme::Http, "a", "/", &[]).unwrap();
+        let streams = [(); 2].map(|()| client.request(&block, BodyLength::None).unwrap());
+        let mut is_due_after = |client: &mut Client| {
+            let output = client.output().to_vec();
+            client.sent(output.len());
+            http2.take(&output, clock::now());
+            http2.due().is_some()
+        };
+        assert!(is_due_after(&mut client));
+        for (stream, is_due) in streams.into_iter().zip([true, false]) {
+            client.reset(stream, H2ErrorCode::CANCEL);
+            assert_eq!(is_due_after(&mut client), is_due);
         }
     }
 }

@@ -100,6 +100,8 @@ impl Http2 {
                 if let Some(request) = self.requests.remove(stream) {
                     self.give_up(&request);
                 }
+                // A connection with an entry here is not idle.
+                self.waiting.retain(|Reverse(due)| due.stream != stream);
             }
         }
     }

@@ -6,12 +6,13 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
+use stillwell_metric::CountingObstacle;
 use stillwell_plan::goal::Direction;
 use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_report::REPORT_SCHEMA;
 use stillwell_units::{Nanos, RunId, Tolerance};
 use stillwell_verdict::across::{PairKey, SavedRun};
-use stillwell_verdict::{Measured, RunFigures, RunSummary, SUMMARY_SCHEMA};
+use stillwell_verdict::{Measured, RunFigures, RunNote, RunSummary, SUMMARY_SCHEMA};
 
 /// Element of a page before its data.
 const DATA_START: &str = "id=\"stillwell-data\">";
@@ -86,6 +87,7 @@ fn add_runs(experiment: &Value, path: &Path, reported: &mut ReportedRuns) -> any
     let metrics = array(&experiment["runs"]["metrics"]).iter();
     let metrics = metrics.map(|metric| Ok(text(metric)?.parse::<GoalMetric>()?));
     let metrics: Vec<GoalMetric> = metrics.collect::<anyhow::Result<_>>()?;
+    let (notes, light_load) = (obstacles(experiment), light_load(experiment));
     for row in array(&experiment["runs"]["rows"]) {
         let stage: RunStage = serde_json::from_value(row[0].clone())?;
         if stage == RunStage::Confirm {
@@ -106,7 +108,10 @@ fn add_runs(experiment: &Value, path: &Path, reported: &mut ReportedRuns) -> any
             "a row has {} values",
             values.len()
         );
-        let mut saved = SavedRun::new(summary(identity, metrics.iter().zip(values)));
+        let mut summary = summary(identity, metrics.iter().zip(values));
+        summary.notes.clone_from(&notes);
+        summary.figures.target_cpu_share = light_load;
+        let mut saved = SavedRun::new(summary);
         saved.pair = (pair > 0).then(|| PairKey {
             suite: path.to_path_buf(),
             experiment: name.to_owned(),
@@ -121,6 +126,28 @@ fn add_runs(experiment: &Value, path: &Path, reported: &mut ReportedRuns) -> any
         reported.runs.push(saved);
     }
     Ok(())
+}
+
+/// Returns the notes of runs that could not count instructions.
+fn obstacles(experiment: &Value) -> Vec<RunNote> {
+    let skipped = array(&experiment["skipped"]).iter();
+    let notes = skipped.map(|goal| {
+        let obstacle = serde_json::from_value(goal["code"].clone());
+        RunNote::InstructionsNotCounted {
+            // Some have figures beside their code, which a report has in its text alone.
+            obstacle: obstacle.unwrap_or(CountingObstacle::NoCounter),
+        }
+    });
+    notes.collect()
+}
+
+/// Returns the use of a core by the target, if the report says that it was light. It does not say of which variant.
+fn light_load(experiment: &Value) -> Option<f64> {
+    let mut notes = array(&experiment["notes"]).iter();
+    notes.find_map(|note| match serde_json::from_value(note["note"].clone()) {
+        Ok(RunNote::LightLoad { cpu_share }) => Some(cpu_share),
+        _ => None,
+    })
 }
 
 /// Returns the goals, each once: those of several comparisons are the same.
@@ -206,6 +233,28 @@ mod tests {
         assert_eq!(run.variants, ["a", "b"]);
         assert_eq!(run.usual_names(), ["cpu_per_event"]);
         assert!(run.looked_at && run.pair.is_some());
+    }
+
+    /// Without them a report had other verdicts than the results that it was made from.
+    #[test]
+    fn runs_of_a_report_have_a_light_load_and_missing_counters() {
+        let rows = r#"[["search",1,"a",[1.5,2.0]]]"#;
+        let seen = r#""notes":[{"note":{"light_load":{"cpu_share":0.1}}}],
+            "skipped":[{"metric":"instructions_per_event","code":"no_kernel_support"}],"goals""#;
+        for (text, share, obstacle) in [
+            (report(rows), None, None),
+            (
+                report(rows).replace("\"goals\"", seen),
+                Some(0.1),
+                Some(CountingObstacle::NoKernelSupport),
+            ),
+        ] {
+            let read = reported_runs(&text, Path::new("a.html")).unwrap().unwrap();
+            let summary = &read.runs[0].summary;
+            assert_eq!(summary.figures.target_cpu_share, share);
+            let note = obstacle.map(|obstacle| RunNote::InstructionsNotCounted { obstacle });
+            assert_eq!(summary.notes, Vec::from_iter(note));
+        }
     }
 
     #[test]

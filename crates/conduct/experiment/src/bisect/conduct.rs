@@ -407,8 +407,15 @@ fn compare_commits(
     }
 }
 
-/// Messages of git about a full disk, which says nothing about the commit.
-const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
+/// Messages of git that say nothing about the commit: about a full disk, often without the reason, and the like.
+const NOT_THE_COMMIT: [&str; 6] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "unable to write",
+    "Read-only file system",
+    "Permission denied",
+    "died of signal",
+];
 
 /// Returns true if the search skips the commit of this error: one that cannot be checked out or does not build. GOOD and
 /// BAD, the ends of `commits`, are never skipped.
@@ -417,7 +424,7 @@ fn is_skipped(error: &SuiteError, commits: &[Commit]) -> bool {
         SuiteError::Build { revision, .. } => revision,
         SuiteError::Checkout {
             revision, reason, ..
-        } if !DISK_FULL.iter().any(|full| reason.contains(*full)) => revision,
+        } if !NOT_THE_COMMIT.iter().any(|text| reason.contains(*text)) => revision,
         _ => return false,
     };
     let mut ends = commits.first().into_iter().chain(commits.last());
@@ -483,6 +490,14 @@ mod tests {
             ),
             (
                 checkout("middle", "error: file write error: Disk quota exceeded"),
+                false,
+            ),
+            (
+                checkout("middle", "error: unable to write file a.bin"),
+                false,
+            ),
+            (
+                checkout("middle", "error: external filter 'a' died of signal 9"),
                 false,
             ),
         ] {

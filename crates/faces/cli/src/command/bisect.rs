@@ -109,7 +109,9 @@ fn refused(error: BisectError, results: &Path) -> CommandError {
     };
     let hint = match &error {
         BisectError::Suite(SuiteError::AlreadyThere { .. }) => {
-            "--resume continues it, --results DIR chooses another folder".to_owned()
+            let can_resume = BisectRecord::place(results).is_file();
+            let resume = if can_resume { "--resume continues it, " } else { "" };
+            format!("{resume}--results DIR chooses another folder")
         }
         BisectError::Suite(SuiteError::Revision { .. }) => {
             "GOOD and BAD are commits, tags or branches of --repo, GOOD on the line of first parents of BAD"

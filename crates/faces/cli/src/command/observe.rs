@@ -148,9 +148,10 @@ fn add_environment(
             return Ok(());
         }
         TargetKind::Container(container) => {
-            if let ContainerOrigin::Image(image) = &mut container.origin
-                && !inherit
-            {
+            if let ContainerOrigin::Image(image) = &mut container.origin {
+                if inherit {
+                    return Err(no_environment_for_container());
+                }
                 image.environment.extend(variables);
                 return Ok(());
             }
@@ -165,6 +166,15 @@ fn add_environment(
     let error = anyhow::anyhow!("{flag} needs {accepted}, and this run starts none");
     let advice = format!("name the program after `--`, or leave {flag} out");
     Err(CommandError::new(Exit::Usage, error).hint(advice))
+}
+
+fn no_environment_for_container() -> CommandError {
+    let error = anyhow::anyhow!(
+        "--inherit-environment has no effect: a container does not get the environment of this \
+         command"
+    );
+    let advice = "leave it out, or pass variables with --environment K=V";
+    CommandError::new(Exit::Usage, error).hint(advice)
 }
 
 fn overrides(arguments: &ObserveArguments) -> Result<RunOverrides, CommandError> {
@@ -326,7 +336,11 @@ mod tests {
             }
         }
         let refused = add_environment(&mut image, BTreeMap::new(), true).unwrap_err();
-        assert!(refused.to_string().contains("--inherit-environment"));
+        assert_eq!(refused.exit, Exit::Usage);
+        let expected = "--inherit-environment has no effect: a container does not get";
+        assert!(refused.to_string().contains(expected), "{refused}");
+        let advice = refused.hint.unwrap_or_default();
+        assert!(advice.contains("--environment K=V"), "{advice}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod name;
 mod program;
 
 use name::shown;
+pub(super) use program::check_commands;
 
 /// Way in which a program of the command line replaces a file's target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -177,11 +178,10 @@ pub(super) fn to_experiment(
         set_operating_point(plan, rate, &given.arrivals, diagnostics);
     }
     if let Some(command) = &overrides.target_command {
-        program::set_command(plan, command, diagnostics);
+        program::set_command(plan, command);
     }
     set_variants(plan, overrides, given, diagnostics);
     program::set_builds(plan, overrides);
-    program::check_commands(plan, overrides, diagnostics);
     let has_program = given.program || overrides.target_command.is_some();
     check_program(plan, given, has_program, diagnostics);
     // Errors are reported without warnings about their consequences.

@@ -47,6 +47,7 @@ pub(super) fn load(
     for opened in opened {
         experiments.extend(opened.experiments(lookup.files, changes, &mut diagnostics));
     }
+    apply::check_commands(&experiments, overrides, &mut diagnostics);
     check_build_flags(&experiments, overrides, &mut diagnostics);
     let seed = overrides.seed.or_else(|| {
         experiments

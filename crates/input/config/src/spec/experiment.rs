@@ -263,7 +263,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
     let operating_point = read_operating_point(context, &map, &generators);
     let goals = read_goals(context, &map, &generators);
     let course = course::read(context, &map);
-    let has_network = map.key_span("network").is_some();
+    let has_network = map.take("network").is_some();
     let around = timeline::Around {
         phases: &course.phases,
         sinks: &sinks,

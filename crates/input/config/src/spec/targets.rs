@@ -75,7 +75,9 @@ pub(super) fn read_targets(
         return (Vec::new(), runs);
     };
     for key in ["target", "variants"] {
-        if let Some(span) = map.key_span(key) {
+        if map.take(key).is_some()
+            && let Some(span) = map.key_span(key)
+        {
             let targets = map.key_span("targets").unwrap_or(node.span);
             report_both(context, span, targets, key);
         }

@@ -91,6 +91,15 @@ fn steps_become_a_plan_in_the_order_of_time() {
 }
 
 #[test]
+fn a_network_without_a_value_is_none() {
+    let text = format!("{TEXT}network:\ntimeline:\n  - {{at: 1s, note: meanwhile}}\n");
+    let loaded = run_plan(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(loaded.plan.isolation.links, None);
+    let bare = run_plan(&text.replace("network:\n", "")).unwrap();
+    assert_eq!(loaded.plan, bare.plan);
+}
+
+#[test]
 fn steps_name_disks_as_the_file_does_and_limits_leave_out_what_stays() {
     let diagnostics = steps(
         "  - {at: 1s, disk: {path: '{state}/buffer', do: {fsync_delay: 50ms}}}

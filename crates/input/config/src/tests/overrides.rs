@@ -5,8 +5,8 @@ use std::path::Path;
 use stillwell_plan::experiment::BinarySource;
 use stillwell_plan::{ExperimentPlan, RateShape, RateUnit};
 
-use super::experiment_with;
 use super::golden::LEAST;
+use super::{Memory, experiment_with, load_suite_from};
 use crate::{SuiteOverrides, VariantArgument};
 
 /// The least with a revision as its comparison.
@@ -120,8 +120,10 @@ fn flags_about_builds_need_a_revision() {
 }
 
 #[test]
-fn a_command_for_all_variants_has_an_effect_on_all() {
+fn a_command_for_all_variants_has_an_effect_on_one_at_least() {
     let with_command = LEAST.replace("{arguments: [--slow]}", "{command: [./other]}");
+    let all_with_command = with_command.replace("baseline: {}", "baseline: {command: [./old]}");
+    let (with_command, all_with_command) = (with_command.as_str(), all_with_command.as_str());
     let command = SuiteOverrides {
         target_command: Some("./new --flag".parse().unwrap()),
         ..SuiteOverrides::default()
@@ -130,21 +132,52 @@ fn a_command_for_all_variants_has_an_effect_on_all() {
         comparison: variant("cmd:./other"),
         ..command.clone()
     };
-    for (text, overrides, expected) in [
-        (LEAST, &command, None),
-        (LEAST, &typed, None),
-        (with_command.as_str(), &typed, None),
+    let all_typed = SuiteOverrides {
+        baseline: variant("cmd:./old"),
+        ..typed.clone()
+    };
+    // Perhaps it is for the experiments that are left out.
+    let only = SuiteOverrides {
+        only: vec!["two".to_owned()],
+        ..command.clone()
+    };
+    let on_url = "two: `--target-command` has no effect: the target is a URL";
+    let on_none = "no effect: each variant has a command of its own";
+    let on_baseline = "no effect on variant `baseline`, which has a `command`";
+    let on_comparison = "no effect on variant `comparison`, which has a `command`";
+    for (texts, overrides, warning, error) in [
+        ([LEAST, LEAST], &command, None, None),
+        ([LEAST, LEAST], &typed, None, None),
+        ([with_command, LEAST], &typed, None, None),
+        ([with_command, LEAST], &command, Some(on_comparison), None),
+        ([AT_URL, LEAST], &command, Some(on_url), None),
         (
-            with_command.as_str(),
+            [all_with_command, AT_URL],
             &command,
-            Some("no effect on variant `comparison`, which has a `command`"),
+            None,
+            Some(on_baseline),
         ),
-        (AT_URL, &command, Some("no effect: the target is a URL")),
+        ([AT_URL, AT_URL], &command, None, Some(on_url)),
+        ([AT_URL, AT_URL], &only, Some(on_url), None),
+        ([LEAST, LEAST], &all_typed, None, Some(on_none)),
     ] {
-        match (read(text, overrides), expected) {
-            (Ok(_), None) => {}
-            (Err(error), Some(expected)) => assert!(error.contains(expected), "{error}"),
-            (result, expected) => panic!("{text}: {expected:?} {result:?}"),
+        let files = Memory::with([
+            ("/suite/two/experiment.yaml", texts[0]),
+            ("/suite/three/experiment.yaml", texts[1]),
+        ]);
+        let loaded = load_suite_from(&files, &["/suite".into()], overrides);
+        match (loaded, error) {
+            (Ok(loaded), None) => {
+                let warnings = loaded.warnings.to_string();
+                let has_effect = !warnings.contains("no effect");
+                assert_eq!(has_effect, warning.is_none(), "{texts:?}: {warnings}");
+                assert!(warnings.contains(warning.unwrap_or_default()), "{warnings}");
+            }
+            (Err(errors), Some(expected)) => {
+                let errors = errors.to_string();
+                assert!(errors.contains(expected), "{expected}: {errors}");
+            }
+            (result, expected) => panic!("{texts:?}: {expected:?} {result:?}"),
         }
     }
 }
@@ -175,7 +208,7 @@ fn rated(generator: &str, rate: &str) -> Result<ExperimentPlan, String> {
 fn a_rate_of_the_command_line_keeps_the_rules_of_rates_in_files() {
     let paced = "there is no payload whose bytes could be counted";
     let mounted = "which needs a rate";
-    let arrivals = "the scenario has `arrivals`";
+    let arrivals = "users arrive at a rate";
     for (generator, rate, expected) in [
         (FILE_TREE, "9/s", None),
         (FILE_TREE, "max", None),
@@ -186,7 +219,8 @@ fn a_rate_of_the_command_line_keeps_the_rules_of_rates_in_files() {
         (MOUNTED, "probe", Some(mounted)),
         (USERS, "9/s", None),
         (USERS, "1 MiB/s", Some(paced)),
-        (ARRIVALS, "9/s", Some(arrivals)),
+        (ARRIVALS, "9/s", None),
+        (ARRIVALS, "1 MiB/s", Some(paced)),
         (ARRIVALS, "max", Some(arrivals)),
         (ARRIVALS, "probe:50%", Some(arrivals)),
     ] {
@@ -199,6 +233,16 @@ fn a_rate_of_the_command_line_keeps_the_rules_of_rates_in_files() {
             (result, expected) => panic!("{generator} {rate}: {expected:?} {result:?}"),
         }
     }
+}
+
+#[test]
+fn a_rate_of_the_command_line_replaces_that_of_arrivals() {
+    let plan = rated(ARRIVALS, "9/s").unwrap();
+    let by_flag = &plan.run_plan.generators[0].rate;
+    let in_file = ARRIVALS.replace("5/s", "9/s");
+    let text = format!("workload: {{generators: [{in_file}]}}\n");
+    let loaded = super::run_plan(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(*by_flag, loaded.plan.generators[0].rate);
 }
 
 #[test]

@@ -77,6 +77,16 @@ fn flags_select_targets_and_change_runs() {
 }
 
 #[test]
+fn keys_without_a_value_may_be_beside_targets() {
+    for key in ["target", "variants"] {
+        let text = format!("{FINE}{key}:\n");
+        let loaded = load(&text, &TargetsOverrides::default());
+        let loaded = loaded.unwrap_or_else(|error| panic!("{key}: {error}"));
+        assert_eq!(loaded.plan.len(), 1, "{key}");
+    }
+}
+
+#[test]
 fn mistakes_are_reported_with_a_remedy() {
     let named = |name: &str| TargetsOverrides {
         targets: vec![name.to_owned()],

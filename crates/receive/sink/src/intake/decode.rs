@@ -29,13 +29,23 @@ pub(crate) enum Coding {
 
 impl Coding {
     /// The codings that `header` lists, in the order in which they were done;
-    /// `None` where one is not known, or more than two are listed. `aws-chunked` names the framing
-    /// of a body, not a coding.
+    /// `None` where one is not known, or more than two are listed.
     pub(crate) fn all(header: &str) -> Option<Vec<Self>> {
+        Self::named(header.split(','))
+    }
+
+    /// The same of a body without its framing in chunks of S3: the name `aws-chunked` is skipped.
+    pub(super) fn all_unframed(header: &str) -> Option<Vec<Self>> {
+        let names = header.split(',');
+        let names = names.filter(|name| !name.trim().eq_ignore_ascii_case("aws-chunked"));
+        Self::named(names)
+    }
+
+    fn named<'n>(names: impl Iterator<Item = &'n str>) -> Option<Vec<Self>> {
         let mut codings = Vec::new();
-        for name in header.split(',') {
+        for name in names {
             match name.trim().to_ascii_lowercase().as_str() {
-                "" | "identity" | "aws-chunked" => {}
+                "" | "identity" => {}
                 "gzip" | "x-gzip" => codings.push(Self::Gzip),
                 "deflate" | "zlib" => codings.push(Self::Zlib),
                 "zstd" => codings.push(Self::Zstd),
@@ -437,10 +447,19 @@ mod tests {
         for zlib in ["deflate", "zlib"] {
             assert_eq!(Coding::all(zlib), Some(vec![Coding::Zlib]));
         }
-        assert_eq!(Coding::all("aws-chunked"), Some(Vec::new()));
-        let gzip = Some(vec![Coding::Gzip]);
-        assert_eq!(Coding::all("aws-chunked,gzip"), gzip);
         assert_eq!(Coding::all("br"), None);
         assert_eq!(Coding::all("gzip, gzip, gzip"), None);
+    }
+
+    #[test]
+    fn the_framing_in_chunks_is_passed_over_only_where_it_is_undone() {
+        for (header, codings) in [
+            ("aws-chunked", Vec::new()),
+            ("AWS-Chunked, gzip", vec![Coding::Gzip]),
+        ] {
+            assert_eq!(Coding::all(header), None, "{header}");
+            assert_eq!(Coding::all_unframed(header), Some(codings), "{header}");
+        }
+        assert_eq!(Coding::all_unframed("aws-chunked,br"), None);
     }
 }

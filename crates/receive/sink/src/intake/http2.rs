@@ -355,6 +355,8 @@ fn take_event(
             let was_cut =
                 request.is_some_and(|request| !matches!(request.incoming, Http2Incoming::Whole));
             site.shard.errors.add(u64::from(was_cut));
+            // A connection with an entry here is not idle.
+            waiting.retain(|queued| queued.stream != stream);
         }
         ServerEvent::Room { stream } => return Some(FollowUp::Pump(stream)),
     }
@@ -394,19 +396,14 @@ impl Http2Request {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::rc::Rc;
-    use std::sync::Arc;
-
     use stillwell_http::Scheme;
-    use stillwell_http::h2::{Client, ClientEvent, H2RequestBlock};
-    use stillwell_metric::{Labels, SinkShard};
+    use stillwell_http::h2::{Client, ClientEvent, H2ErrorCode, H2RequestBlock};
     use stillwell_plan::sink::IntakeService;
     use stillwell_units::Nanos;
 
+    use super::super::fixture::site;
     use super::*;
     use crate::intake::Intake;
-    use crate::ledger::Stamps;
 
     /// A client and the sink that it talks to.
     struct Pair {
@@ -418,7 +415,7 @@ mod tests {
     }
 
     impl Pair {
-        fn new(window: u32) -> Self {
+        fn new(window: u32, delay: Nanos) -> Self {
             let service = IntakeService::DatadogStatefulLogs;
             let limits = Limits {
                 stream_window_bytes: window,
@@ -426,13 +423,7 @@ mod tests {
             };
             Self {
                 client: Client::new(limits),
-                sink: Http2::new(Site {
-                    intake: Arc::new(Intake::new("a", &service, Nanos::ZERO)),
-                    shard: Arc::new(SinkShard::new(Labels::none())),
-                    stamps: Rc::new(RefCell::new(Stamps::new(None, None))),
-                    steering: None,
-                    is_cut: Rc::default(),
-                }),
+                sink: Http2::new(site(Intake::new("a", &service, delay))),
                 unseen: Vec::new(),
                 replies: 0,
             }
@@ -481,10 +472,25 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_its_client_cancels_does_not_wait() {
+        let mut pair = Pair::new(1 << 16, Nanos::from_secs(60));
+        let head = H2RequestBlock::new("GET", Scheme::Http, "sink", "/", &[]).unwrap();
+        let streams = [(); 2].map(|()| pair.client.request(&head, BodyLength::None).unwrap());
+        pair.exchange();
+        assert_eq!(pair.sink.waiting.len(), 2);
+        for (stream, left) in streams.into_iter().zip([1, 0]) {
+            pair.client.reset(stream, H2ErrorCode::CANCEL);
+            pair.exchange();
+            assert_eq!(pair.sink.waiting.len(), left);
+        }
+        assert_eq!(pair.sink.due(), None);
+    }
+
+    #[test]
     fn a_client_that_expects_continue_may_send_its_body() {
         const HEADERS: u8 = 1;
         for (name, is_waiting) in [("expect", true), ("x-expect", false)] {
-            let mut pair = Pair::new(1 << 16);
+            let mut pair = Pair::new(1 << 16, Nanos::ZERO);
             let headers = [(name, "100-Continue")];
             let head = H2RequestBlock::new("POST", Scheme::Http, "sink", "/", &headers).unwrap();
             let stream = pair.client.request(&head, BodyLength::Bytes(2)).unwrap();
@@ -504,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_call_whose_replies_find_no_window_does_not_fill_the_memory() {
-        let mut pair = Pair::new(1024);
+        let mut pair = Pair::new(1024, Nanos::ZERO);
         let method = "/datadog.intake.stateful.StatefulLogsService/LogsStream";
         let headers = [("content-type", "application/grpc")];
         let head = H2RequestBlock::new("POST", Scheme::Http, "sink", method, &headers).unwrap();

@@ -30,11 +30,11 @@ pub(super) struct Partial {
     operation: String,
     /// The header for stamps; empty where there is none.
     stamp: Vec<u8>,
-    /// `None` where it is in a coding that is not known.
-    codings: Option<Vec<Coding>>,
-    /// True if it is a block or frames of Snappy.
+    /// The header with the codings of its body; empty where there is none.
+    content_encoding: String,
+    /// True if its body is a block or frames of Snappy.
     is_snappy: bool,
-    /// True if its bytes are in signed chunks, or in chunks with trailers.
+    /// True if its head says that its bytes are in signed chunks, or in chunks with trailers.
     is_chunked: bool,
     body: Vec<u8>,
     memory: Reservation,
@@ -51,7 +51,7 @@ impl Partial {
             content_type: String::new(),
             operation: String::new(),
             stamp: Vec::new(),
-            codings: Some(Vec::new()),
+            content_encoding: String::new(),
             is_snappy: false,
             is_chunked: false,
             body: Vec::new(),
@@ -70,11 +70,7 @@ impl Partial {
             self.content_type = kind.trim().to_ascii_lowercase();
         } else if name.eq_ignore_ascii_case("content-encoding") {
             self.is_snappy = is_snappy(value);
-            self.codings = if self.is_snappy {
-                Some(Vec::new())
-            } else {
-                Coding::all(value)
-            };
+            value.clone_into(&mut self.content_encoding);
         } else if name.eq_ignore_ascii_case("x-amz-target") {
             value.clone_into(&mut self.operation);
         } else if name.eq_ignore_ascii_case(CONTENT_DIGEST) {
@@ -166,7 +162,7 @@ impl Partial {
                 _ => answer,
             };
         }
-        let Some(codings) = &self.codings else {
+        let Some(codings) = self.codings(site) else {
             let answer = if site.service().takes_any_coding() {
                 site.service().answer(&self.request(b""))
             } else {
@@ -177,7 +173,7 @@ impl Partial {
         let Some(stored) = self.stored(site) else {
             return Answer::status(400).malformed();
         };
-        let Some(body) = self.decoded(&stored, codings, site) else {
+        let Some(body) = self.decoded(&stored, &codings, site) else {
             return Answer::status(400).malformed();
         };
         site.decoded(&body);
@@ -186,9 +182,26 @@ impl Partial {
         site.service().answer_stored(&request, &stored)
     }
 
+    /// The codings of the body without the framing of chunks; `None` where one is not known.
+    /// Headers come in any order, so this is decided once the head is whole.
+    fn codings(&self, site: &Site) -> Option<Vec<Coding>> {
+        if self.is_snappy {
+            Some(Vec::new())
+        } else if self.is_unframed(site) {
+            Coding::all_unframed(&self.content_encoding)
+        } else {
+            Coding::all(&self.content_encoding)
+        }
+    }
+
+    /// Returns true if the framing of chunks is undone.
+    fn is_unframed(&self, site: &Site) -> bool {
+        self.is_chunked && site.service().takes_chunks()
+    }
+
     /// The body without the framing of chunks; `None` where it is not so framed.
     fn stored(&self, site: &Site) -> Option<Cow<'_, [u8]>> {
-        if self.is_chunked && site.service().takes_chunks() {
+        if self.is_unframed(site) {
             unframe(&self.body).map(Cow::Owned)
         } else {
             Some(Cow::Borrowed(self.body.as_slice()))
@@ -212,5 +225,42 @@ impl Partial {
             return Some(body);
         }
         unpack_snappy(&body, DECODED_BYTES_MAX).map(Cow::Owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::sink::IntakeService;
+    use stillwell_units::Nanos;
+
+    use super::super::fixture::site;
+    use super::*;
+    use crate::intake::Intake;
+
+    #[test]
+    fn the_name_of_the_framing_is_a_coding_unless_the_framing_is_undone() {
+        let coding = ("content-encoding", "aws-chunked");
+        let framed = (CONTENT_DIGEST, "STREAMING-UNSIGNED-PAYLOAD-TRAILER");
+        let unframed = (CONTENT_DIGEST, "UNSIGNED-PAYLOAD");
+        let s3 = || Intake::new("a", &IntakeService::S3, Nanos::ZERO);
+        let loki = Intake::new("a", &IntakeService::Loki, Nanos::ZERO);
+        let plain = Intake::plain(200, &[], b"", Nanos::ZERO);
+        for (intake, headers, status, is_malformed) in [
+            (s3(), [coding, framed], 200, false),
+            (s3(), [framed, coding], 200, false),
+            (s3(), [coding, unframed], 415, true),
+            (loki, [coding, framed], 415, true),
+            (plain, [coding, framed], 200, true),
+        ] {
+            let site = site(intake);
+            let mut partial = Partial::new("PUT", "/bucket/key", &site);
+            for (name, value) in headers {
+                partial.header(name, value.as_bytes());
+            }
+            partial.push(b"1\r\na\r\n0\r\n\r\n", &site);
+            let answer = partial.finish(&site);
+            let seen = (answer.status, answer.is_malformed);
+            assert_eq!(seen, (status, is_malformed), "{headers:?}");
+        }
     }
 }

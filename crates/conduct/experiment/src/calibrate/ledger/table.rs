@@ -61,18 +61,28 @@ pub fn markdown(ledger: &Ledger) -> String {
 fn write_equal_versions(text: &mut String, entries: &[Entry]) -> fmt::Result {
     writeln!(
         text,
-        "| equal versions | comparisons | flagged by the search | after confirmation | interval \
+        "| equal versions | experiments | comparisons | flagged by the search | after confirmation | interval \
          without zero | `equivalent` | `inconclusive` | `invalid` | pair sd | pairs | minutes |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     )?;
     let kinds = EQUAL_VERSIONS.map(|(name, kinds)| (name.to_owned(), of_kinds(entries, kinds)));
     for (name, selected) in kinds.into_iter().chain(by_goal(entries)) {
+        if selected.is_empty() {
+            continue;
+        }
+        // Secondary goals are not confirmed.
+        let primary: Vec<&Entry> = selected
+            .iter()
+            .copied()
+            .filter(|entry| !entry.secondary)
+            .collect();
         writeln!(
             text,
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            primary.len(),
             selected.len(),
             share(&selected, Entry::was_flagged),
-            share(&selected, Entry::is_flagged),
+            share(&primary, Entry::is_flagged),
             share(&selected, Entry::excludes_zero),
             share(&selected, |entry| entry.verdict == "equivalent"),
             count(&selected, |entry| entry.verdict == "inconclusive"),
@@ -177,9 +187,10 @@ fn host(entry: &Entry) -> String {
 /// The result of one experiment in one line, for progress.
 pub(super) fn line(entry: &Entry) -> String {
     format!(
-        "{:<20} {:>3}  {:<12} {:<12} {}  pairs {} + {} − {}, {:.0} s{}",
+        "{:<25} {:>3}  {:<18}  {:<12} {:<12} {}  pairs {} + {} − {}, {:.0} s{}",
         entry.kind.name(),
         entry.number,
+        entry.goal,
         entry.searched,
         entry.verdict,
         change(entry),
@@ -216,9 +227,13 @@ fn count(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> u32 {
     stillwell_units::count(hits)
 }
 
-/// The count, and the exact 95 % interval of the true share.
+/// The count, and the exact 95 % interval of the true share. Goals of the same runs depend on each other, so there is no
+/// interval with secondary ones.
 fn share(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> String {
     let hits = count(entries, is);
+    if entries.iter().any(|entry| entry.secondary) {
+        return hits.to_string();
+    }
     let share = binomial_share(hits, count(entries, |_| true), Level::NINETY_FIVE);
     format!(
         "{hits} ({:.1} to {:.1} %)",
@@ -289,15 +304,32 @@ mod tests {
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(
             rows[0],
-            "| sliced, quiet | 10 | 1 (0.3 to 44.5 %) | 0 (0.0 to 30.8 %) | 1 (0.3 to 44.5 %) | \
+            "| sliced, quiet | 10 | 10 | 1 (0.3 to 44.5 %) | 0 (0.0 to 30.8 %) | 1 (0.3 to 44.5 %) | \
              9 (55.5 to 99.7 %) | 1 | 0 | 0.60 % (0.60 to 0.60 %) | 6 (6 to 6) | 0.3 (0.3 to 0.3) |"
         );
-        assert!(rows[4].starts_with("| all | 11 | 1 ("), "{}", rows[4]);
+        assert!(rows[2].starts_with("| all | 11 | 11 | 1 ("), "{}", rows[2]);
         assert!(
-            rows[5].starts_with("| `cpu_per_event` | 11 | 1 ("),
+            rows[3].starts_with("| `cpu_per_event` | 11 | 11 | 1 ("),
             "{}",
-            rows[5]
+            rows[3]
         );
+    }
+
+    /// A secondary goal cannot be confirmed, so it is no evidence that confirmation protects.
+    #[test]
+    fn secondary_goals_count_as_comparisons_and_not_as_confirmed() {
+        let of = |number, secondary| Entry {
+            secondary,
+            searched: "regressed".to_owned(),
+            verdict: "regressed".to_owned(),
+            ..example(Kind::AaGoalsQuiet, number)
+        };
+        let entries = [of(1, false), of(1, true), of(1, true)];
+        let mut text = String::new();
+        write_equal_versions(&mut text, &entries).unwrap();
+        let row = text.lines().nth(2).unwrap();
+        let begins = "| paired, quiet | 1 | 3 | 3 | 1 (2.5 to 100.0 %) | 0 | 0 | ";
+        assert!(row.starts_with(begins), "{row}");
     }
 
     #[test]
@@ -352,7 +384,7 @@ mod tests {
         write_equal_versions(&mut text, &equal).unwrap();
         let row = text.lines().nth(2).unwrap();
         assert!(
-            row.starts_with("| sliced, quiet | 100 | 0 (0.0 to 3.6 %) |"),
+            row.starts_with("| sliced, quiet | 100 | 100 | 0 (0.0 to 3.6 %) |"),
             "{row}"
         );
     }

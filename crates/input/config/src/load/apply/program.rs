@@ -8,22 +8,17 @@ use super::name::shown;
 use crate::files::absolute;
 use crate::overrides::{CommandArgument, SuiteOverrides, VariantArgument};
 
+/// Advice about a command beside a URL.
+const AT_URL: &str = "leave it out, write `command` in place of `url`, or select with `--only`";
+
+/// Advice about two commands.
+const WITH_COMMAND: &str = "leave out one of the two, or select with `--only`";
+
 /// Puts `command` in place of the program of the target.
-pub(super) fn set_command(
-    plan: &mut ExperimentPlan,
-    command: &CommandArgument,
-    diagnostics: &mut Diagnostics,
-) {
+pub(super) fn set_command(plan: &mut ExperimentPlan, command: &CommandArgument) {
     if let TargetKind::Child(child) = &mut plan.run_plan.target.kind {
         child.program.clone_from(&command.program);
         child.arguments.clone_from(&command.arguments);
-    } else if matches!(plan.run_plan.target.kind, TargetKind::Url(_)) {
-        let message = format!(
-            "{}: `--target-command` has no effect: the target is a URL",
-            shown(plan)
-        );
-        let error = Diagnostic::error(code::NO_EFFECT, message);
-        diagnostics.push(error.help("leave it out, or write `command` in place of `url`"));
     }
 }
 
@@ -45,13 +40,15 @@ pub(super) fn set_builds(plan: &mut ExperimentPlan, overrides: &SuiteOverrides) 
     }
 }
 
-/// Reports variants that run a command of the file in place of the one for all variants.
-pub(super) fn check_commands(
-    plan: &ExperimentPlan,
+/// Reports experiments and variants on which the command for all variants has no effect. These are errors if no variant
+/// of any experiment takes it, else warnings. It may be for experiments that `--only` leaves out.
+pub(crate) fn check_commands(
+    experiments: &[ExperimentPlan],
     overrides: &SuiteOverrides,
     diagnostics: &mut Diagnostics,
 ) {
-    if overrides.target_command.is_none() {
+    let is_given = overrides.target_command.is_some();
+    if !is_given || experiments.is_empty() || diagnostics.has_errors() {
         return;
     }
     let typed = [&overrides.baseline, &overrides.comparison];
@@ -62,19 +59,43 @@ pub(super) fn check_commands(
             .flatten()
             .any(|argument| *argument == command)
     };
-    for variant in &plan.variants {
-        let Some(command) = &variant.command else {
-            continue;
-        };
-        if is_typed(command) {
+    let mut is_taken = false;
+    let mut without_effect: Vec<(String, &str)> = Vec::new();
+    for plan in experiments {
+        if matches!(plan.run_plan.target.kind, TargetKind::Url(_)) {
+            let message = format!(
+                "{}: `--target-command` has no effect: the target is a URL",
+                shown(plan)
+            );
+            without_effect.push((message, AT_URL));
             continue;
         }
-        let message = format!(
-            "{}: `--target-command` has no effect on variant `{}`, which has a `command`",
-            shown(plan),
-            variant.name
-        );
-        let error = Diagnostic::error(code::NO_EFFECT, message);
-        diagnostics.push(error.help("leave out one of the two"));
+        for variant in &plan.variants {
+            match &variant.command {
+                None => is_taken = true,
+                Some(command) if is_typed(command) => {}
+                Some(_) => {
+                    let message = format!(
+                        "{}: `--target-command` has no effect on variant `{}`, which has a \
+                         `command`",
+                        shown(plan),
+                        variant.name
+                    );
+                    without_effect.push((message, WITH_COMMAND));
+                }
+            }
+        }
+    }
+    if !is_taken && without_effect.is_empty() {
+        let message = "`--target-command` has no effect: each variant has a command of its own";
+        without_effect.push((message.to_owned(), "leave it out"));
+    }
+    let may_be_left_out = is_taken || !overrides.only.is_empty();
+    for (message, help) in without_effect {
+        let diagnostic = match may_be_left_out {
+            true => Diagnostic::warning(code::NO_EFFECT, message),
+            false => Diagnostic::error(code::NO_EFFECT, message),
+        };
+        diagnostics.push(diagnostic.help(help));
     }
 }

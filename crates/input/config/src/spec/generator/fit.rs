@@ -98,6 +98,12 @@ pub(super) const ARRIVALS_AND_RATE: RateProblem = RateProblem {
     help: "leave out one of them",
 };
 
+const ARRIVALS_WITHOUT_RATE: RateProblem = RateProblem {
+    code: code::BAD_VALUE,
+    message: "users arrive at a rate, and `max` and `probe` have none",
+    help: "write a rate of users, such as `50/s`",
+};
+
 const BYTES_WITHOUT_PAYLOAD: RateProblem = RateProblem {
     code: code::BAD_VALUE,
     message: "there is no payload whose bytes could be counted",
@@ -118,15 +124,16 @@ impl RateProblem {
     }
 }
 
-/// Returns the reason if `generator` cannot have `rate`; `has_arrivals`: users arrive at the rate of its scenario.
+/// Returns the reason if `generator` cannot have `rate` in place of its own; `has_arrivals`: it is the number of users
+/// of its scenario that arrive per second.
 pub(crate) fn rate_problem(
     generator: &GeneratorPlan,
     rate: &RatePlan,
     has_arrivals: bool,
 ) -> Option<RateProblem> {
     let transport = &generator.transport;
-    if has_arrivals {
-        return Some(ARRIVALS_AND_RATE);
+    if has_arrivals && rate.is_max() {
+        return Some(ARRIVALS_WITHOUT_RATE);
     }
     if !transport.sends_payload()
         && let Some(problem) = paced_problem(rate)
