@@ -322,7 +322,10 @@ fn an_interrupt_ends_a_build() {
         return;
     };
     let pipe = pipe_in(folder.path());
-    let build = format!("exec 3> {}; echo begun >&3; tail -f /dev/null", pipe.display());
+    let build = format!(
+        "exec 3> {}; echo begun >&3; tail -f /dev/null",
+        pipe.display()
+    );
     interrupted_at(pipe, &plan(folder.path(), &build), folder.path());
     assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
 }
