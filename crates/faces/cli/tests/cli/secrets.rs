@@ -135,7 +135,7 @@ fn no_report_and_no_file_of_ab_has_a_secret_of_its_urls() {
 fn the_results_of_a_run_are_private_and_without_secrets_of_its_environment() {
     let suite = Suite::new();
     let text = format!(
-        "target:\n  command: [sh, -c, \"echo ready; exec sleep 60\", sh, --password, {SECRET}]\n  \
+        "target:\n  command: [sh, -c, \"echo ready; exec tail -f /dev/null\", sh, --password, {SECRET}]\n  \
          environment: {{DB_PASSWORD: {SECRET}, PORT: \"1\"}}\n  ready: {{log_line: ready}}\n  \
          stop: {{grace: 1s}}\nphases: {{ready: 10s, warmup: 100ms, measure: 300ms, drain: 100ms}}\n\
          workload:\n  sinks:\n    - tcp: \"{}\"\n",

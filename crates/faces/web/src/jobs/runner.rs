@@ -290,7 +290,8 @@ mod tests {
 
     #[test]
     fn a_command_that_is_stopped_ends_in_order() {
-        let script = "trap 'echo ended; exit 143' TERM; echo started; while :; do sleep 0.01; done";
+        let script =
+            "trap 'kill $!; echo ended; exit 143' TERM; tail -f /dev/null & echo started; wait";
         let views = conduct(&[script], |jobs| {
             // The shell has set its trap by then.
             if jobs.views()[0].answer.text().contains("started") {
@@ -308,7 +309,8 @@ mod tests {
 
     #[test]
     fn a_program_that_holds_the_output_open_does_not_hold_the_command() {
-        let views = conduct(&["sleep 3 & echo done"], |_| {});
+        // It ends with this test.
+        let views = conduct(&["tail -f /dev/null --pid=$PPID & echo done"], |_| {});
         assert_eq!(views[0].answer.text(), "done\n");
     }
 

@@ -44,11 +44,7 @@ fn beat(reader: &mut TargetReader) -> ([u64; 3], u64) {
 fn a_restart_keeps_the_usage_of_children_that_the_target_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let proc = folder.path();
-    let probe = TargetProbe {
-        pid: FIRST,
-        ..TargetProbe::default()
-    };
-    let mut reader = TargetReader::new(proc, probe);
+    let mut reader = reader_of_first(proc);
     write_stat(proc, FIRST, [10, 5, 200, 100]);
     assert_eq!(beat(&mut reader), ([315, 210, 105], 100));
     // The kernel has no more about a process that has ended.
@@ -79,6 +75,14 @@ fn user_and_system_time_come_from_the_same_sum_as_the_total() {
     }
 }
 
+fn reader_of_first(proc: &Path) -> TargetReader {
+    let probe = TargetProbe {
+        pid: FIRST,
+        ..TargetProbe::default()
+    };
+    TargetReader::new(proc, probe)
+}
+
 /// Returns true for each series of the target's descriptors and storage that one beat has.
 fn has_series(reader: &mut TargetReader) -> [bool; 3] {
     let mut samples = Vec::new();
@@ -95,11 +99,7 @@ fn has_series(reader: &mut TargetReader) -> [bool; 3] {
 fn storage_and_descriptors_have_no_sample_while_those_of_a_living_process_are_hidden() {
     let folder = tempfile::tempdir().unwrap();
     let proc = folder.path();
-    let probe = TargetProbe {
-        pid: FIRST,
-        ..TargetProbe::default()
-    };
-    let mut reader = TargetReader::new(proc, probe);
+    let mut reader = reader_of_first(proc);
     let of_process = proc.join(FIRST.to_string());
     write_stat(proc, FIRST, [1, 1, 0, 0]);
     assert_eq!(has_series(&mut reader), [false; 3]);

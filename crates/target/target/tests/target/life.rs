@@ -26,7 +26,7 @@ fn exit_codes_and_signals_are_recorded() {
 
 #[test]
 fn a_watcher_receives_the_end() {
-    let fixture = Fixture::new("echo ready; exec sleep 60");
+    let fixture = Fixture::new("echo ready; exec tail -f /dev/null");
     let target = fixture.try_start().unwrap();
     assert_eq!(target.exited(), None);
     let mut scope = Scope::new(&Token::new());
@@ -80,7 +80,7 @@ fn the_environment_holds_only_the_requested_variables() {
 #[test]
 fn a_target_that_handles_its_signal_ends_within_its_grace() {
     let fixture =
-        Fixture::new("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done");
+        Fixture::new("trap 'kill $!; echo bye; exit 3' TERM; tail -f /dev/null & echo ready; wait");
     let target = fixture.start_ready();
     let stopped = target.stop(fixture.plan.stop);
     assert!(!stopped.killed);
@@ -90,7 +90,7 @@ fn a_target_that_handles_its_signal_ends_within_its_grace() {
 
 #[test]
 fn a_target_that_ignores_its_signal_is_killed_after_its_grace() {
-    let mut fixture = Fixture::new("trap '' TERM; echo ready; while :; do sleep 0.05; done");
+    let mut fixture = Fixture::new("trap '' TERM; echo ready; exec tail -f /dev/null");
     fixture.plan.stop.grace = Nanos::from_millis(100);
     let stopped = fixture.start_ready().stop(fixture.plan.stop);
     assert!(stopped.killed);
