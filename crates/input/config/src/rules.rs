@@ -242,10 +242,14 @@ pub fn ready_probe_of<'s>(
     })
 }
 
+/// Returns true if a variant is built from a revision.
+pub(crate) const fn is_built(variant: &VariantPlan) -> bool {
+    matches!(variant.binary, BinarySource::Git(_))
+}
+
 /// Returns the reason if several builds of each variant are requested and nothing is built.
 #[must_use]
 pub fn builds_problem(plan: &ExperimentPlan) -> Option<&'static str> {
-    let is_built = |variant: &VariantPlan| matches!(variant.binary, BinarySource::Git(_));
     (plan.builds > 1 && !plan.variants.iter().any(is_built))
         .then_some("no variant comes from a revision: use `git:` variants, or remove `builds`")
 }

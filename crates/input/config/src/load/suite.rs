@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::experiment::{BinarySource, FamilyPlan};
-use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan, VariantPlan};
+use stillwell_plan::experiment::FamilyPlan;
+use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan};
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::build_file::RepositoryBuild;
@@ -14,6 +14,7 @@ use crate::files::Files;
 use crate::foreign::ForeignFormat;
 use crate::matrix::{Cell, names_of};
 use crate::overrides::SuiteOverrides;
+use crate::rules::is_built;
 
 /// More names than this are not listed one by one.
 const NAMES_SHOWN_MAX: usize = 24;
@@ -177,7 +178,6 @@ fn check_build_flags(
     let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) else {
         return;
     };
-    let is_built = |variant: &VariantPlan| matches!(variant.binary, BinarySource::Git(_));
     let mut variants = experiments
         .iter()
         .flat_map(|experiment| &experiment.variants);
