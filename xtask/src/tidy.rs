@@ -5,6 +5,7 @@ mod ancestors;
 mod circles;
 mod compatibility;
 mod documents;
+mod examples;
 mod files;
 mod grammar;
 mod manifests;
@@ -75,6 +76,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
         problems.extend(check_file(root, file));
     }
     problems.extend(circles::check(&sources));
+    problems.extend(examples::check(&sources));
     problems.extend(rust::check_unsafe_table(&sources));
     problems.extend(words::check(&sources));
     problems.extend(messages::check(&sources));
