@@ -20,12 +20,12 @@ use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos};
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
-use self::background::BackgroundLoad;
+use self::background::{BackgroundLoad, BesideLoad};
 use self::entry::Entry;
 use self::known::KnownTrial;
 use self::table::line;
 use super::CalibrationHost;
-use crate::{Local, Results, SuiteError, run_suite};
+use crate::{Executor, Local, Results, SuiteError, run_suite};
 
 pub use background::use_cpu;
 pub use entry::Ledger;
@@ -129,10 +129,14 @@ fn compare(
         .transpose()
         .map_err(|error| explain(&error))?;
     let interrupt = host.interrupt().clone();
+    let executor: &mut dyn Executor = match load {
+        Some(_) => &mut BesideLoad,
+        None => &mut Local,
+    };
     let ran = run_suite(
         &loaded.plan,
         &options,
-        &mut Local,
+        executor,
         &interrupt,
         &mut |progress| host.progress(progress),
     );
