@@ -145,7 +145,8 @@ async fn run_session(worker: &ServerWorker, accepted: Accepted, activity: &Activ
         matches!(read, Some(Ok(1..)))
     };
     match end {
-        End::Close => {}
+        // A client over TLS reads an error unless the close is announced. TCP does not wait here.
+        End::Close => linger(&mut stream, async |_: &mut Connection| false).await,
         End::CloseEarly => linger(&mut stream, discard).await,
         End::Reset => stream.reset(),
         End::Silence => while discard(&mut stream).await {},
@@ -154,52 +155,29 @@ async fn run_session(worker: &ServerWorker, accepted: Accepted, activity: &Activ
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, SocketAddr};
     use std::sync::Arc;
 
     use stillwell_http::Scheme;
     use stillwell_http::h2::{BodyLength, Client, H2ErrorCode, H2RequestBlock, Limits};
     use stillwell_metric::{Labels, SinkShard};
-    use stillwell_plan::serve::{
-        AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeHeaders, ServeListenerPlan,
-        ServeProtocols,
-    };
+    use stillwell_plan::serve::FaultsPlan;
     use stillwell_scope::Token;
-    use stillwell_units::Seed;
     use stillwell_wire::server::watched;
     use tokio::io::AsyncWriteExt as _;
     use tokio::net::UnixStream;
     use tokio::task::yield_now;
 
     use super::*;
-    use crate::answers::Answers;
-    use crate::counts::ServeShard;
     use crate::http2::Http2;
-    use crate::service::Site;
 
     /// A listener whose responses have a delay of ten minutes.
     fn delayed() -> ListenerServices {
-        let plan = ServeListenerPlan {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            tls: None,
-            protocols: ServeProtocols::Auto,
-            answer: AnswerPlan {
-                filters: FilterSet::ALL,
-                options: ResponseOptions::default(),
-                headers: ServeHeaders::default(),
-            },
-            faults: FaultsPlan {
-                delay: Some("600s".parse().unwrap()),
-                ..FaultsPlan::default()
-            },
-            connections_max: 1,
-            chains: Vec::new(),
+        let faults = FaultsPlan {
+            delay: Some("600s".parse().unwrap()),
+            ..FaultsPlan::default()
         };
-        let answers = Answers::new(&plan.answer).unwrap();
-        let site = Arc::new(Site::new(plan, answers, None, clock::now()));
-        let shard = Arc::new(ServeShard::new());
         ListenerServices {
-            fallback: Rc::new(Service::new(site, shard, &Seed::from_number(1))),
+            fallback: Rc::new(Service::with_faults(faults)),
             chains: Vec::new(),
         }
     }

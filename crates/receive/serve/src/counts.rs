@@ -81,7 +81,8 @@ pub struct ServeCounts {
     pub faults: BTreeMap<&'static str, u64>,
     /// Requests whose client, or whose server, went before their answer was due.
     pub abandoned: u64,
-    /// Requests that could not be framed, answered by 400; none of the above.
+    /// Requests that break HTTP, answered by 400 or by a reset of their stream, and
+    /// connections that do.
     pub malformed: u64,
     /// Bytes of requests' bodies.
     pub body_bytes: u64,

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use stillwell_http::h2::{
-    BodyLength, H2ErrorCode, H2ResponseBlock, Limits, RequestHead, Server, ServerEvent, Stream,
-    StreamTable,
+    BodyLength, H2ErrorCode, H2ResponseBlock, H2StreamFailure, Limits, RequestHead, Server,
+    ServerEvent, Stream, StreamTable,
 };
 use stillwell_plan::serve::Fault;
 use stillwell_scope::clock;
@@ -81,6 +81,26 @@ impl Http2 {
             waiting: BinaryHeap::new(),
             garbage: Vec::new(),
             end: None,
+        }
+    }
+
+    /// Handles the events that `input` completes, and those that are due without it.
+    fn handle_events(&mut self, input: &[u8], now: Moment) {
+        let mut read = 0;
+        while self.end.is_none() {
+            let step = match self.server.advance(&input[read..]) {
+                Ok((_, None)) => return,
+                Ok((taken, Some(event))) => {
+                    read += taken;
+                    step_of(&self.service, event)
+                }
+                Err(_) => {
+                    self.service.shard.malformed.add(1);
+                    self.end = Some(End::CloseEarly);
+                    return;
+                }
+            };
+            self.step(step, now);
         }
     }
 
@@ -337,22 +357,9 @@ impl Protocol for Http2 {
 
     fn take(&mut self, input: &[u8], now: Moment) {
         self.service.shard.received_bytes.add(input.len() as u64);
-        let mut read = 0;
-        while self.end.is_none() {
-            let step = match self.server.advance(&input[read..]) {
-                Ok((_, None)) => return,
-                Ok((taken, Some(event))) => {
-                    read += taken;
-                    step_of(&self.service, event)
-                }
-                Err(_) => {
-                    self.service.shard.malformed.add(1);
-                    self.end = Some(End::CloseEarly);
-                    return;
-                }
-            };
-            self.step(step, now);
-        }
+        self.handle_events(input, now);
+        let malformed = self.server.take_malformed_requests();
+        self.service.shard.malformed.add(malformed);
     }
 
     fn due(&self) -> Option<Moment> {
@@ -391,7 +398,14 @@ fn step_of(service: &Service, event: ServerEvent<'_>) -> Step {
             Step::Nothing
         }
         ServerEvent::End { stream, .. } => Step::End(stream),
-        ServerEvent::Failed { stream, .. } => Step::Failed(stream),
+        ServerEvent::Failed { stream, cause } => {
+            let is_malformed = matches!(
+                cause,
+                H2StreamFailure::Malformed { .. } | H2StreamFailure::HeadersTooLarge
+            );
+            service.shard.malformed.add(u64::from(is_malformed));
+            Step::Failed(stream)
+        }
         ServerEvent::Room { stream } => Step::Room(stream),
     }
 }

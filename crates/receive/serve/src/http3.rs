@@ -89,6 +89,11 @@ impl Http3 {
             }
             QuicEvent::Stopped(stream, code) => {
                 line.reset(*stream, *code);
+                // A stream counts against the client's limit until its request has ended or is
+                // refused. The control stream has no request.
+                if self.requests.contains_key(stream) {
+                    line.stop(*stream, H3ErrorCode::REQUEST_CANCELLED.0);
+                }
                 self.drop_request(*stream);
                 Ok(())
             }
@@ -350,11 +355,12 @@ impl Http3 {
                 let mut bytes = Vec::new();
                 if let Ok(block) = H3ResponseBlock::new(200, &[]) {
                     block.write(&[], BodyLength::Bytes(length as u64), &mut bytes);
-                    write_data_head(length, &mut bytes);
+                    write_data_head(half.len(), &mut bytes);
                     bytes.extend_from_slice(&half);
                 }
+                // A reset discards everything that the client has not read yet.
                 let sending = match fault {
-                    Fault::Truncate => Sending::broken(bytes, H3ErrorCode::INTERNAL_ERROR.0),
+                    Fault::Truncate => Sending::whole(bytes.into()),
                     _ => Sending::open(bytes),
                 };
                 self.send(line, stream, sending);
@@ -370,6 +376,7 @@ impl Http3 {
     fn drop_request(&mut self, stream: QuicStream) {
         if let Some(request) = self.requests.remove(&stream) {
             self.give_up(&request);
+            self.waiting.retain(|Reverse((_, due))| *due != stream);
         }
     }
 
@@ -423,3 +430,6 @@ impl Http3Request {
         self.state = Http3RequestState::Reading(service.requested("HTTP/3", || head.fields.iter()));
     }
 }
+
+#[cfg(test)]
+mod tests;

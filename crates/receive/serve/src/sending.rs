@@ -14,25 +14,16 @@ pub(crate) struct Sending {
 #[derive(Clone, Copy, Debug)]
 enum StreamEnd {
     Finish,
-    Reset(u64),
     /// It does not.
     Open,
 }
 
 impl Sending {
-    /// All of it: the stream ends behind it.
+    /// The last part, behind which the stream ends.
     pub(crate) const fn whole(rest: Bytes) -> Self {
         Self {
             rest,
             end: StreamEnd::Finish,
-        }
-    }
-
-    /// A part, behind which the stream is given up for this reason.
-    pub(crate) fn broken(bytes: Vec<u8>, code: u64) -> Self {
-        Self {
-            rest: bytes.into(),
-            end: StreamEnd::Reset(code),
         }
     }
 
@@ -55,7 +46,6 @@ impl Sending {
         }
         match self.end {
             StreamEnd::Finish => line.finish(stream),
-            StreamEnd::Reset(code) => line.reset(stream, code),
             StreamEnd::Open => return false,
         }
         true

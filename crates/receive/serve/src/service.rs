@@ -272,3 +272,33 @@ impl Service {
         Decision { due, reply }
     }
 }
+
+#[cfg(test)]
+impl Service {
+    /// A service with these faults and default responses.
+    pub(crate) fn with_faults(faults: stillwell_plan::serve::FaultsPlan) -> Self {
+        use std::net::{Ipv4Addr, SocketAddr};
+
+        use stillwell_plan::serve::{
+            AnswerPlan, FilterSet, ResponseOptions, ServeHeaders, ServeProtocols,
+        };
+
+        let plan = ServeListenerPlan {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            tls: None,
+            protocols: ServeProtocols::Auto,
+            answer: AnswerPlan {
+                filters: FilterSet::ALL,
+                options: ResponseOptions::default(),
+                headers: ServeHeaders::default(),
+            },
+            faults,
+            connections_max: 1,
+            chains: Vec::new(),
+        };
+        let answers = Answers::new(&plan.answer).unwrap();
+        let site = Site::new(plan, answers, None, stillwell_scope::clock::now());
+        let shard = Arc::new(ServeShard::new());
+        Self::new(Arc::new(site), shard, &Seed::from_number(1))
+    }
+}

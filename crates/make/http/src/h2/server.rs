@@ -12,8 +12,7 @@ use super::{Limits, PREFACE};
 
 /// One connection, as the server sees it.
 ///
-/// Requests that are no requests, or too many at once, are refused here and only
-/// counted.
+/// Malformed requests, and those above the limit, are refused here: no event follows.
 #[derive(Debug)]
 pub struct Server {
     /// Received bytes of the client's preface.
@@ -25,8 +24,8 @@ pub struct Server {
 /// Requests that do not reach the program.
 #[derive(Debug, Default)]
 struct Requests {
-    /// Number of refused requests.
-    refused: u64,
+    /// Number of malformed requests since it was taken.
+    malformed: u64,
     /// True if all are refused from now on.
     is_closing: bool,
 }
@@ -233,10 +232,11 @@ impl Server {
         self.side.connection.streams.len()
     }
 
-    /// Number of refused requests: not well-formed, or too many at once.
-    #[must_use]
-    pub const fn refused_requests(&self) -> u64 {
-        self.requests.refused
+    /// Returns the number of requests that were refused since the last call because they were
+    /// malformed or their headers were above the limit. Those above the number that may be
+    /// open at once are not among them.
+    pub fn take_malformed_requests(&mut self) -> u64 {
+        std::mem::take(&mut self.requests.malformed)
     }
 
     fn event<'a>(&'a self, note: StreamEvent<'a>) -> ServerEvent<'a> {
@@ -352,7 +352,7 @@ impl Requests {
         number: u32,
         code: H2ErrorCode,
     ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
-        self.refused += 1;
+        self.malformed += u64::from(code != H2ErrorCode::REFUSED_STREAM);
         side.connection.highest_stream = number;
         side.connection.write_reset(number, code);
         side.connection.flood.reset()?;

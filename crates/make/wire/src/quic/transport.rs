@@ -22,8 +22,8 @@ const SEND_WINDOW_BYTES: u64 = 16 << 20;
 /// is sent again after three of them.
 const FIRST_ROUND_TRIP: Duration = Duration::from_millis(100);
 
-/// Interval of keep-alives.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// Interval of keep-alives: two fit into an idle timeout of five seconds, so one may be lost.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
 /// The settings of a server whose peer may have `bidi_streams_max` requests under way.
 pub(super) fn server_settings(bidi_streams_max: u32) -> Arc<TransportConfig> {
@@ -49,4 +49,14 @@ fn settings_for(bidi_streams_max: u32) -> TransportConfig {
         .initial_rtt(FIRST_ROUND_TRIP)
         .datagram_receive_buffer_size(None);
     settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_keep_alives_fit_into_an_idle_timeout_of_five_seconds() {
+        assert!(2 * KEEP_ALIVE < Duration::from_secs(5));
+    }
 }

@@ -1,8 +1,11 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::net::Shutdown;
 
 use stillwell_http::Scheme;
-use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits};
+use stillwell_http::h2::frame::{SettingsFrame, write_data, write_headers, write_settings};
+use stillwell_http::h2::hpack::Encoder;
+use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits, PREFACE};
 use stillwell_plan::serve::{FilterSet, ResponseOptions, ServeProtocols};
 
 use super::{Server, listener};
@@ -142,4 +145,36 @@ fn what_waits_when_the_connection_goes_is_abandoned() {
         (counts.requests, counts.abandoned, counts.faults["close"]),
         (2, 1, 1)
     );
+}
+
+#[test]
+fn malformed_requests_are_counted_and_the_connection_goes_on() {
+    let server = Server::of(listener());
+    let mut bytes = PREFACE.to_vec();
+    write_settings(&SettingsFrame::default(), &mut bytes);
+    for (stream, header, is_whole) in [
+        (1, ("connection", "close"), true),
+        (3, ("content-length", "1"), false),
+        (5, ("x-a", "b"), true),
+    ] {
+        let fields = [
+            (":method", "POST"),
+            (":scheme", "http"),
+            (":path", "/"),
+            header,
+        ];
+        let mut block = Vec::new();
+        let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        Encoder::new(0).encode(fields, &mut block);
+        write_headers(stream, &block, is_whole, 1 << 14, &mut bytes);
+        if !is_whole {
+            write_data(stream, b"ab", true, &mut bytes);
+        }
+    }
+    let mut socket = server.connect();
+    socket.write_all(&bytes).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    socket.read_to_end(&mut Vec::new()).unwrap();
+    let counts = server.end();
+    assert_eq!((counts.requests, counts.malformed), (1, 2));
 }

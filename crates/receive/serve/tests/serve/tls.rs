@@ -27,13 +27,12 @@ fn server() -> Server {
     Server::of(listener)
 }
 
-/// Connects once for each connection, over `alpn`, and returns the results of the
-/// handshakes.
-fn exchange(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
+/// TLS of a client that accepts the certificate of `server`.
+fn client_tls(server: &Server, alpn: Alpn) -> ClientTls {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root.pem");
     std::fs::write(&root, server.certificate.as_ref().unwrap()).unwrap();
-    let tls = ClientTls::new(&ClientTlsPlan {
+    ClientTls::new(&ClientTlsPlan {
         verification: Verification::Roots {
             extra: vec![root],
             public: false,
@@ -44,7 +43,13 @@ fn exchange(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
         resumption: true,
         suites: TlsSuites::default(),
     })
-    .unwrap();
+    .unwrap()
+}
+
+/// Connects once for each connection, over `alpn`, and returns the results of the
+/// handshakes.
+fn exchange(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
+    let tls = client_tls(server, alpn);
     let address = server.addresses[0].to_string();
     let (sender, handshakes) = sync_channel(connections);
     let mut scope = Scope::new(&Token::new());
@@ -120,6 +125,33 @@ fn both_versions_are_used_over_tls_and_sessions_are_resumed() {
             (3, 2, 0)
         );
     }
+}
+
+/// A read without the close of TLS fails.
+#[test]
+fn the_close_of_tls_follows_the_last_response() {
+    let server = server();
+    let tls = client_tls(&server, Alpn::Http1);
+    let address = server.addresses[0].to_string();
+    let mut scope = Scope::new(&Token::new());
+    scope
+        .worker(Place::default(), "client", move |_| async move {
+            let name = tls.server_name("127.0.0.1")?;
+            let stream = Stream::from(dial::tcp(&address).await?);
+            let mut stream = tls.connect(stream, &name).await?;
+            let request = GET.replace("host", "connection: close\r\nhost");
+            stream.write_all(request.as_bytes()).await?;
+            stream.flush().await?;
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).await?;
+            assert!(bytes.ends_with(b"\r\n\r\naaa"), "{bytes:?}");
+            Ok(())
+        })
+        .unwrap();
+    for end in scope.close(Nanos::from_secs(20)) {
+        end.result.unwrap();
+    }
+    assert_eq!(server.end().requests, 1);
 }
 
 #[test]

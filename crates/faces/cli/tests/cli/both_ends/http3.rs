@@ -78,7 +78,7 @@ fn what_goes_wrong_over_http3_has_its_outcome() {
     for (fault, outcome) in [
         ("reset", "peer_closed"),
         ("close", "peer_closed"),
-        ("truncate", "peer_closed"),
+        ("truncate", "malformed"),
         ("garbage", "malformed"),
         ("huge_head", "malformed"),
         ("silence", "timed_out"),

@@ -98,8 +98,8 @@ fn a_protocol_is_accepted_with_connect_alone_and_after_its_setting_was_sent() {
             expected,
             "{fields:?}"
         );
-        let refused = u64::from(expected.len() == 2);
-        assert_eq!(server.refused_requests(), refused, "{fields:?}");
+        let malformed = u64::from(expected.len() == 2);
+        assert_eq!(server.take_malformed_requests(), malformed, "{fields:?}");
     };
     let usual = || Server::new(Limits::default());
     let to_udp = ["1 CONNECT proxy/.well-known/masque/udp/h/53/"];
