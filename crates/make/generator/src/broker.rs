@@ -18,6 +18,8 @@ mod nats;
 use std::fmt::Debug;
 use std::future::Future;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stillwell_broker::Malformed;
 use stillwell_metric::Outcome;
@@ -43,8 +45,9 @@ pub(crate) trait Broker: 'static {
     fn producer(&self) -> &ProducerPlan;
 
     /// Opens a connection on which messages may be written at once; else what that
-    /// counts as. May be cut off.
-    fn open(&self) -> impl Future<Output = Result<(Link, Self::Session), Outcome>>;
+    /// counts as. May be cut off. `place` is the number of the connection among those of its
+    /// generator, from 0, and stays the same when it is opened again.
+    fn open(&self, place: usize) -> impl Future<Output = Result<(Link, Self::Session), Outcome>>;
 }
 
 /// One connection's words. Does no I/O.
@@ -131,6 +134,8 @@ impl From<Malformed> for Loss {
 pub(crate) struct Producer<B> {
     broker: B,
     cutting: Cutting,
+    /// Number of connections of all workers so far.
+    connections: Arc<AtomicUsize>,
 }
 
 impl<B: Clone> Clone for Producer<B> {
@@ -138,6 +143,7 @@ impl<B: Clone> Clone for Producer<B> {
         Self {
             broker: self.broker.clone(),
             cutting: self.cutting,
+            connections: Arc::clone(&self.connections),
         }
     }
 }
@@ -160,6 +166,7 @@ impl<B: Broker> Producer<B> {
                 message,
                 drops_line_feeds: is_event && plan.payload.format.ends_lines(),
             },
+            connections: Arc::default(),
         }
     }
 }
@@ -172,18 +179,19 @@ impl<B: Broker + Clone + Debug + Send + Sync> Opener for Producer<B> {
     fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {
         let producer = Rc::new(self.clone());
         for _ in 0..connections {
-            tasks.spawn(send(Rc::clone(worker), Rc::clone(&producer)));
+            let place = producer.connections.fetch_add(1, Ordering::Relaxed);
+            tasks.spawn(send(Rc::clone(worker), Rc::clone(&producer), place));
         }
     }
 }
 
-/// One connection, opened again whenever it is lost, until the worker ends.
-async fn send<B: Broker>(worker: Rc<Worker>, producer: Rc<Producer<B>>) {
+/// The connection with number `place`, opened again whenever it is lost, until the worker ends.
+async fn send<B: Broker>(worker: Rc<Worker>, producer: Rc<Producer<B>>, place: usize) {
     let mut feed = BrokerFeed::new(Walk::new(&worker.sets), worker.marks());
     let mut backoff = Backoff::new();
     let plan = producer.broker.producer();
     loop {
-        let open = timeout(plan.timeout.as_duration(), producer.broker.open());
+        let open = timeout(plan.timeout.as_duration(), producer.broker.open(place));
         let opened = worker.wait(Wait::Other, worker.unless_ending(open)).await;
         let opened = match opened {
             None => return,

@@ -19,6 +19,7 @@ use stillwell_metric::Outcome;
 use stillwell_payload::BlockSet;
 use stillwell_scope::{Tasks, clock};
 use stillwell_stamp::HEADER;
+use stillwell_units::Moment;
 use stillwell_wire::{Connection, DialError, Stream as Socket, dial};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
@@ -101,9 +102,18 @@ async fn send(worker: Rc<Worker>, grpc: Grpc) {
 #[derive(Debug)]
 struct CallFeed {
     /// Taken, and not begun when the connection ended.
-    left: Option<(Rc<BlockSet>, Slice)>,
+    left: Option<CallBlock>,
     /// The stamps of its messages, if they have any.
     marks: Option<Marks>,
+}
+
+/// The message of a call.
+#[derive(Debug)]
+struct CallBlock {
+    set: Rc<BlockSet>,
+    slice: Slice,
+    /// When it was first sent, to a server that did not begin the call.
+    sent: Option<Moment>,
 }
 
 /// The way a connection ended.
@@ -118,7 +128,7 @@ enum CallEnd {
 }
 
 /// Makes call after call on one connection. One that fails is not made again; one
-/// that the connection did not take is `left`.
+/// that the connection did not take, or the server did not begin, is `left`.
 async fn run_session(
     worker: &Worker,
     head: &H2RequestBlock,
@@ -128,20 +138,20 @@ async fn run_session(
 ) -> CallEnd {
     let mut has_answered = false;
     loop {
-        let (set, slice) = match feed.left.take() {
+        let block = match feed.left.take() {
             Some(left) => left,
             None => match worker.next_block().await {
-                Some(taken) => taken,
+                Some(taken) => taken.into(),
                 None => return CallEnd::Ended,
             },
         };
         // A server that ends idle connections loses no call. One that never answers is called all the same.
         if has_answered && !line.is_open().await {
-            feed.left = Some((set, slice));
+            feed.left = Some(block);
             return CallEnd::Agreed;
         }
-        let sent = clock::now();
-        worker.mark(&set, slice, feed.marks.as_mut());
+        let sent = block.sent.unwrap_or_else(clock::now);
+        worker.mark(&block.set, block.slice, feed.marks.as_mut());
         let marks = feed.marks.as_ref();
         let stamp = marks.and_then(Marks::header);
         let stamp = stamp.map(|stamp| (HEADER, stamp.as_slice()));
@@ -151,7 +161,7 @@ async fn run_session(
         let stream = match begun {
             Ok(stream) => stream,
             Err(refused) => {
-                feed.left = Some((set, slice));
+                feed.left = Some(block);
                 // `Busy` where the server allows no calls at all.
                 return match refused {
                     RequestRefused::Busy | RequestRefused::Failed => CallEnd::Lost,
@@ -159,7 +169,7 @@ async fn run_session(
                 };
             }
         };
-        let mut sending = worker.sending_of_marked(&set, slice, marks);
+        let mut sending = block.sending(worker, marks);
         let call = line.call(worker, stream, &mut sending);
         match timeout(TIMEOUT, call)
             .await
@@ -168,18 +178,51 @@ async fn run_session(
             Ok(outcome) => {
                 let now = clock::now();
                 let mut state = worker.state.borrow_mut();
-                state.record_answer(slice.intended, sent, now);
+                state.record_answer(block.slice.intended, sent, now);
                 drop(state);
                 worker.shard.count(outcome);
                 worker.shard.response_bytes.add(line.answered_bytes);
                 backoff.reset();
                 has_answered = true;
             }
+            // Servers that end every connection before an answer would keep it for ever.
+            Err(_) if line.is_refused && has_answered => {
+                take_back(worker, sending, marks);
+                let sent = Some(sent);
+                feed.left = Some(CallBlock { sent, ..block });
+                return CallEnd::Agreed;
+            }
             Err(outcome) => {
                 worker.shard.count(outcome);
                 return CallEnd::Lost;
             }
         }
+    }
+}
+
+impl From<(Rc<BlockSet>, Slice)> for CallBlock {
+    fn from((set, slice): (Rc<BlockSet>, Slice)) -> Self {
+        let sent = None;
+        Self { set, slice, sent }
+    }
+}
+
+impl CallBlock {
+    /// Its block on its way out, which was marked with `marks` if there are any. It counts once.
+    fn sending<'a>(&'a self, worker: &'a Worker, marks: Option<&'a Marks>) -> Sending<'a> {
+        match self.sent {
+            None => worker.sending_of_marked(&self.set, self.slice, marks),
+            Some(_) => worker.sending_again_of_marked(&self.set, self.slice, marks),
+        }
+    }
+}
+
+/// Counts all of the message `sending`, whose call the server did not begin: nothing of it counts
+/// when it is sent again. Its stamps in `marks` give their numbers to those that follow.
+fn take_back(worker: &Worker, mut sending: Sending<'_>, marks: Option<&Marks>) {
+    sending.wrote(sending.rest().len());
+    if let Some((stamping, marks)) = worker.stamping().zip(marks) {
+        marks.take_back(stamping, 0);
     }
 }
 
@@ -191,6 +234,8 @@ struct Line {
     buffer: Box<[u8]>,
     /// Bytes of the messages of the last call's answer, if it succeeded.
     answered_bytes: u64,
+    /// True if the server ended the last call by GOAWAY and did not begin it.
+    is_refused: bool,
 }
 
 /// The received part of a call.
@@ -210,6 +255,7 @@ impl Line {
             client: Client::new(Limits::default()),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             answered_bytes: 0,
+            is_refused: false,
         })
     }
 
@@ -248,6 +294,7 @@ impl Line {
         let mut head = &message_head(length, false)[..];
         let mut progress = CallProgress::default();
         self.answered_bytes = 0;
+        self.is_refused = false;
         loop {
             let mut taken_of_message = 0;
             // A server may answer before it has read all, and want no more.
@@ -346,6 +393,8 @@ impl Line {
                     progress.end = Some(Ok(()));
                 }
                 Some(ClientEvent::Failed { stream: of, cause }) if of == stream => {
+                    let is_away = self.client.going_away().is_some();
+                    self.is_refused = is_away && cause == H2StreamFailure::Refused;
                     progress.end = Some(Err(outcome_of(cause)));
                 }
                 Some(ClientEvent::Room { stream: of }) if of == stream => has_room = true,

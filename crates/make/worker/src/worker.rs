@@ -344,8 +344,7 @@ impl Worker {
         mut marks: Option<&'a mut Marks>,
     ) -> Sending<'a> {
         self.mark(set, slice, marks.as_deref_mut());
-        let sending = Sending::new(set, &self.shard, self.unit, slice).repeated();
-        self.with_marks(sending, marks.map(|marks| &*marks))
+        self.sending_again_of_marked(set, slice, marks.map(|marks| &*marks))
     }
 
     /// Marks `slice`, which is to leave next, with `marks` if there are any.
@@ -370,6 +369,17 @@ impl Worker {
         marks: Option<&'a Marks>,
     ) -> Sending<'a> {
         self.with_marks(self.sending_of(set, slice), marks)
+    }
+
+    /// The same, on its way out again: see [`Self::sending_again`].
+    pub fn sending_again_of_marked<'a>(
+        &'a self,
+        set: &'a BlockSet,
+        slice: Slice,
+        marks: Option<&'a Marks>,
+    ) -> Sending<'a> {
+        let sending = Sending::new(set, &self.shard, self.unit, slice).repeated();
+        self.with_marks(sending, marks)
     }
 
     fn with_marks<'a>(&'a self, sending: Sending<'a>, marks: Option<&'a Marks>) -> Sending<'a> {

@@ -100,7 +100,7 @@ impl Broker for Amqp {
         &self.plan.producer
     }
 
-    async fn open(&self) -> Result<(Link, AmqpSession), Outcome> {
+    async fn open(&self, _place: usize) -> Result<(Link, AmqpSession), Outcome> {
         let plan = &self.plan;
         let mut link = Link::open(&plan.producer.address, self.security.as_ref()).await?;
         let mut out = Vec::new();

@@ -1,10 +1,9 @@
 //! Records for a topic of Kafka: a block a batch, a batch a request.
 //!
 //! Each connection goes to one broker, and puts its batches to the partitions that this
-//! broker leads in turns; connections go round the brokers that lead any.
+//! broker leads in turns; connections are divided among the brokers that lead any.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use stillwell_broker::Malformed;
@@ -33,8 +32,6 @@ const OPENING_NUMBER: i32 = 0;
 pub(crate) struct Kafka {
     plan: Arc<KafkaPlan>,
     security: Option<Security>,
-    /// Connections opened so far.
-    opened: Arc<AtomicUsize>,
 }
 
 impl Kafka {
@@ -42,7 +39,6 @@ impl Kafka {
         Ok(Self {
             security: Security::of(&plan.producer)?,
             plan: Arc::new(plan.clone()),
-            opened: Arc::default(),
         })
     }
 
@@ -93,6 +89,15 @@ const fn outcome_of(refusal: Refusal) -> Outcome {
     }
 }
 
+/// Returns the leader to which the connection with number `place` goes. `partitions` are not
+/// empty, each with its leader.
+fn leader_of(place: usize, partitions: &[(i32, i32)]) -> i32 {
+    let mut leaders: Vec<i32> = partitions.iter().map(|(_, leader)| *leader).collect();
+    leaders.sort_unstable();
+    leaders.dedup();
+    leaders[place % leaders.len()]
+}
+
 /// Says what is in `out` and reads the answer.
 async fn call<T>(
     link: &mut Link,
@@ -116,19 +121,11 @@ impl Broker for Kafka {
         &self.plan.producer
     }
 
-    async fn open(&self) -> Result<(Link, KafkaSession), Outcome> {
+    async fn open(&self, place: usize) -> Result<(Link, KafkaSession), Outcome> {
         let plan = &self.plan;
         let mut link = self.dial(&plan.producer.address).await?;
         let metadata = self.metadata(&mut link).await?;
-        let mut leaders: Vec<i32> = metadata
-            .partitions
-            .iter()
-            .map(|(_, leader)| *leader)
-            .collect();
-        leaders.sort_unstable();
-        leaders.dedup();
-        let turn = self.opened.fetch_add(1, Ordering::Relaxed);
-        let leader = leaders[turn % leaders.len()];
+        let leader = leader_of(place, &metadata.partitions);
         let led = metadata.partitions.iter().filter(|(_, of)| *of == leader);
         let partitions = led.map(|(partition, _)| *partition).collect();
         let mut brokers = metadata.brokers.iter();
@@ -300,6 +297,13 @@ mod tests {
         let (message, used) = session.read(input, &mut Vec::new()).unwrap()?;
         assert_eq!(used, input.len());
         message
+    }
+
+    #[test]
+    fn connections_are_divided_among_all_leaders_by_their_number() {
+        let partitions = [(0, 7), (1, 3), (2, 7), (3, 5)];
+        let leaders = [0, 1, 2, 3, 4].map(|place| leader_of(place, &partitions));
+        assert_eq!(leaders, [3, 5, 7, 3, 5]);
     }
 
     #[test]

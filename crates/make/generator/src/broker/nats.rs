@@ -112,7 +112,7 @@ impl Broker for Nats {
         &self.plan.producer
     }
 
-    async fn open(&self) -> Result<(Link, NatsSession), Outcome> {
+    async fn open(&self, _place: usize) -> Result<(Link, NatsSession), Outcome> {
         let address = &self.plan.producer.address;
         let stream = Link::dial(address).await?;
         let mut link = Link::new(Connection::from(stream));

@@ -5,11 +5,14 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use stillwell_metric::Outcome;
-use stillwell_plan::generator::{MessageOf, NatsAcks, NatsLogin, NatsPlan, ProducerPlan};
+use stillwell_plan::generator::{
+    Concurrency, KafkaAcks, KafkaCompression, KafkaPlan, MessageOf, NatsAcks, NatsLogin, NatsPlan,
+    ProducerPlan,
+};
 use stillwell_plan::payload::BlockShape;
 use stillwell_plan::{GeneratorPlan, PayloadFormat, RatePlan, TransportPlan};
 use stillwell_scope::PartError;
-use stillwell_units::{ByteSize, EventRate, Nanos};
+use stillwell_units::{ByteSize, EventRate, Nanos, ShortText};
 
 use crate::{Fixture, LONG, blocks, plan, wait_until};
 
@@ -252,5 +255,103 @@ fn a_peer_without_nats_is_malformed() {
         .unwrap();
     wait_until(|| fixture.outcomes(Outcome::Malformed) == 1);
     drop((stream, listener));
+    fixture.finish();
+}
+
+/// Two connections to Kafka, each with one block in flight.
+fn kafka(bootstrap: &TcpListener) -> GeneratorPlan {
+    let mut plan = plan(TransportPlan::Kafka(Box::new(KafkaPlan {
+        producer: ProducerPlan {
+            address: bootstrap.local_addr().unwrap().to_string(),
+            tls: None,
+            message: MessageOf::Event,
+            in_flight: 1,
+            timeout: Nanos::from(LONG),
+        },
+        topic: ShortText::try_from("a").unwrap(),
+        acks: KafkaAcks::Leader,
+        compression: KafkaCompression::None,
+        create_topic: false,
+        login: None,
+    })));
+    plan.payload.format = PayloadFormat::Json;
+    plan.payload.blocks = BlockShape::Events {
+        count: 3,
+        maximum: ByteSize::kib(4),
+    };
+    plan.concurrency = Concurrency::try_new(2, 1).unwrap();
+    plan
+}
+
+/// Reads a request of Kafka, whose length comes first.
+fn read_request(stream: &mut TcpStream) {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let length = usize::try_from(u32::from_be_bytes(length)).unwrap();
+    stream.read_exact(&mut vec![0; length]).unwrap();
+}
+
+/// The response to a request for metadata: each of `brokers` leads one partition.
+fn metadata(brokers: [&TcpListener; 2]) -> Vec<u8> {
+    let text = |text: &str| {
+        let length = i16::try_from(text.len()).unwrap();
+        [&length.to_be_bytes()[..], text.as_bytes()].concat()
+    };
+    // Number of the request, and no throttling.
+    let mut response = vec![0_u8; 8];
+    response.extend(2_i32.to_be_bytes());
+    for (number, broker) in (0_i32..).zip(brokers) {
+        let port = broker.local_addr().unwrap().port();
+        response.extend(number.to_be_bytes());
+        response.extend(text("127.0.0.1"));
+        response.extend(i32::from(port).to_be_bytes());
+        // No rack.
+        response.extend((-1_i16).to_be_bytes());
+    }
+    // The cluster and its controller; one topic without an error, which is not internal.
+    response.extend(text("cluster"));
+    response.extend(0_i32.to_be_bytes());
+    response.extend(1_i32.to_be_bytes());
+    response.extend(0_i16.to_be_bytes());
+    response.extend(text("a"));
+    response.push(0);
+    response.extend(2_i32.to_be_bytes());
+    for number in 0_i32..2 {
+        // No error, the partition, its leader, and empty lists of replicas.
+        response.extend(0_i16.to_be_bytes());
+        response.extend(number.to_be_bytes());
+        response.extend(number.to_be_bytes());
+        response.extend([0_u8; 8]);
+    }
+    let length = i32::try_from(response.len()).unwrap();
+    [&length.to_be_bytes()[..], &response[..]].concat()
+}
+
+/// A broker that lost its connection must not be left without one for the rest of the run.
+#[test]
+fn a_connection_to_kafka_that_is_opened_again_goes_to_the_same_broker() {
+    let brokers = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [first, second] = &brokers;
+    let fixture = Fixture::start(&kafka(first));
+    let accept = |listener: &TcpListener| {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream
+    };
+    let accept_and_answer = || {
+        let mut stream = accept(first);
+        read_request(&mut stream);
+        stream.write_all(&metadata([first, second])).unwrap();
+        stream
+    };
+    // One of them stays.
+    let bootstrap = [(); 2].map(|()| accept_and_answer());
+    for _ in 0..2 {
+        read_request(&mut accept(second));
+        // The connection to the second broker is lost: the first broker answers, and is left.
+        let length = accept_and_answer().read(&mut [0]).unwrap();
+        assert_eq!(length, 0, "its batch went to the first broker");
+    }
+    drop((bootstrap, brokers));
     fixture.finish();
 }

@@ -6,11 +6,11 @@ use stillwell_http::h2::{
     BodyLength, H2ResponseBlock, Limits, Server, ServerEvent, Stream, TrailerBlock,
 };
 use stillwell_metric::Outcome;
-use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, StampPlan, TransportPlan};
 use stillwell_scope::{PartError, Token};
 use stillwell_units::ByteSize;
 
-use crate::{Fixture, LONG, blocks, plan};
+use crate::{Fixture, LONG, blocks, lines, plan, prepare};
 
 const METHOD: &str = "/package.Service/Method";
 
@@ -180,6 +180,78 @@ fn a_connection_that_ends_between_two_calls_costs_no_call() {
     let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
     assert_eq!(count(Outcome::PeerClosed), 0);
     assert!(count(Outcome::Ok) >= 2, "{}", count(Outcome::Ok));
+}
+
+/// GOAWAY of a server that began no call after its first, on stream 1.
+const GO_AWAY: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+
+/// Answers the first call of a new connection and refuses the second; returns the messages of
+/// both.
+fn refuse_second(listener: &TcpListener) -> Result<Vec<Vec<u8>>, PartError> {
+    let (mut peer, _) = listener.accept()?;
+    peer.set_read_timeout(Some(LONG))?;
+    let mut server = Server::new(Limits::default());
+    let (mut reader, mut messages) = (GrpcMessageReader::new(u32::MAX), Vec::new());
+    let mut room = vec![0; 65_536];
+    while messages.len() < 2 {
+        peer.write_all(server.output())?;
+        server.sent(server.output().len());
+        let length = peer.read(&mut room)?;
+        assert!(length > 0, "the generator has closed");
+        let mut input = &room[..length];
+        while let (taken, Some(event)) = server.advance(input)? {
+            input = &input[taken..];
+            let ended = match event {
+                ServerEvent::Body { bytes, .. } => {
+                    read(&mut reader, bytes, &mut messages)?;
+                    None
+                }
+                ServerEvent::End { stream, .. } => Some(stream),
+                _ => None,
+            };
+            if let Some(stream) = ended
+                && messages.len() == 1
+            {
+                answer(&mut server, stream, "0")?;
+            }
+        }
+    }
+    peer.write_all(&GO_AWAY)?;
+    peer.shutdown(Shutdown::Write)?;
+    // A close alone would discard it if anything is unread.
+    while peer.read(&mut room).is_ok_and(|length| length > 0) {}
+    Ok(messages)
+}
+
+/// The second connection gets its block and the following ones.
+#[test]
+fn a_call_that_its_server_did_not_begin_is_made_again_and_counts_once() {
+    let (listener, mut plan) = grpc();
+    plan.stamps = Some(StampPlan::ALL);
+    let prepared = prepare(&plan, None).unwrap();
+    let sent = prepared.streams().unwrap();
+    let mut fixture = Fixture::start_prepared(prepared, false);
+    let served = fixture.beside("server", move |stop| {
+        let mut messages = refuse_second(&listener)?;
+        let refused = messages.pop();
+        messages.append(&mut serve(&listener, "0", 3, &stop)?);
+        Ok((refused.map(|message| message.len()), messages))
+    });
+    let (refused, messages) = served.recv_timeout(LONG).unwrap();
+    let shards = fixture.finish();
+    let shard = &shards[0];
+    assert_eq!(refused, messages.get(1).map(Vec::len));
+    let bytes: usize = messages.iter().map(Vec::len).sum();
+    let events: u64 = messages.iter().map(|message| lines(message)).sum();
+    let calls = messages.len() as u64;
+    assert_eq!(shard.bytes.total(), bytes as u64);
+    assert_eq!((shard.events.total(), sent[0].total()), (events, events));
+    assert_eq!(shard.requests.total(), calls);
+    assert_eq!(shard.blocks.total(), calls);
+    let count = |outcome: Outcome| shard.outcomes[outcome.index()].total();
+    assert_eq!(count(Outcome::Ok), calls);
+    assert_eq!(count(Outcome::PeerClosed), 0);
+    assert_eq!(shard.connections.total(), 2);
 }
 
 // compat: lading, generators | grpc | differs | a call in flight on each of parallel_connections; one in all there

@@ -101,6 +101,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         time,
         random,
         plan,
+        number: u32::from(plan.exporter).wrapping_add(recipe.part.index),
         flows_max,
         began: recipe.exporter.map_or(0, |before| before.began),
         flows: recipe.exporter.map_or(0, |before| before.flows),
@@ -115,6 +116,9 @@ struct Netflow {
     random: Random,
     time: EventTime,
     plan: NetflowPlan,
+    /// Number of the exporter. Each worker is an exporter of its own, because sequence numbers
+    /// are those of one exporter.
+    number: u32,
     /// Records that a packet has room for.
     flows_max: usize,
     /// When the exporter started, in milliseconds since 1970.
@@ -169,7 +173,7 @@ impl Writer for Netflow {
             uptime: low_32(self.time.milliseconds() - self.began),
         };
         let position = Position {
-            exporter: self.plan.exporter,
+            exporter: self.number,
             flows: self.flows,
             packets: self.packets,
             has_template: self
@@ -215,7 +219,7 @@ impl Moment {
 
 /// The position of a packet in its stream.
 struct Position {
-    exporter: u8,
+    exporter: u32,
     flows: u32,
     packets: u32,
     has_template: bool,
@@ -235,7 +239,8 @@ fn version_5(
     put_32(out, low_32(moment.nanos % 1_000_000_000));
     put_32(out, position.flows);
     // Engine type and number, and no sampling.
-    out.fixed(&[0, position.exporter, 0, 0]);
+    let [.., engine_type, engine_number] = position.exporter.to_be_bytes();
+    out.fixed(&[engine_type, engine_number, 0, 0]);
     for _ in 0..count {
         let flow = Flow::draw(random, moment.uptime);
         put_32(out, flow.source);
@@ -269,7 +274,7 @@ fn version_9(
     put_32(out, moment.uptime);
     put_32(out, moment.seconds);
     put_32(out, position.packets);
-    put_32(out, u32::from(position.exporter));
+    put_32(out, position.exporter);
     if position.has_template {
         write_template(out, 0, &SINCE_START);
     }
@@ -287,7 +292,7 @@ fn ipfix(
     put_16(out, 0);
     put_32(out, moment.seconds);
     put_32(out, position.flows);
-    put_32(out, u32::from(position.exporter));
+    put_32(out, position.exporter);
     if position.has_template {
         write_template(out, 2, &SINCE_1970);
     }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use prost::Message;
-use stillwell_payload::{BlockSet, BuildError, Seeds, SlotUse};
+use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse};
 use stillwell_plan::payload::{Between, NetflowPlan, NetflowVersion, RemoteWritePlan};
 use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
@@ -267,6 +267,30 @@ fn an_exporter_continues_in_the_next_set() {
         assert!(times[times.len() - 1] - times[0] < 60, "{version:?}");
         // Whole seconds of both are rounded down.
         assert!(starts.len() <= 2, "{version:?}: {starts:?}");
+    }
+}
+
+/// Two exporters of one number would both count from 0.
+#[test]
+fn each_worker_is_an_exporter_of_its_own() {
+    for (version, exporter_at, width) in [
+        // Type and number of the engine.
+        (NetflowVersion::V5, 20, 2),
+        (NetflowVersion::V9, 16, 4),
+        (NetflowVersion::Ipfix, 12, 4),
+    ] {
+        let plan = netflow(version, 1472);
+        for index in [0, 1, 300] {
+            let seeds = Seeds {
+                part: Part { index, of: 301 },
+                ..Seed::from_number(3).into()
+            };
+            let set = BlockSet::build(&plan, plan.cache, seeds, None).unwrap();
+            for (_, packet) in packets(&set) {
+                let exporter = Bytes(&packet[exporter_at..]).take(width);
+                assert_eq!(exporter, 7 + u64::from(index), "{version:?}");
+            }
+        }
     }
 }
 

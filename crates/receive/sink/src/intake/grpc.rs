@@ -1,5 +1,7 @@
 //! One gRPC call on its way in: messages to replies.
 
+use std::borrow::Cow;
+
 use stillwell_http::grpc::{GrpcMessage, GrpcMessageReader};
 use stillwell_metric::SinkShard;
 
@@ -121,14 +123,14 @@ fn answer_message(
     coding: Option<&MessageCoding>,
     (site, stamp): (&Site, &[u8]),
 ) -> Result<Reply, u32> {
-    if !message.is_compressed {
-        site.decoded(message.bytes);
-        site.headed(stamp, message.bytes);
-        return site.service().message(method, message.bytes);
-    }
-    let coding = coding.ok_or(UNIMPLEMENTED)?;
-    let decoded = coding.decode(message.bytes).ok_or(INVALID_ARGUMENT)?;
-    site.decoded(&decoded);
-    site.headed(stamp, &decoded);
-    site.service().message(method, &decoded)
+    let decoded: Cow<'_, [u8]> = if message.is_compressed {
+        let coding = coding.ok_or(UNIMPLEMENTED)?;
+        Cow::Owned(coding.decode(message.bytes).ok_or(INVALID_ARGUMENT)?)
+    } else {
+        Cow::Borrowed(message.bytes)
+    };
+    site.shard.decoded_bytes.add(decoded.len() as u64);
+    let reply = site.service().message(method, &decoded)?;
+    site.arrived(stamp, &decoded);
+    Ok(reply)
 }

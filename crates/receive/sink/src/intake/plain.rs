@@ -30,7 +30,7 @@ impl Service for Plain {
         self.answer.clone().taking(events.finish())
     }
 
-    fn takes_any_coding(&self) -> bool {
+    fn takes_all(&self) -> bool {
         true
     }
 

@@ -15,6 +15,8 @@ const BODY_BYTES_MAX: usize = 64 << 20;
 /// The longest that it may become without its compression.
 pub(super) const DECODED_BYTES_MAX: usize = 256 << 20;
 
+/// The first status by which a service refuses a request.
+const FIRST_REFUSAL: u16 = 400;
 const CONTENT_TOO_LARGE: u16 = 413;
 const SERVICE_UNAVAILABLE: u16 = 503;
 
@@ -163,7 +165,7 @@ impl Partial {
             };
         }
         let Some(codings) = self.codings(site) else {
-            let answer = if site.service().takes_any_coding() {
+            let answer = if site.service().takes_all() {
                 site.service().answer(&self.request(b""))
             } else {
                 Answer::status(415)
@@ -176,10 +178,13 @@ impl Partial {
         let Some(body) = self.decoded(&stored, &codings, site) else {
             return Answer::status(400).malformed();
         };
-        site.decoded(&body);
-        site.headed(&self.stamp, &body);
-        let request = self.request(&body);
-        site.service().answer_stored(&request, &stored)
+        site.shard.decoded_bytes.add(body.len() as u64);
+        let service = site.service();
+        let answer = service.answer_stored(&self.request(&body), &stored);
+        if service.takes_all() || answer.status < FIRST_REFUSAL {
+            site.arrived(&self.stamp, &body);
+        }
+        answer
     }
 
     /// The codings of the body without the framing of chunks; `None` where one is not known.

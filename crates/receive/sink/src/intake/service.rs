@@ -28,9 +28,9 @@ pub(super) trait Service: Debug + Send + Sync {
         false
     }
 
-    /// Returns true if it answers requests in a coding that is not known, without their body;
-    /// else that is refused.
-    fn takes_any_coding(&self) -> bool {
+    /// Returns true if its status refuses no request: it takes all of them, and without their
+    /// body those in a coding that is not known. Else a status of 400 or above refuses.
+    fn takes_all(&self) -> bool {
         false
     }
 

@@ -58,18 +58,14 @@ impl Site {
         self.intake.service.as_ref()
     }
 
-    /// A whole body or message, without its compression.
-    pub(super) fn decoded(&self, body: &[u8]) {
-        self.shard.decoded_bytes.add(body.len() as u64);
+    /// Enters the stamps of a request or message that the service has not refused: those in its
+    /// `body`, which is without compression, and `token`, the header for stamps. That header is
+    /// empty where there is none.
+    pub(super) fn arrived(&self, token: &[u8], body: &[u8]) {
         let mut stamps = self.stamps.borrow_mut();
         stamps.feed(body);
         stamps.end();
-    }
-
-    /// Enters the header for stamps of a whole request or call; `body` is its body or its first
-    /// message.
-    pub(super) fn headed(&self, token: &[u8], body: &[u8]) {
-        self.stamps.borrow().header(token, body);
+        stamps.header(token, body);
     }
 
     /// When the answer to what came `now` is due.

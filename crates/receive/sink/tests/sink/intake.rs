@@ -129,13 +129,13 @@ fn pipelined_requests_are_answered_in_order_and_garbage_ends_the_connection() {
 }
 
 /// A client of gRPC written by hand.
-struct Caller {
+pub(crate) struct Caller {
     stream: TcpStream,
     client: Client,
 }
 
 impl Caller {
-    fn of(sink: &RunningSink) -> Self {
+    pub(crate) fn of(sink: &RunningSink) -> Self {
         Self {
             stream: TcpStream::connect(sink.address()).unwrap(),
             client: Client::new(Limits::default()),
@@ -143,15 +143,23 @@ impl Caller {
     }
 
     fn begin(&mut self, method: &str, encoding: &str) -> Stream {
-        let headers = [
-            ("content-type", "application/grpc"),
-            ("grpc-encoding", encoding),
-        ];
+        self.begin_with(method, ("grpc-encoding", encoding))
+    }
+
+    /// Begins a call with this header besides its content type.
+    pub(crate) fn begin_with(&mut self, method: &str, header: (&str, &str)) -> Stream {
+        let headers = [("content-type", "application/grpc"), header];
         let head = H2RequestBlock::new("POST", Scheme::Http, "sink", method, &headers).unwrap();
         self.client.request(&head, BodyLength::Unknown).unwrap()
     }
 
-    fn send(&mut self, stream: Stream, message: &[u8], is_compressed: bool, is_last: bool) {
+    pub(crate) fn send(
+        &mut self,
+        stream: Stream,
+        message: &[u8],
+        is_compressed: bool,
+        is_last: bool,
+    ) {
         let mut framed = Vec::new();
         write_message(message, is_compressed, &mut framed).unwrap();
         let taken = self.client.send_body(stream, &framed, is_last).unwrap();
@@ -160,7 +168,7 @@ impl Caller {
 
     /// Reads until `enough` bytes of answers have come or the call has ended; gives
     /// the bytes and the call's status.
-    fn receive(&mut self, enough: usize) -> (Vec<u8>, Option<u32>) {
+    pub(crate) fn receive(&mut self, enough: usize) -> (Vec<u8>, Option<u32>) {
         let (mut body, mut room) = (Vec::new(), vec![0; 16 << 10]);
         loop {
             self.stream.write_all(self.client.output()).unwrap();
@@ -189,7 +197,7 @@ impl Caller {
 }
 
 /// `fields` as a message of protobuf.
-fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
+pub(crate) fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, bytes) in fields {
         out.extend_from_slice(&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()]);
@@ -198,7 +206,7 @@ fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
     out
 }
 
-const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+pub(crate) const LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
 
 /// An export of three log records.
 fn export() -> Vec<u8> {

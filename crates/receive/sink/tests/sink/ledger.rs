@@ -5,14 +5,18 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 
+use stillwell_http::Scheme;
+use stillwell_http::h2::{BodyLength, Client, H2RequestBlock, Limits};
 use stillwell_metric::{Cell, Shard, catalogue};
+use stillwell_plan::sink::IntakeService;
 use stillwell_plan::stamp::StampForm;
 use stillwell_plan::{SinkProtocol, StampPlan};
 use stillwell_sink::{BoundSink, SharedLedger, StampedGenerator, StreamAccount, bind};
-use stillwell_stamp::{RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times};
+use stillwell_stamp::{HEADER, RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times};
 use stillwell_units::{ByteSize, Moment, Nanos, RunId};
 
-use crate::support::{anywhere, http, plan, read_all, run_bound};
+use crate::intake::{Caller, LOGS, exchange, message};
+use crate::support::{RunningSink, anywhere, http, plan, read_all, run_bound};
 
 const TEXT: &str = " some text of a message that is long enough";
 
@@ -233,6 +237,102 @@ fn headers_are_not_searched_where_stamps_are_in_the_text() {
     read_all(&mut stream);
     sink.end();
     assert_eq!(totals(&ledger), [1, 0, 0, 0, 1]);
+}
+
+/// A body that `wrap` makes of a text, and a header; one of them has the stamp.
+fn stamped(
+    form: StampForm,
+    sequence: u64,
+    wrap: impl Fn(&str) -> Vec<u8>,
+) -> (Vec<u8>, (&'static str, String)) {
+    let stamp = |behind: &[u8]| String::from_utf8(token(sequence, behind).to_vec()).unwrap();
+    if form == StampForm::Header {
+        let body = wrap(TEXT);
+        let header = (HEADER, stamp(&body));
+        return (body, header);
+    }
+    let text = stamp(TEXT.as_bytes()) + TEXT;
+    (wrap(&text), ("x-stamp", "in the text".to_owned()))
+}
+
+fn run_intake(service: IntakeService, ledger: &Arc<SharedLedger>) -> RunningSink {
+    let protocol = SinkProtocol::Intake {
+        service,
+        address: anywhere(),
+        delay: Nanos::ZERO,
+        connections_max: 8,
+    };
+    run_bound(bound(protocol, ledger))
+}
+
+/// A service keeps nothing of such a request.
+#[test]
+fn a_request_that_an_intake_refuses_has_not_arrived() {
+    let push = |line: &str| {
+        let push = format!(r#"{{"streams":[{{"stream":{{}},"values":[["1","{line}"]]}}]}}"#);
+        push.into_bytes()
+    };
+    for form in [StampForm::Text, StampForm::Header] {
+        let ledger = ledger_of(form, 2);
+        let sink = run_intake(IntakeService::Loki, &ledger);
+        for (sequence, path, status) in [(0, "/push", 404), (1, "/loki/api/v1/push", 204)] {
+            let (body, (name, value)) = stamped(form, sequence, push);
+            let head = format!("POST {path} HTTP/1.1\r\ncontent-type: application/json");
+            let head = format!("{head}\r\n{name}: {value}");
+            assert_eq!(exchange(&sink, &head, &body).0, status);
+        }
+        sink.end();
+        assert_eq!(totals(&ledger), [1, 0, 0, 0, 1], "{form:?}");
+    }
+}
+
+#[test]
+fn a_call_that_an_intake_refuses_has_not_arrived() {
+    let export = |text: &str| {
+        let record = message(&[(3, text.as_bytes())]);
+        message(&[(1, &message(&[(2, &message(&[(2, &record)]))]))])
+    };
+    for form in [StampForm::Text, StampForm::Header] {
+        let ledger = ledger_of(form, 2);
+        let sink = run_intake(IntakeService::Otlp, &ledger);
+        let mut caller = Caller::of(&sink);
+        for (sequence, method, status) in [(0, "/none/Export", 12), (1, LOGS, 0)] {
+            let (body, (name, value)) = stamped(form, sequence, export);
+            let stream = caller.begin_with(method, (name, value.as_str()));
+            caller.send(stream, &body, false, true);
+            assert_eq!(caller.receive(usize::MAX).1, Some(status));
+        }
+        drop(caller);
+        sink.end();
+        assert_eq!(totals(&ledger), [1, 0, 0, 0, 1], "{form:?}");
+    }
+}
+
+/// It is the same for all requests, in both versions of HTTP.
+#[test]
+fn a_configured_status_refuses_no_request() {
+    let mut protocol = http(Nanos::ZERO, 8);
+    if let SinkProtocol::Http { status, .. } = &mut protocol {
+        *status = 503;
+    }
+    let ledger = ledger(2);
+    let sink = run_bound(bound(protocol, &ledger));
+    assert_eq!(exchange(&sink, "POST / HTTP/1.1", &event(0)).0, 503);
+    let mut client = Client::new(Limits::default());
+    let head = H2RequestBlock::new("POST", Scheme::Http, "sink", "/", &[]).unwrap();
+    let body = event(1);
+    let length = BodyLength::Bytes(body.len() as u64);
+    let request = client.request(&head, length).unwrap();
+    client.send_body(request, &body, true).unwrap();
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream.write_all(client.output()).unwrap();
+    let shards = sink.shards().to_vec();
+    while shards[0].messages.total() < 2 {
+        std::thread::yield_now();
+    }
+    drop(stream);
+    sink.end();
+    assert_eq!(totals(&ledger), [0, 0, 0, 0, 2]);
 }
 
 #[test]

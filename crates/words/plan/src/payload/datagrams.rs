@@ -138,7 +138,8 @@ pub struct NetflowPlan {
     pub version: NetflowVersion,
     /// Flow records of a packet.
     pub flows_per_packet: Between<u8>,
-    /// The exporter's number: engine, source or observation domain.
+    /// Number of the first worker's exporter: engine, source or observation domain. Each next
+    /// worker has the next number.
     pub exporter: u8,
     /// Packets from one with a template to the next; version 5 has none.
     pub template_every: u16,

@@ -475,7 +475,7 @@ pub(super) const REMOTE_WRITE: Element = Element {
 
 pub(super) const NETFLOW: Element = Element {
     name: "netflow payload",
-    about: "Flow records, one packet per block.",
+    about: "Flow records, one packet per block. Each worker is an exporter.",
     fields: &[
         optional(
             "version",
@@ -489,7 +489,7 @@ pub(super) const NETFLOW: Element = Element {
         optional(
             "exporter",
             Shape::Whole,
-            "Number of the exporter: engine, source or observation domain; 0 by default.",
+            "Number of the first exporter: engine, source or observation domain; 0 by default.",
         ),
         optional(
             "template_every",
