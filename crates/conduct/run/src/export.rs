@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stillwell_capture::{CaptureError, RunIdentity, SampleFormat, SampleWriter};
 use stillwell_metric::{Beat, Labels, Sample};
-use stillwell_plan::Phase;
+use stillwell_plan::{ObserverPlan, Phase};
 use stillwell_telemetry::{PagePlan, RunMetrics, RunMetricsWriter, SamplePage};
 use stillwell_units::RunId;
 
@@ -37,13 +37,15 @@ impl Exporter {
         exports: &Exports,
         identity: Option<&RunIdentity>,
         run: RunId,
+        observer: &ObserverPlan,
     ) -> Result<Self, CaptureError> {
         let samples = exports.samples.as_ref();
+        let page = exports.page.as_ref();
         let metrics = exports.metrics.as_ref();
         Ok(Self {
             samples: samples.map(|format| format.begin(run)).transpose()?,
-            page: exports.page.as_ref().map(SamplePage::new),
-            metrics: metrics.map(|metrics| metrics.begin(labels(identity))),
+            page: page.map(|plan| SamplePage::new(plan, observer)),
+            metrics: metrics.map(|metrics| metrics.begin(labels(identity), observer)),
         })
     }
 

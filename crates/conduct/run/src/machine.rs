@@ -20,12 +20,16 @@
 //! runs → ending → ended → starting → runs
 //! ```
 //!
+//! Load that has an end may end before its time, and the drain with it. The run fails if steps are
+//! left then.
+//!
 //! A run beside another stays in `ready` until both targets are, and fails with the other unless its
 //! load has ended by then.
 
 use stillwell_capture::RunOutcome;
 use stillwell_plan::step::{StepAction, TargetChange, TargetSignal};
 use stillwell_plan::{Phase, PhasesPlan, StepPlan};
+use stillwell_units::human::counted;
 use stillwell_units::{Moment, Nanos};
 
 /// Something that happened.
@@ -127,6 +131,9 @@ const PARTNER: &str = "the other run of the pair";
 /// The name under which a run fails whose target does not start again.
 const RESTART: &str = "the target's restart";
 
+/// The name under which a run fails whose steps did not all happen.
+const TIMELINE: &str = "the timeline";
+
 /// Effect of steps on the target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Life {
@@ -158,6 +165,8 @@ pub struct Machine {
     entered: Moment,
     /// When measuring began, which steps count from.
     measured_from: Moment,
+    /// Measured time after which load ended by itself.
+    load_ended_after: Option<Nanos>,
     outcome: Option<RunOutcome>,
     finished: bool,
 }
@@ -181,6 +190,7 @@ impl Machine {
             phase: Phase::Prepare,
             entered: Moment::default(),
             measured_from: Moment::default(),
+            load_ended_after: None,
             outcome: None,
             finished: false,
         }
@@ -320,11 +330,11 @@ impl Machine {
             Event::PartnerFailed(_) if self.phase >= Phase::Drain => Vec::new(),
             Event::LoadEnded if self.phase == Phase::Warmup => {
                 let mut actions = self.enter(now, Phase::Measure, []);
-                actions.extend(self.drain(now));
+                actions.extend(self.load_ended(now));
                 actions
             }
-            Event::LoadEnded if self.phase == Phase::Measure => self.drain(now),
-            Event::Quiet if self.may_stop() => self.stop(now),
+            Event::LoadEnded if self.phase == Phase::Measure => self.load_ended(now),
+            Event::Quiet if self.may_stop() => self.drained(now),
             Event::Stopped if self.phase == Phase::Stop => {
                 self.enter(now, Phase::Close, [Action::Close])
             }
@@ -373,12 +383,8 @@ impl Machine {
             Phase::Warmup if self.is_together => self.enter(self.phase_end(), Phase::Measure, []),
             Phase::Warmup => self.enter(now, Phase::Measure, []),
             Phase::Measure => self.drain(now),
-            Phase::Drain if self.life != Life::Runs => {
-                let reason = "it was not ready again when the drain was over".to_owned();
-                self.fail(now, outcome_of(Event::NotAgain(reason)))
-            }
             // A target that still sends when the drain is over has had its time.
-            Phase::Drain => self.stop(now),
+            Phase::Drain => self.drained(now),
             Phase::Close => {
                 self.record(RunOutcome::Overdue {
                     phase: Phase::Close,
@@ -475,6 +481,31 @@ impl Machine {
 
     fn drain(&mut self, now: Moment) -> Vec<Action> {
         self.enter(now, Phase::Drain, [Action::StopLoad, Action::AwaitQuiet])
+    }
+
+    fn load_ended(&mut self, now: Moment) -> Vec<Action> {
+        self.load_ended_after = Some(now.since(self.measured_from));
+        self.drain(now)
+    }
+
+    /// Ends the drain. Without a step that was to happen, the run is not the requested one.
+    fn drained(&mut self, now: Moment) -> Vec<Action> {
+        if let Some(after) = self.load_ended_after
+            && !self.steps.is_empty()
+        {
+            let steps = counted(self.steps.len(), "step", "steps");
+            let part = TIMELINE.to_owned();
+            let reason = format!(
+                "{steps} did not happen: the load ended {after} after the start of the measured \
+                 phase"
+            );
+            return self.fail(now, RunOutcome::PartFailed { part, reason });
+        }
+        if self.life != Life::Runs {
+            let reason = "it was not ready again when the drain was over".to_owned();
+            return self.fail(now, outcome_of(Event::NotAgain(reason)));
+        }
+        self.stop(now)
     }
 
     fn stop(&mut self, now: Moment) -> Vec<Action> {

@@ -57,7 +57,8 @@ impl Record {
         };
         let writer = CaptureWriter::create(&request.folder, &manifest, request.secrets)?;
         let identity = request.identity.as_ref();
-        let exporter = Exporter::begin(&request.exports, identity, request.run)?;
+        let observer = &request.plan.observer;
+        let exporter = Exporter::begin(&request.exports, identity, request.run, observer)?;
         Ok(Self {
             manifest,
             facts,
@@ -219,4 +220,4 @@ fn wall_millis() -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -379,17 +379,21 @@ impl Shell {
 fn stop_deadline(request: &RunRequest) -> Nanos {
     let plan = &request.plan;
     let mut stop_deadline = plan.target.stop.grace + STOP_MARGIN;
-    if plan.observer.inspector.is_some() || plan.observer.perf.is_some() {
+    // Sinks wait for the target, whose profile by `perf` is not in the plan of another part.
+    let fleet = request.fleet.as_ref();
+    let waits_for_target = fleet.is_some_and(|fleet| fleet.has_sinks() && !fleet.is_target());
+    let may_have_perf = plan.observer.perf.is_some() || waits_for_target;
+    if may_have_perf || plan.observer.inspector.is_some() {
         stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_MARGIN;
     }
-    if plan.observer.perf.is_some() {
+    if may_have_perf {
         stop_deadline += PERF_SCRIPT_LIMIT;
     }
     if matches!(plan.target.kind, TargetKind::Container(_)) {
         // It waits, kills, and is called twice afterwards.
         stop_deadline = stop_deadline + STOP_MARGIN + STOP_MARGIN + STOP_MARGIN;
     }
-    if let Some(fleet) = &request.fleet {
+    if let Some(fleet) = fleet {
         stop_deadline += FLEET_STOP_MAX;
         // Sinks that are quiet at once wait for those that are not.
         if fleet.has_some_sinks() {
@@ -397,4 +401,44 @@ fn stop_deadline(request: &RunRequest) -> Nanos {
         }
     }
     stop_deadline
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+    use std::path::Path;
+
+    use stillwell_plan::RunRoles;
+    use stillwell_plan::observer::{CallGraph, PerfPlan};
+
+    use super::*;
+    use crate::fleet::RunFleet;
+    use crate::record::tests::request;
+
+    /// Sinks gave up while `perf` wrote the profile of the target, and the run was lost.
+    #[test]
+    fn sinks_wait_for_the_target_as_long_as_it_may_take_to_stop() {
+        let mut whole = request(Path::new(""));
+        whole.plan.observer.perf = Some(PerfPlan {
+            frequency: NonZeroU32::MIN,
+            call_graph: CallGraph::FramePointers,
+        });
+        for sinks in 1..=2 {
+            let roles = RunRoles {
+                generators: 1,
+                sinks,
+            };
+            let deadline = |task| {
+                let role = roles.role(task).unwrap();
+                let mut part = whole.clone();
+                part.plan = part.plan.part_of(roles, role);
+                part.fleet = Some(RunFleet::new(roles, role, Vec::new()));
+                stop_deadline(&part)
+            };
+            for task in 1..=sinks {
+                assert!(deadline(task) >= deadline(0), "task {task}");
+            }
+            assert!(deadline(sinks + 1) < deadline(0), "generators do not wait");
+        }
+    }
 }

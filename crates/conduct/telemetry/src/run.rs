@@ -8,6 +8,7 @@ use stillwell_metric::{
     Histogram, Kind, Labels, Metric, Sample, SeriesName, Value, add_histogram, catalogue,
     decode_histogram, empty_histogram,
 };
+use stillwell_plan::ObserverPlan;
 use stillwell_plan::load::TelemetryPlan;
 use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_scope::clock;
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 
 use crate::format::page::{MetricPoint, MetricsPage, Origin, PointValue, Times};
 use crate::load::{ExportThread, TelemetryError};
-use crate::newest::{NewestSamples, SERIES_MAX};
+use crate::newest::NewestSamples;
 use crate::published::{FlushTimer, PageWriter, Published};
 
 /// Exports what runs record, one run after the other or several at once.
@@ -90,16 +91,16 @@ impl RunTelemetry {
 }
 
 impl RunMetrics {
-    /// Begins a run, whose series carry `labels` beside their own.
+    /// Begins a run that `observer` watches and whose series carry `labels` beside their own.
     #[must_use]
-    pub fn begin(&self, labels: Labels) -> RunMetricsWriter {
+    pub fn begin(&self, labels: Labels, observer: &ObserverPlan) -> RunMetricsWriter {
         RunMetricsWriter {
             published: self.published.clone(),
             writer: Published::add_writer(&self.published),
             flush_timer: FlushTimer::new(self.flush_every, clock::now()),
             labels,
             started: clock::wall(),
-            newest: NewestSamples::new(SERIES_MAX),
+            newest: NewestSamples::new(observer),
             times: BTreeMap::new(),
         }
     }
@@ -112,8 +113,9 @@ impl RunMetricsWriter {
         self.add_times(samples);
         let known = samples.iter();
         let known = known.filter(|sample| metric(sample.name.as_str()).is_some());
-        self.newest.add(known);
-        let is_due = self.flush_timer.take_due(clock::now());
+        let now = clock::now();
+        self.newest.add(now, known);
+        let is_due = self.flush_timer.take_due(now);
         let page = self.page(clock::wall());
         self.published
             .send_modify(|published| published.publish(self.writer, page, is_due));
@@ -210,6 +212,10 @@ mod tests {
         }
     }
 
+    fn begin(metrics: &RunMetrics, labels: Labels) -> RunMetricsWriter {
+        metrics.begin(labels, &ObserverPlan::default())
+    }
+
     fn origin() -> Origin {
         Origin {
             run: RunId::from_bytes([1; 16]),
@@ -228,7 +234,7 @@ mod tests {
     fn samples_of_a_run_become_a_page_with_its_labels() {
         let metrics = metrics();
         let labels = Labels::none().with("experiment", "a").with("variant", "b");
-        let mut writer = metrics.begin(labels);
+        let mut writer = begin(&metrics, labels);
         let id = Labels::none().with("id", "x");
         let sample = |count| {
             [
@@ -264,7 +270,7 @@ mod tests {
     #[test]
     fn the_page_of_a_run_has_the_newest_value_of_every_series() {
         let metrics = metrics();
-        let mut writer = metrics.begin(Labels::none());
+        let mut writer = begin(&metrics, Labels::none());
         let none = Labels::none();
         // Details are not in every beat.
         writer.beat(&[
@@ -289,7 +295,7 @@ mod tests {
     #[test]
     fn the_last_values_of_a_run_shorter_than_the_flush_interval_are_exported() {
         let metrics = metrics();
-        let mut writer = metrics.begin(Labels::none());
+        let mut writer = begin(&metrics, Labels::none());
         writer.beat(&[Sample::int(catalogue::TARGET_RSS, &Labels::none(), 7)]);
         assert!(metrics.published.borrow().due_after(0).is_empty());
         drop(writer);
@@ -300,8 +306,8 @@ mod tests {
     #[test]
     fn two_runs_at_once_are_on_the_page_together() {
         let metrics = metrics();
-        let begin = |variant: &str| metrics.begin(Labels::none().with("variant", variant));
-        let (mut first, mut second) = (begin("a"), begin("b"));
+        let writer = |variant: &str| begin(&metrics, Labels::none().with("variant", variant));
+        let (mut first, mut second) = (writer("a"), writer("b"));
         for (writer, bytes) in [(&mut first, 1), (&mut second, 2)] {
             writer.beat(&[Sample::int(catalogue::TARGET_RSS, &Labels::none(), bytes)]);
         }

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stillwell_metric::{Labels, Sample, SeriesName};
-use stillwell_scope::{Place, Scope};
+use stillwell_plan::ObserverPlan;
+use stillwell_scope::{Place, Scope, clock};
 use stillwell_wire::ListenError;
 use stillwell_wire::server::StreamListener;
 
 use crate::format::prometheus::prometheus_samples;
-use crate::newest::{NewestSamples, SERIES_MAX};
+use crate::newest::NewestSamples;
 use crate::server::{PageService, PageText};
 
 /// One connection at a time: a scraper comes once in seconds.
@@ -56,13 +57,13 @@ pub struct SamplePage {
 }
 
 impl SamplePage {
-    /// An empty page.
+    /// An empty page of a run that `observer` watches.
     #[must_use]
-    pub fn new(plan: &PagePlan) -> Self {
+    pub fn new(plan: &PagePlan, observer: &ObserverPlan) -> Self {
         Self {
             labels: plan.labels.clone(),
             naming: plan.naming,
-            newest: Arc::new(Mutex::new(NewestSamples::new(SERIES_MAX))),
+            newest: Arc::new(Mutex::new(NewestSamples::new(observer))),
             text: Arc::default(),
         }
     }
@@ -70,7 +71,7 @@ impl SamplePage {
     /// Shows the samples of a beat in place of earlier ones of their series.
     pub fn show(&self, samples: &[Sample]) {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        newest.add(samples);
+        newest.add(clock::now(), samples);
         let text = render(newest.iter(), &self.labels, self.naming);
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
@@ -167,7 +168,7 @@ mod tests {
             labels: Labels::none(),
             naming: renamed,
         };
-        let mut page = SamplePage::new(&plan);
+        let mut page = SamplePage::new(&plan, &ObserverPlan::default());
         let none = Labels::none();
         // Details are not in every beat.
         page.show(&[

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rustix::process::{getegid, geteuid};
-use stillwell_fuse::{ExistingEntries, Mount, MountNote, serve};
+use stillwell_fuse::{ExistingEntries, Mount, MountNote, MountOwner, serve};
 use stillwell_metric::{GeneratorShard, Labels, LogFsShard};
 use stillwell_pacer::Turns;
 use stillwell_payload::BlockSet;
@@ -159,11 +159,12 @@ impl Mounted for LogFs {
         &mut self,
         scope: &mut Scope,
         place: &Place,
+        owner: MountOwner<'_>,
     ) -> Result<Option<(Mount, Vec<MountNote>)>, ShowError> {
         let Some(set) = self.set.take() else {
             return Ok(None);
         };
-        let mounted = Mount::fuse(&self.at, ExistingEntries::Nothing);
+        let mounted = Mount::fuse(&self.at, ExistingEntries::Nothing, owner);
         let (mount, device, notes) = mounted.map_err(|source| ShowError::Mount {
             id: self.id.clone(),
             source,

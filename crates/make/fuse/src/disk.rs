@@ -16,7 +16,7 @@ use stillwell_plan::step::DiskChange;
 use stillwell_scope::{PartError, Token};
 use stillwell_units::ByteSize;
 
-use crate::mount::{Device, ExistingEntries, Mount, MountError, MountNote};
+use crate::mount::{Device, ExistingEntries, Mount, MountError, MountNote, MountOwner};
 use crate::serve::serve;
 use answer::Files;
 pub use controls::DiskControls;
@@ -73,21 +73,20 @@ impl Disk {
     pub fn mount(
         at: &Path,
         plan: &FolderDiskPlan,
+        owner: MountOwner<'_>,
     ) -> Result<(Self, DiskServer, Vec<MountNote>), DiskError> {
         let folder = plan.backing.as_deref().unwrap_or(at);
         let backing = |source| DiskError::Backing {
             path: folder.to_owned(),
             source,
         };
-        // What a killed run left at the place is cleared only by mounting there.
-        let mut notes = Vec::new();
+        // First, since all other calls wait for the server of a file system at the place.
+        let mut notes: Vec<MountNote> = Mount::clear(at, owner)?.into_iter().collect();
+        fs::create_dir_all(folder).map_err(backing)?;
         let existing = if plan.backing.is_some() {
-            fs::create_dir_all(folder).map_err(backing)?;
             refuse_within(folder, at)?;
             ExistingEntries::Nothing
         } else {
-            notes.extend(Mount::clear(at)?);
-            fs::create_dir_all(folder).map_err(backing)?;
             ExistingEntries::Shown
         };
         let root = File::open(folder).map_err(backing)?;
@@ -95,7 +94,7 @@ impl Disk {
         let shard = Arc::new(DiskShard::new(&at.to_string_lossy()));
         let files = Files::new(root, Arc::clone(&controls), Arc::clone(&shard));
         let files = files.map_err(backing)?;
-        let (mount, device, more) = Mount::fuse(at, existing)?;
+        let (mount, device, more) = Mount::fuse(at, existing, owner)?;
         notes.extend(more);
         let disk = Self {
             mount,

@@ -19,7 +19,7 @@ pub mod protocol;
 mod serve;
 
 pub use disk::{Disk, DiskControls, DiskError, DiskServer};
-pub use mount::{Device, ExistingEntries, Mount, MountError, MountNote};
+pub use mount::{Device, ExistingEntries, Mount, MountError, MountNote, MountOwner};
 /// An error of the kernel, by its number.
 pub use rustix::io::Errno;
 pub use serve::{Answer, FileSystem, serve};

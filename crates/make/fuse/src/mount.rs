@@ -20,7 +20,7 @@ const DEVICE: &str = "/dev/fuse";
 const KIND: &str = "fuse.stillwell";
 /// The kind of file systems in memory.
 const MEMORY: &str = "tmpfs";
-/// The source of ours in that table; behind it and a dash is the owner of one in memory.
+/// The source of ours in that table; behind it and a dash is its owner.
 const SOURCE: &str = "stillwell";
 
 /// A file system that could not be mounted.
@@ -82,8 +82,8 @@ pub enum MountError {
     },
     /// Another run has it.
     #[error(
-        "cannot mount at {}: a file system of another run is there; wait until that has ended, or \
-         name another folder",
+        "cannot mount at {0}: a file system of another run is there; wait until that has ended, or \
+         name another folder; if no such run is left, `umount -l {0}` detaches it",
         at.display()
     )]
     Busy {
@@ -119,6 +119,26 @@ pub struct Mount {
 #[derive(Debug)]
 pub struct Device(pub(crate) File);
 
+/// The process that mounts, as the source of its file systems names it.
+#[derive(Clone, Copy, Debug)]
+pub struct MountOwner<'o> {
+    /// Its name, without spaces.
+    pub process: &'o str,
+    /// Returns true if the process with this name has certainly ended.
+    pub is_gone: fn(&str) -> bool,
+}
+
+impl MountOwner<'_> {
+    fn source(self) -> String {
+        format!("{SOURCE}-{}", self.process)
+    }
+
+    /// Returns true if `source` is that of another process, which may still run.
+    fn is_beside(self, source: &str) -> bool {
+        owner_of(source).is_some_and(|owner| owner != self.process && !(self.is_gone)(owner))
+    }
+}
+
 /// Something that a reader of a run should know.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MountNote {
@@ -139,16 +159,17 @@ pub enum ExistingEntries {
 
 impl Mount {
     /// Mounts a file system of ours at `at`, which is made if it is not there. What a
-    /// killed run left there is taken away first, and noted. Nothing answers for
-    /// it before [`crate::serve`] does.
+    /// killed run left there is taken away first, and noted. `owner` is the process that
+    /// unmounts it. Nothing answers for it before [`crate::serve`] does.
     ///
     /// # Errors
     /// [`MountError`], which says what to do.
     pub fn fuse(
         at: &Path,
         existing: ExistingEntries,
+        owner: MountOwner<'_>,
     ) -> Result<(Self, Device, Vec<MountNote>), MountError> {
-        let place = Place::prepare(at, existing)?;
+        let place = Place::prepare(at, existing, owner)?;
         let device = open_device(&place.at).inspect_err(|_| place.give_up())?;
         let options = format!(
             "fd={},rootmode=40000,user_id={},group_id={},allow_other,default_permissions",
@@ -156,31 +177,37 @@ impl Mount {
             geteuid().as_raw(),
             getegid().as_raw(),
         );
-        let mounted = place.mount(SOURCE, KIND, &options)?;
+        let mounted = place.mount(&owner.source(), KIND, &options)?;
         Ok((mounted, Device(device.into()), place.notes))
     }
 
     /// Mounts a file system in memory, of `size` bytes at most, at `at`, which is made
-    /// if it is not there. `owner` is the process that unmounts it, without spaces.
+    /// if it is not there. `owner` is the process that unmounts it.
     ///
     /// # Errors
     /// [`MountError`], which says what to do.
     pub fn memory(
         at: &Path,
         size: ByteSize,
-        owner: &str,
+        owner: MountOwner<'_>,
     ) -> Result<(Self, Vec<MountNote>), MountError> {
-        let place = Place::prepare(at, ExistingEntries::Nothing)?;
+        let place = Place::prepare(at, ExistingEntries::Nothing, owner)?;
         let options = format!("size={},mode=0755", size.bytes());
-        let mounted = place.mount(&format!("{SOURCE}-{owner}"), MEMORY, &options)?;
+        let mounted = place.mount(&owner.source(), MEMORY, &options)?;
         Ok((mounted, place.notes))
     }
 
-    /// Takes away what a killed run of ours left at `at`.
+    /// Takes away what a killed run of ours left at `at`. Waits for no other process of ours.
     ///
     /// # Errors
-    /// [`MountError`] where it cannot be taken away, or is not ours.
-    pub(crate) fn clear(at: &Path) -> Result<Option<MountNote>, MountError> {
+    /// [`MountError`] where it cannot be taken away, is not ours, or is of a process that may still
+    /// run.
+    pub(crate) fn clear(at: &Path, owner: MountOwner<'_>) -> Result<Option<MountNote>, MountError> {
+        // A suspended owner answers no request, not even one for the metadata.
+        let mounted = table::mounted_at(at);
+        if mounted.is_some_and(|(kind, source)| kind == KIND && owner.is_beside(&source)) {
+            return Err(MountError::Busy { at: at.to_owned() });
+        }
         // The kernel says so of a file system whose server has gone.
         let gone = Some(Errno::NOTCONN.raw_os_error());
         match fs::symlink_metadata(at) {
@@ -189,21 +216,23 @@ impl Mount {
         }
     }
 
-    /// Unmounts all file systems that killed runs left: those that no process serves any more,
-    /// and those in memory whose owner `is_gone`.
+    /// Unmounts all file systems whose owner `is_gone`. Waits for no other process.
     #[must_use]
     pub fn clear_all(is_gone: impl Fn(&str) -> bool) -> Vec<MountNote> {
-        let places = table::places_of(KIND).into_iter();
-        // One that cannot be taken away stays; it has no effect.
-        let cleared = places.filter_map(|at| Self::clear(&at).ok().flatten());
-        cleared.chain(Self::clear_memory(is_gone)).collect()
+        let mut notes = Self::clear_kind(KIND, &is_gone);
+        notes.extend(Self::clear_kind(MEMORY, &is_gone));
+        notes
     }
 
     /// Unmounts all file systems in memory whose owner `is_gone`. Waits for no other process.
     #[must_use]
     pub fn clear_memory(is_gone: impl Fn(&str) -> bool) -> Vec<MountNote> {
-        let mounted = table::sources_of(MEMORY).into_iter();
-        let left = mounted.filter(|(_, source)| owner_of(source).is_some_and(&is_gone));
+        Self::clear_kind(MEMORY, &is_gone)
+    }
+
+    fn clear_kind(kind: &str, is_gone: &impl Fn(&str) -> bool) -> Vec<MountNote> {
+        let mounted = table::sources_of(kind).into_iter();
+        let left = mounted.filter(|(_, source)| owner_of(source).is_some_and(is_gone));
         // One that cannot be taken away stays.
         left.filter_map(|(at, _)| detach(&at).ok()).collect()
     }
@@ -269,12 +298,16 @@ struct Place {
 }
 
 impl Place {
-    fn prepare(at: &Path, existing: ExistingEntries) -> Result<Self, MountError> {
+    fn prepare(
+        at: &Path,
+        existing: ExistingEntries,
+        owner: MountOwner<'_>,
+    ) -> Result<Self, MountError> {
         let failed = |source| MountError::Place {
             at: at.to_owned(),
             source,
         };
-        let notes = Mount::clear(at)?.into_iter().collect();
+        let notes = Mount::clear(at, owner)?.into_iter().collect();
         let is_made = !at.exists();
         if is_made {
             fs::create_dir_all(at).map_err(failed)?;
@@ -283,7 +316,7 @@ impl Place {
         if !at.is_dir() {
             return Err(MountError::NoFolder { at });
         }
-        if table::kind_at(&at).is_some_and(|kind| kind == KIND) {
+        if table::mounted_at(&at).is_some_and(|(kind, _)| kind == KIND) {
             return Err(MountError::Busy { at });
         }
         if existing == ExistingEntries::Nothing
@@ -336,7 +369,7 @@ fn open_device(at: &Path) -> Result<OwnedFd, MountError> {
 
 /// Unmounts what a killed run left; other file systems stay.
 fn clear_stale(at: &Path) -> Result<MountNote, MountError> {
-    let kind = table::kind_at(at).unwrap_or_else(|| "FUSE".to_owned());
+    let kind = table::mounted_at(at).map_or_else(|| "FUSE".to_owned(), |(kind, _)| kind);
     if kind != KIND {
         let at = at.to_owned();
         return Err(MountError::Stale { at, kind });
@@ -344,7 +377,7 @@ fn clear_stale(at: &Path) -> Result<MountNote, MountError> {
     detach(at)
 }
 
-/// Returns the owner of the file system in memory with this source, if it is ours.
+/// Returns the owner of the file system with this source, if it is ours.
 fn owner_of(source: &str) -> Option<&str> {
     source.strip_prefix(SOURCE)?.strip_prefix('-')
 }
@@ -367,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_file_systems_in_memory_of_stillwell_have_an_owner() {
+    fn only_file_systems_of_stillwell_have_an_owner() {
         assert_eq!(owner_of("stillwell-a-1"), Some("a-1"));
         for source in ["stillwell", "tmpfs", "none", "other-a-1"] {
             assert_eq!(owner_of(source), None, "{source}");

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
-use stillwell_fuse::{Mount, MountError, MountNote};
+use stillwell_fuse::{Mount, MountError, MountNote, MountOwner};
 use stillwell_metric::{GeneratorShard, LogFsShard};
 use stillwell_pacer::Turns;
 use stillwell_payload::BlockSet;
@@ -22,8 +22,8 @@ pub trait Mounted: Debug + Send + Sync {
     /// Its other counters.
     fn shard(&self) -> Arc<LogFsShard>;
 
-    /// Mounts the files and starts the thread that answers for them, until the scope's
-    /// token is cancelled or the mount has ended; `None` where that was done.
+    /// Mounts the files for `owner` and starts the thread that answers for them, until the
+    /// scope's token is cancelled or the mount has ended; `None` where that was done.
     ///
     /// # Errors
     /// [`ShowError`], which says what to do.
@@ -31,6 +31,7 @@ pub trait Mounted: Debug + Send + Sync {
         &mut self,
         scope: &mut Scope,
         place: &Place,
+        owner: MountOwner<'_>,
     ) -> Result<Option<(Mount, Vec<MountNote>)>, ShowError>;
 
     /// Files grow from `start` on, in `turns` alone if there are any, until `stop` is

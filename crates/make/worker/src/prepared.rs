@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use stillwell_fuse::{Mount, MountNote};
+use stillwell_fuse::{Mount, MountNote, MountOwner};
 use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse, Sources};
@@ -288,7 +288,7 @@ impl Prepared {
         self.mounted.as_ref().map(|files| files.shard())
     }
 
-    /// Mounts the files for a target before load begins, and serves them on a thread of
+    /// Mounts the files of `owner` for a target before load begins, and serves them on a thread of
     /// `scope`; `None` for all but logs in a file system of their own. The caller ends the
     /// mount before the scope.
     ///
@@ -298,9 +298,10 @@ impl Prepared {
         &mut self,
         scope: &mut Scope,
         place: &Place,
+        owner: MountOwner<'_>,
     ) -> Result<Option<(Mount, Vec<MountNote>)>, ShowError> {
         match &mut self.mounted {
-            Some(files) => files.show(scope, place),
+            Some(files) => files.show(scope, place, owner),
             None => Ok(None),
         }
     }

@@ -456,6 +456,42 @@ fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
     assert_eq!((machine.phase(), machine.failure()), (Phase::Stop, None));
 }
 
+#[test]
+fn a_run_whose_load_ends_so_early_that_steps_cannot_happen_fails() {
+    let outcome = |steps: &str| RunOutcome::PartFailed {
+        part: TIMELINE.to_owned(),
+        reason: format!(
+            "{steps} did not happen: the load ended 1s after the start of the measured phase"
+        ),
+    };
+    let pause = on_target(2000, TargetChange::Pause);
+    let late = on_target(7000, TargetChange::Resume);
+    let kill = on_target(0, TargetChange::End(TargetSignal::Kill));
+    let start = on_target(7000, TargetChange::Start);
+    // The drain, from second 5 to 8, has the steps up to second 8.
+    let table = [
+        (vec![pause.clone()], None),
+        (vec![pause, late.clone()], Some("1 step")),
+        (vec![late.clone(), late], Some("2 steps")),
+        (vec![kill, start], Some("1 step")),
+    ];
+    let course = [
+        (4, Event::Tick),
+        (4, Event::TargetEnded),
+        (5, Event::LoadEnded),
+        (6, Event::Tick),
+        (7, Event::Quiet),
+        (8, Event::Tick),
+    ];
+    for (steps, missed) in table {
+        let mut machine = machine(&steps);
+        play(&mut machine, &up_to_measure());
+        play(&mut machine, &course);
+        assert_eq!(machine.phase(), Phase::Stop);
+        assert_eq!(machine.failure(), missed.map(outcome).as_ref(), "{steps:?}");
+    }
+}
+
 /// A crash loop: the probe of a start that a step ended says that the target died.
 #[test]
 fn a_target_that_a_step_ends_before_it_is_ready_does_not_fail_the_run() {

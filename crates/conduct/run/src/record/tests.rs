@@ -13,7 +13,7 @@ use crate::describe::CallDescriber;
 use crate::export::Exports;
 
 /// A run without load and without a target, whose capture is in `folder`.
-fn request(folder: &Path) -> RunRequest {
+pub(crate) fn request(folder: &Path) -> RunRequest {
     RunRequest {
         plan: RunPlan {
             seed: Seed::from_number(1),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use stillwell_fuse::{Disk, Mount, MountNote};
+use stillwell_fuse::{Disk, Mount, MountNote, MountOwner};
 use stillwell_metric::Shard;
 use stillwell_plan::disk::{DiskKind, DiskPlan};
 use stillwell_plan::step::DiskChange;
@@ -45,18 +45,18 @@ impl Mounts {
         plan: &DiskPlan,
         scope: &mut Scope,
         place: Place,
+        owner: MountOwner<'_>,
     ) -> Result<Vec<MountNote>, String> {
         let folder = match &plan.kind {
             DiskKind::Memory(size) => {
-                let owner = Owner::this_process().to_string();
-                let mounted = Mount::memory(&plan.path, *size, &owner);
+                let mounted = Mount::memory(&plan.path, *size, owner);
                 let (mount, notes) = mounted.map_err(|error| explain(&error))?;
                 self.plain.push(mount);
                 return Ok(notes);
             }
             DiskKind::Folder(folder) => folder,
         };
-        let mounted = Disk::mount(&plan.path, folder);
+        let mounted = Disk::mount(&plan.path, folder, owner);
         let (disk, server, notes) = mounted.map_err(|error| explain(&error))?;
         let name = format!("disk-{}", self.disks.len());
         self.disks.push((plan.path.clone(), disk));
@@ -104,15 +104,21 @@ impl Shell {
             return Ok(());
         }
         let place = self.place();
+        let process = Owner::this_process().to_string();
+        let owner = MountOwner {
+            process: &process,
+            is_gone,
+        };
         let mut notes = Mount::clear_all(is_gone);
         for disk in disks {
             let disk = disk.filled(&self.request.places);
-            notes.extend(self.mounts.add(&disk, &mut self.scope, place.clone())?);
+            let (scope, place) = (&mut self.scope, place.clone());
+            notes.extend(self.mounts.add(&disk, scope, place, owner)?);
         }
         self.shards.extend(self.mounts.shards());
         for generator in generators {
             let file_system = generator.file_system();
-            let shown = generator.show(&mut self.scope, &place);
+            let shown = generator.show(&mut self.scope, &place, owner);
             let Some((mount, more)) = shown.map_err(|error| explain(&error))? else {
                 continue;
             };

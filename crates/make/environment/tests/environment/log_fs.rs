@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use stillwell_fuse::{Mount, MountError};
+use stillwell_fuse::{Mount, MountError, MountOwner};
 use stillwell_metric::LogFsShard;
 use stillwell_plan::generator::FileLayout;
 use stillwell_plan::{GeneratorPlan, RatePlan, TransportPlan};
@@ -21,6 +21,12 @@ use stillwell_units::{ByteRate, ByteSize, Nanos};
 use stillwell_worker::{PrepareError, Prepared, ShowError};
 
 use crate::{lines, plan, prepare, wait_until};
+
+/// The process that mounts.
+const OWNER: MountOwner<'static> = MountOwner {
+    process: "test",
+    is_gone: |_| false,
+};
 
 struct Logs {
     scope: Scope,
@@ -56,7 +62,7 @@ impl Logs {
         let shard = prepared.file_system().unwrap();
         let load = prepared.shards().remove(0);
         let mut scope = Scope::new(&Token::new());
-        let (mount, notes) = match prepared.show(&mut scope, &Place::default()) {
+        let (mount, notes) = match prepared.show(&mut scope, &Place::default(), OWNER) {
             Ok(shown) => shown.unwrap(),
             Err(ShowError::Mount { source, .. })
                 if matches!(
@@ -277,7 +283,8 @@ fn a_place_that_is_not_free_is_refused_with_its_entries() {
     fs::write(folder.path().join("kept"), "").unwrap();
     let mut prepared = prepare(&plan_at(folder.path(), 1, 1000), None).unwrap();
     let mut scope = Scope::new(&Token::new());
-    let error = prepared.show(&mut scope, &Place::default()).unwrap_err();
+    let shown = prepared.show(&mut scope, &Place::default(), OWNER);
+    let error = shown.unwrap_err();
     let text = stillwell_scope::explain(&error);
     for words in ["generator `one`", "`folder` instead of `mount`", "`kept`"] {
         assert!(text.contains(words), "{text}");

@@ -6,19 +6,12 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The kind of the file system that was mounted last at `at`, if one was at that
+/// The kind and the source of the file system that was mounted last at `at`, if one was at that
 /// very place. Looks at nothing in `at` itself, which may hang.
-pub(super) fn kind_at(at: &Path) -> Option<String> {
+pub(super) fn mounted_at(at: &Path) -> Option<(String, String)> {
     let table = fs::read("/proc/self/mountinfo").ok()?;
     let at = plain(at);
-    kind_in(&table, &at)
-}
-
-/// All places where a file system of `kind` is mounted.
-pub(super) fn places_of(kind: &str) -> Vec<PathBuf> {
-    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let matching = entries(&table).filter(|(_, name, _)| name.as_bytes() == kind.as_bytes());
-    matching.map(|(place, ..)| place).collect()
+    mounted_in(&table, &at)
 }
 
 /// All places where the file system that was mounted last is of `kind`, with its source.
@@ -47,9 +40,9 @@ fn plain(at: &Path) -> PathBuf {
     }
 }
 
-fn kind_in(table: &[u8], at: &Path) -> Option<String> {
+fn mounted_in(table: &[u8], at: &Path) -> Option<(String, String)> {
     let there = entries(table).filter(|(place, ..)| place == at);
-    there.last().map(|(_, kind, _)| kind)
+    there.last().map(|(_, kind, source)| (kind, source))
 }
 
 /// Places, kinds and sources, in the order in which they were mounted.
@@ -101,10 +94,11 @@ mod tests {
 
     #[test]
     fn the_last_that_was_mounted_at_a_place_counts() {
-        let kind = |at: &str| kind_in(TABLE, Path::new(at));
-        assert_eq!(kind("/mnt/a b").as_deref(), Some("fuse.stillwell"));
-        assert_eq!(kind("/").as_deref(), Some("ext4"));
-        assert_eq!(kind("/mnt"), None);
+        let mounted = |at: &str| mounted_in(TABLE, Path::new(at));
+        let pair = |kind: &str, source: &str| Some((kind.to_owned(), source.to_owned()));
+        assert_eq!(mounted("/mnt/a b"), pair("fuse.stillwell", "stillwell"));
+        assert_eq!(mounted("/"), pair("ext4", "/dev/root"));
+        assert_eq!(mounted("/mnt"), None);
     }
 
     #[test]

@@ -3,25 +3,25 @@
 use std::fs;
 use std::path::Path;
 
-use stillwell_fuse::{Disk, DiskError, ExistingEntries, Mount, MountError};
+use stillwell_fuse::{Disk, DiskError, ExistingEntries, Mount, MountError, MountOwner};
 use stillwell_plan::disk::FolderDiskPlan;
 use stillwell_units::ByteSize;
 
-use crate::support::{abandoned, is_mounted, served, skip};
+use crate::support::{OWNER, abandoned, is_mounted, served, skip};
 
 #[test]
 fn a_place_with_something_in_it_is_refused_and_names_it() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("kept"), "x").unwrap();
-    let error = Mount::fuse(folder.path(), ExistingEntries::Nothing).unwrap_err();
+    let error = Mount::fuse(folder.path(), ExistingEntries::Nothing, OWNER).unwrap_err();
     assert!(
         matches!(&error, MountError::NotEmpty { entry, .. } if entry == "kept"),
         "{error}"
     );
     let file = folder.path().join("kept");
-    let error = Mount::fuse(&file, ExistingEntries::Nothing).unwrap_err();
+    let error = Mount::fuse(&file, ExistingEntries::Nothing, OWNER).unwrap_err();
     assert!(matches!(error, MountError::NoFolder { .. }), "{error}");
-    let error = Mount::fuse(&file.join("below"), ExistingEntries::Nothing).unwrap_err();
+    let error = Mount::fuse(&file.join("below"), ExistingEntries::Nothing, OWNER).unwrap_err();
     assert!(matches!(error, MountError::Place { .. }), "{error}");
 }
 
@@ -38,7 +38,7 @@ fn a_disk_within_its_own_folder_waited_for_itself() {
         backing.join("disk"),
         folder.path().to_owned(),
     ] {
-        let error = Disk::mount(&at, &plan).unwrap_err();
+        let error = Disk::mount(&at, &plan, OWNER).unwrap_err();
         assert!(matches!(error, DiskError::Within { .. }), "{error}");
     }
 }
@@ -47,7 +47,7 @@ fn a_disk_within_its_own_folder_waited_for_itself() {
 fn a_folder_that_was_made_for_a_mount_goes_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("made/here");
-    let (mount, notes) = match Mount::memory(&at, ByteSize::mib(1), "made") {
+    let (mount, notes) = match Mount::memory(&at, ByteSize::mib(1), OWNER) {
         Ok(mounted) => mounted,
         Err(error) => return skip("memory", &error).unwrap_or(()),
     };
@@ -71,7 +71,7 @@ fn what_a_killed_run_left_is_taken_away_by_the_next() {
     std::mem::forget(left);
     assert!(fs::metadata(&at).is_err());
     let plan = FolderDiskPlan::default();
-    let (disk, server, notes) = Disk::mount(&at, &plan).unwrap();
+    let (disk, server, notes) = Disk::mount(&at, &plan, OWNER).unwrap();
     assert_eq!(notes.len(), 1);
     assert!(notes[0].what.contains("was removed"), "{notes:?}");
     // While it is mounted, no other disk can be mounted over it. Only the table of mounts is
@@ -85,7 +85,11 @@ fn what_a_killed_run_left_is_taken_away_by_the_next() {
 fn a_file_system_in_memory_is_taken_away_once_its_owner_has_gone() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("memory");
-    let (left, _) = match Mount::memory(&at, ByteSize::mib(1), "killed") {
+    let killed = MountOwner {
+        process: "killed",
+        ..OWNER
+    };
+    let (left, _) = match Mount::memory(&at, ByteSize::mib(1), killed) {
         Ok(mounted) => mounted,
         Err(error) => return skip("left memory", &error).unwrap_or(()),
     };
@@ -100,13 +104,36 @@ fn a_file_system_in_memory_is_taken_away_once_its_owner_has_gone() {
 }
 
 #[test]
+fn a_file_system_of_a_suspended_run_is_not_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("suspended");
+    let suspended = MountOwner {
+        process: "suspended",
+        ..OWNER
+    };
+    // A suspended process has it open and answers no request.
+    let (_mount, device, _) = match Mount::fuse(&at, ExistingEntries::Nothing, suspended) {
+        Ok(mounted) => mounted,
+        Err(error) => return skip("suspended", &error).unwrap_or(()),
+    };
+    assert_eq!(Mount::clear_all(|_| false), []);
+    assert!(is_mounted(&at));
+    let error = Mount::fuse(&at, ExistingEntries::Nothing, OWNER).unwrap_err();
+    assert!(matches!(error, MountError::Busy { .. }), "{error}");
+    drop(device);
+    let notes = Mount::clear_all(|owner| owner == "suspended");
+    assert_eq!(notes.len(), 1);
+    assert!(!is_mounted(&at));
+}
+
+#[test]
 fn a_place_that_another_run_has_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("disk");
     let Some(served) = served("busy", &at, &FolderDiskPlan::default()) else {
         return;
     };
-    let error = Mount::fuse(&at, ExistingEntries::Nothing).unwrap_err();
+    let error = Mount::fuse(&at, ExistingEntries::Nothing, OWNER).unwrap_err();
     assert!(matches!(error, MountError::Busy { .. }), "{error}");
     assert_eq!(served.end_unused(), None);
 }

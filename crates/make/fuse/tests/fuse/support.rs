@@ -2,10 +2,16 @@
 
 use std::path::Path;
 
-use stillwell_fuse::{Disk, DiskError, Mount, MountError, MountNote};
+use stillwell_fuse::{Disk, DiskError, ExistingEntries, Mount, MountError, MountNote, MountOwner};
 use stillwell_plan::disk::FolderDiskPlan;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
+
+/// The process that mounts. Those that were killed have names that begin so.
+pub(crate) const OWNER: MountOwner<'static> = MountOwner {
+    process: "test",
+    is_gone: |name| name.starts_with("killed"),
+};
 
 /// A disk, and the thread that serves it.
 pub(crate) struct Served {
@@ -15,7 +21,7 @@ pub(crate) struct Served {
 
 /// Mounts and serves a disk; `None` where this host does not permit it.
 pub(crate) fn served(test: &str, at: &Path, plan: &FolderDiskPlan) -> Option<Served> {
-    let (disk, server, notes) = match Disk::mount(at, plan) {
+    let (disk, server, notes) = match Disk::mount(at, plan, OWNER) {
         Ok(mounted) => mounted,
         Err(DiskError::Mount(error)) => return skip(test, &error),
         Err(error) => panic!("{error}"),
@@ -67,7 +73,11 @@ pub(crate) fn is_mounted(at: &Path) -> bool {
 
 /// A mount that is no longer served, as a killed run leaves it.
 pub(crate) fn abandoned(test: &str, at: &Path) -> Option<Mount> {
-    match Mount::fuse(at, stillwell_fuse::ExistingEntries::Nothing) {
+    let killed = MountOwner {
+        process: "killed",
+        ..OWNER
+    };
+    match Mount::fuse(at, ExistingEntries::Nothing, killed) {
         Ok((mount, device, _)) => {
             drop(device);
             Some(mount)

@@ -22,6 +22,9 @@ const TUNNEL_QUEUE: u32 = 10_000;
 const BURST_SECONDS: u64 = 100;
 const BURST_BYTES_MIN: u64 = 16 << 10;
 
+/// Number of packets that a loss is a share of.
+const MILLION: u32 = 1_000_000;
+
 /// A device and its network.
 #[derive(Debug)]
 pub(super) struct End {
@@ -64,14 +67,7 @@ impl End {
         let Some(nft) = tools.nft() else {
             return Ok(());
         };
-        let device = self.device;
-        let mut rules = format!("flush chain inet stillwell {device}\n");
-        if per_million > 0 {
-            rules.push_str(&format!(
-                "add rule inet stillwell {device} iifname \"{device}\" numgen random mod 1000000 \
-                 < {per_million} counter name \"{device}\" drop\n"
-            ));
-        }
+        let rules = loss_rules(self.device, per_million);
         self.run(nft, &["-f", "-"], rules).map(drop)
     }
 
@@ -117,6 +113,21 @@ impl End {
     }
 }
 
+/// Returns the input of `nft` after which `device` drops `per_million` of each million received packets.
+fn loss_rules(device: &str, per_million: u32) -> String {
+    let flush = format!("flush chain inet stillwell {device}\n");
+    let share = match per_million {
+        0 => return flush,
+        1..MILLION => format!("numgen random mod {MILLION} < {per_million} "),
+        // `nft` refuses a comparison that is always true.
+        MILLION.. => String::new(),
+    };
+    format!(
+        "{flush}add rule inet stillwell {device} iifname \"{device}\" {share}\
+         counter name \"{device}\" drop\n"
+    )
+}
+
 /// Does `work` on a thread in `network`, and waits for that.
 pub(super) fn in_network<T: Send + 'static>(
     network: &NetworkNamespace,
@@ -139,4 +150,26 @@ pub(super) fn in_network<T: Send + 'static>(
     });
     drop(scope.close(END_MAX));
     result?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_random_number_chooses_packets_only_where_some_are_lost_and_some_are_not() {
+        let drop_rule = |share: &str| {
+            format!("add rule inet stillwell a iifname \"a\" {share}counter name \"a\" drop\n")
+        };
+        let table = [
+            (0, String::new()),
+            (1, drop_rule("numgen random mod 1000000 < 1 ")),
+            (999_999, drop_rule("numgen random mod 1000000 < 999999 ")),
+            (1_000_000, drop_rule("")),
+        ];
+        for (per_million, rule) in table {
+            let expected = format!("flush chain inet stillwell a\n{rule}");
+            assert_eq!(loss_rules("a", per_million), expected, "{per_million}");
+        }
+    }
 }

@@ -80,8 +80,8 @@ fn tcp_hides_loss_and_a_cut_and_pays_with_time() {
     }
     let suite = Suite::alone();
     let steps = "[{at: 200ms, network: {output: {loss: 1%}}}, \
-                 {at: 500ms, network: {output: {cut: true, loss: 0%}}}, \
-                 {at: 1100ms, network: {output: {cut: false}}}]";
+                 {at: 500ms, network: {output: {cut: true, loss: 100%}}}, \
+                 {at: 1100ms, network: {output: {cut: false, loss: 0%}}}]";
     let run = run(&suite, &way("tcp"), steps, "network: {}\n");
     run.assert_accounted();
     assert_eq!(
