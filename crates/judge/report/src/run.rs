@@ -366,13 +366,15 @@ fn rate(generator: &GeneratorFigures) -> Option<String> {
     })
 }
 
-/// Bytes and units of work of the measured phase, for each second and in all.
+/// Bytes and units of work of the measured phase, for each second with load and in all.
 fn volume(
     run: &RunSummary,
     work: WorkUnit,
     of: fn(&Totals) -> (Option<f64>, Option<f64>),
 ) -> Option<String> {
-    let seconds = run.measured.as_secs_f64();
+    let active = run.figures.active;
+    let length = active.map_or(run.measured, |active| active.min(run.measured));
+    let seconds = length.as_secs_f64();
     let (bytes, events) = of(&run.figures.measured);
     let bytes = bytes.filter(|_| seconds > 0.0)?;
     let mut text = format!("{}/s", words::bytes(bytes / seconds));

@@ -395,6 +395,24 @@ fn run_completed() {
 }
 
 #[test]
+fn volumes_for_each_second_are_those_of_the_time_with_load() {
+    let sent = |active: Option<Nanos>| {
+        let mut sliced = run();
+        sliced.figures.active = active;
+        let text = run_terminal(&sliced, Style::default());
+        let mut lines = text.lines().map(str::trim);
+        let line = lines.find(|line| line.starts_with("sent "));
+        line.unwrap().to_owned()
+    };
+    let whole = sent(None);
+    assert!(whole.contains("20.3 MiB/s, 151,998 events/s"), "{whole}");
+    let half = sent(Some(Nanos::from_secs(10)));
+    assert!(half.contains("40.6 MiB/s, 303,997 events/s"), "{half}");
+    // Load outside the measured phase is not counted.
+    assert_eq!(sent(Some(Nanos::from_secs(30))), whole);
+}
+
+#[test]
 fn a_long_timeline_is_listed_in_part() {
     let mut long = run();
     let steps = (1..=300).map(|at| StepMark {

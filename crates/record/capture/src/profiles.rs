@@ -96,6 +96,18 @@ impl RunProfiles {
     }
 }
 
+/// Removes the profiles in `folder`, which an earlier run left there. Files with another name are kept.
+pub(crate) fn remove_profiles(folder: &Path) -> io::Result<()> {
+    // A link is not followed.
+    if !fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir()) {
+        return Ok(());
+    }
+    let names = names_in(folder)?;
+    names
+        .iter()
+        .try_for_each(|name| fs::remove_file(folder.join(name)))
+}
+
 /// Returns the names of profiles in a folder.
 fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();

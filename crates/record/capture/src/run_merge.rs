@@ -157,6 +157,7 @@ pub fn merge_runs(
     for (_, its, shift) in &read {
         begin_earlier(&mut manifest.phases, &its.phases, *shift);
     }
+    write::remove_results(folder)?;
     let (mut rows, mut events) = (Vec::new(), Vec::new());
     for (index, (part, its, shift)) in read.into_iter().enumerate() {
         let is_reference = part.role == TaskRole::Target || (!has_target && index == 0);

@@ -13,6 +13,7 @@ use crate::journal::{self, Row};
 use crate::manifest::{EventRecord, Manifest};
 use crate::parquet::{COMPRESSION_LEVEL, Columns, SeriesFile};
 use crate::private::{create_private, make_private, replace_private};
+use crate::profiles::{PROFILES, remove_profiles};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// The file of all series in a capture.
@@ -20,6 +21,8 @@ pub const SERIES: &str = "series.parquet";
 /// The lines from which that file is made.
 pub const JOURNAL: &str = "series.jsonl";
 pub(crate) const EVENTS: &str = "events.jsonl";
+/// Numbers of the run, which are computed from its capture.
+const SUMMARY: &str = "summary.json";
 
 /// A capture could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +61,8 @@ impl CaptureWriter {
         secrets: Secrets,
     ) -> Result<Self, CaptureError> {
         make_private(folder).map_err(at(folder))?;
+        // A run that is killed does not replace them.
+        remove_results(folder)?;
         write_run(folder, manifest, secrets)?;
         let open = |name: &str| {
             let path = folder.join(name);
@@ -154,6 +159,22 @@ pub(crate) fn write_manifest<T: Serialize>(
         file.write_all(b"\n")
     };
     replace_private(&path, write).map_err(at(&path))
+}
+
+/// Removes the summary and the profiles that an earlier run left in `folder`.
+pub(crate) fn remove_results(folder: &Path) -> Result<(), CaptureError> {
+    let path = folder.join(SUMMARY);
+    removed(fs::remove_file(&path)).map_err(at(&path))?;
+    let path = folder.join(PROFILES);
+    remove_profiles(&path).map_err(at(&path))
+}
+
+/// Returns the result of a removal: if there was nothing to remove, it is no error.
+pub(crate) fn removed(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
 }
 
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> CaptureError + '_ {

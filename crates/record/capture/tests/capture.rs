@@ -177,6 +177,22 @@ fn a_capture_whose_writer_was_killed_reads_back() {
 }
 
 #[test]
+fn a_new_capture_has_no_results_of_an_earlier_run_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let profiles = folder.path().join("profiles");
+    let summary = folder.path().join("summary.json");
+    fs::create_dir(&profiles).unwrap();
+    let (profile, notes) = (profiles.join("heap-0.0000.pb.gz"), profiles.join("notes"));
+    for path in [&profile, &notes, &summary] {
+        fs::write(path, "old").unwrap();
+    }
+    drop(write_beats(folder.path(), 3));
+    let is_left = [&profile, &summary, &notes].map(|path| path.exists());
+    assert_eq!(is_left, [false, false, true]);
+    check(&Capture::open(folder.path()).unwrap(), 3);
+}
+
+#[test]
 fn a_last_line_that_was_cut_within_a_character_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
     drop(write_beats(folder.path(), 3));

@@ -69,12 +69,16 @@ pub(crate) fn report(
 ) -> Result<(FullReport, Exit), CommandError> {
     let comparison = arguments.comparison.as_deref();
     let loads = both(&arguments.baseline, comparison, |side| {
-        let capture = LoadCapture::open(Path::new(side)).ok()?;
-        Some(saved::report_of_load(&capture))
+        let folder = Path::new(side);
+        LoadCapture::is_load(folder).then(|| LoadCapture::open(folder))
     });
     if let Some(loads) = loads {
+        let reports = loads.into_iter().map(|(name, capture)| {
+            let capture = capture.map_err(|error| CommandError::new(Exit::Usage, error))?;
+            Ok((name, saved::report_of_load(&capture)))
+        });
         let overlay = LoadOverlay {
-            loads,
+            loads: reports.collect::<Result<_, CommandError>>()?,
             command,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
@@ -84,7 +88,7 @@ pub(crate) fn report(
         .into_iter()
         .flatten()
     {
-        if LoadCapture::open(Path::new(side)).is_ok() {
+        if LoadCapture::is_load(Path::new(side)) {
             let error =
                 anyhow::anyhow!("{side} is a load, which can only be compared with another load");
             return Err(CommandError::new(Exit::Usage, error).hint(

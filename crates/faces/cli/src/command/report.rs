@@ -52,7 +52,8 @@ pub(super) fn saved(path: &Path, gate: Gate) -> Result<(FullReport, Exit), Comma
         return Ok((saved_file(&search)?, Exit::Held));
     }
     if path.join("manifest.json").exists() {
-        if let Ok(capture) = LoadCapture::open(path) {
+        if LoadCapture::is_load(path) {
+            let capture = LoadCapture::open(path).map_err(|error| could_not(error.into()))?;
             return Ok((one_load(&capture), Exit::Held));
         }
         return one_run(path).map_err(could_not);

@@ -30,16 +30,22 @@ impl LoadCapture {
     /// Returns true if `folder` has no manifest, or the one of a load: [`LoadCapture::write`] replaces it.
     #[must_use]
     pub fn can_replace(folder: &Path) -> bool {
-        let path = folder.join(MANIFEST);
-        match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_file() => fs::read(&path)
-                .ok()
-                .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok())
-                .is_some_and(|manifest| manifest["schema"] == LOAD_SCHEMA),
-            Ok(_) => false,
+        match fs::symlink_metadata(folder.join(MANIFEST)) {
+            Ok(metadata) => metadata.is_file() && Self::is_load(folder),
             // There is none, or the folder cannot be used at all.
             Err(_) => true,
         }
+    }
+
+    /// Returns true if the manifest in `folder` is that of a load, by its schema. The rest may be damaged.
+    #[must_use]
+    pub fn is_load(folder: &Path) -> bool {
+        let path = folder.join(MANIFEST);
+        // Reading from a pipe would wait.
+        let bytes = path.is_file().then(|| fs::read(&path).ok()).flatten();
+        bytes
+            .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok())
+            .is_some_and(|manifest| manifest["schema"] == LOAD_SCHEMA)
     }
 
     /// Makes `folder` for [`LoadCapture::write`] and checks that a file can be written there, before a load begins.
@@ -55,12 +61,15 @@ impl LoadCapture {
     }
 
     /// Writes the capture to `folder`, which is made, with secrets as `secrets` says. What an
-    /// earlier capture left there is replaced.
+    /// earlier capture left there is replaced. Until the new one is complete, the folder has no manifest.
     ///
     /// # Errors
     /// [`CaptureError`] with the file and the kernel's answer.
     pub fn write(&self, folder: &Path, secrets: Secrets) -> Result<(), CaptureError> {
         make_private(folder).map_err(write::at(folder))?;
+        // Series are never read with the manifest of an earlier load.
+        let path = folder.join(MANIFEST);
+        write::removed(fs::remove_file(&path)).map_err(write::at(&path))?;
         let path = folder.join(SERIES);
         let run = self.manifest.plan.telemetry.run.to_string();
         self.write_series(&path, &run).map_err(write::at(&path))?;

@@ -115,6 +115,34 @@ fn texts_lose_their_secrets_and_nothing_else() {
 }
 
 #[test]
+fn a_port_behind_a_host_is_shown_and_the_value_of_a_header_is_not() {
+    for (text, expected) in [
+        ("user-auth:8080/login", "user-auth:8080/login"),
+        ("token-service.local:80", "token-service.local:80"),
+        ("user-auth:8080?a=1 b", "user-auth:8080?a=1 b"),
+        (
+            "user-auth:8080/?token=abc&b=c",
+            "user-auth:8080/?token=***&b=c",
+        ),
+        ("X-Auth-Token: 12345", "X-Auth-Token: ***"),
+        ("X-Auth-Token:12345", "X-Auth-Token:***"),
+        ("x-auth-token: 12345", "x-auth-token: ***"),
+        ("x-auth-token:12345", "x-auth-token:***"),
+        ("x-auth-token:abc", "x-auth-token:***"),
+        ("x-auth-token:123456", "x-auth-token:***"),
+        ("x-auth-token:12345a", "x-auth-token:***"),
+        ("user-auth:8080@h", "user-auth:***"),
+        ("password:12345", "password:***"),
+        ("db_password:12345", "db_password:***"),
+        ("db-password:12345", "db-password:***"),
+        ("--password:12345", "--password:***"),
+        ("'x-auth-token':12345", "'x-auth-token':***"),
+    ] {
+        assert_eq!(Secrets::Masked.text(text), expected);
+    }
+}
+
+#[test]
 fn words_behind_secret_options_are_hidden() {
     let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
     for (line, expected) in [

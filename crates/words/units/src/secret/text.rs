@@ -12,6 +12,8 @@ const FIRST_LINE: &str = "-----BEGIN ";
 const LAST_LINE: &str = "-----END ";
 /// Words before credentials in the value of `Authorization`.
 const SCHEMES: [&str; 4] = ["Bearer", "bearer", "Basic", "basic"];
+/// Last parts of names of secrets, which are not taken for hosts.
+const SECRET_LAST: [&str; 5] = ["key", "passwd", "password", "secret", "token"];
 
 /// Returns `text` with each secret in it replaced.
 pub(super) fn masked(text: &str) -> String {
@@ -125,9 +127,10 @@ fn without_value<'a>(from: &'a str, output: &mut String) -> &'a str {
         ("=", None) => Context::Assignment,
         _ => Context::Sentence,
     };
-    // A message about a file: `/etc/passwd: …`.
-    let is_path = context == Context::Sentence && output[..before].ends_with('/');
-    let is_secret = !is_path && name::is_secret(name, context);
+    // A message about a file: `/etc/passwd: …`; an address: `user-auth:8080/login`.
+    let is_place = context == Context::Sentence
+        && (output[..before].ends_with('/') || is_host(name) && begins_with_port(after));
+    let is_secret = !is_place && name::is_secret(name, context);
     output.push_str(sign);
     if !is_secret {
         return after;
@@ -145,6 +148,23 @@ fn without_value<'a>(from: &'a str, output: &mut String) -> &'a str {
         output.push_str(MASK);
     }
     &inner[length..]
+}
+
+/// Returns true if `name` is written like a host of several words: `user-auth`, but not `DB_PASSWORD`, `password`, `--auth` or
+/// `x-auth-token`.
+fn is_host(name: &str) -> bool {
+    name.contains(['-', '.'])
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !name.contains(|c: char| c == '_' || c.is_ascii_uppercase())
+        && !SECRET_LAST.iter().any(|last| name.ends_with(last))
+}
+
+/// Returns true if `text` begins with the port of an address, which ends or has a path, query, fragment or word behind it.
+fn begins_with_port(text: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let rest = text.trim_start_matches(is_digit);
+    (1..=5).contains(&(text.len() - rest.len()))
+        && (rest.is_empty() || rest.starts_with(['/', '?', '#', ' ']))
 }
 
 /// Returns the name at the end of `text`, and the quote behind it.

@@ -13,7 +13,7 @@ use crate::command::report::report_of_load;
 
 /// Returns true if `path` is a file, or the capture of a load.
 pub(super) fn is_load(path: &Path) -> bool {
-    path.is_file() || (path.join("manifest.json").exists() && LoadCapture::open(path).is_ok())
+    path.is_file() || LoadCapture::is_load(path)
 }
 
 /// Adds the loads that began in `span`, in milliseconds since 1970, or the reason why one is left
@@ -30,7 +30,8 @@ pub(super) fn read(paths: &[PathBuf], span: &Range<u64>, history: &mut SavedHist
 
 fn point(path: &Path) -> Result<HistoryPoint, String> {
     let load = if path.is_dir() {
-        let capture = LoadCapture::open(path).map_err(|error| format!("{error:#}"))?;
+        let capture = LoadCapture::open(path);
+        let capture = capture.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
         BriefLoad::of(&report_of_load(&capture))
     } else {
         read_saved_load(path).map_err(|error| format!("{:#}", error.root_cause()))?

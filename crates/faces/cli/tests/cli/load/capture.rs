@@ -62,6 +62,40 @@ fn the_strictness_of_limits_is_in_the_result_and_judged_again() {
 }
 
 #[test]
+fn a_damaged_capture_is_reported_with_the_name_of_its_damaged_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    let name = kept.display().to_string();
+    let (server, url) = serve(&[]);
+    let ended = load(&[
+        &url,
+        "--requests=20",
+        "--validity=off",
+        &format!("--capture={name}"),
+    ]);
+    stop(server);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let series = kept.join("series.parquet");
+    let file = std::fs::File::options().write(true).open(&series).unwrap();
+    file.set_len(100).unwrap();
+    for (words, code) in [
+        (&["report", &name][..], 3),
+        (&["history", &name], 2),
+        (&["compare", &name, &name], 2),
+    ] {
+        let mut command = std::process::Command::new(STILLWELL);
+        let ended = Process::start(command.args(words)).finish(LONG);
+        assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
+        let message = format!("read {}", series.display());
+        assert!(
+            ended.stderr.contains(&message),
+            "{words:?}: {}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
 fn a_folder_that_takes_no_capture_is_refused_before_the_load() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

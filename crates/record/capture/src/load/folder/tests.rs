@@ -243,6 +243,37 @@ fn a_manifest_is_replaced_only_if_it_is_that_of_a_load() {
 }
 
 #[test]
+fn a_capture_is_not_read_while_it_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    capture().write(folder, Secrets::Masked).unwrap();
+    // The new series is written, and the new manifest is not.
+    let obstacle = folder.join(NEW_MANIFEST);
+    fs::create_dir(&obstacle).unwrap();
+    assert!(capture().write(folder, Secrets::Masked).is_err());
+    let error = LoadCapture::open(folder).unwrap_err();
+    assert_eq!(error.path, folder.join(MANIFEST));
+    assert!(LoadCapture::can_replace(folder));
+    fs::remove_dir(&obstacle).unwrap();
+    capture().write(folder, Secrets::Masked).unwrap();
+    LoadCapture::open(folder).unwrap();
+}
+
+#[test]
+fn a_load_is_known_by_its_schema_even_if_its_series_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert!(!LoadCapture::is_load(folder));
+    capture().write(folder, Secrets::Masked).unwrap();
+    let series = folder.join(SERIES);
+    fs::write(&series, "cut").unwrap();
+    assert!(LoadCapture::is_load(folder));
+    assert_eq!(LoadCapture::open(folder).unwrap_err().path, series);
+    fs::write(folder.join(MANIFEST), r#"{"schema": "stillwell/run/v2"}"#).unwrap();
+    assert!(!LoadCapture::is_load(folder));
+}
+
+#[test]
 fn a_folder_is_prepared_only_if_it_takes_a_file() {
     let base = tempfile::tempdir().unwrap();
     let made = base.path().join("a/b");
