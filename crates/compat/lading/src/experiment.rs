@@ -10,7 +10,7 @@ use stillwell_plan::experiment::ReportLink;
 use stillwell_plan::{CheckPlan, GoalMetric};
 use stillwell_units::{ByteSize, floor_to_u64};
 
-use crate::file::parse_size;
+use crate::file::{parse_size, warn_of_bits};
 use stillwell_text::{
     Diagnostics, Keys, MapReader, Node, Reader, Source, Span, code, split_command,
 };
@@ -223,15 +223,24 @@ fn read_cpus(reader: &Reader, node: &Node) -> Option<u16> {
     }
 }
 
-/// Sizes as container runtimes read them: `30g` is 30 GiB there.
+/// Sizes as container runtimes read them: `30g` and `30gb` are 30 GiB there.
 fn read_memory(reader: &Reader, node: &Node) -> Option<ByteSize> {
     let text = reader.text(node)?;
-    let binary = match text.trim().strip_suffix(['k', 'm', 'g', 'K', 'M', 'G']) {
-        Some(_) => format!("{}iB", text.trim()),
-        None => text.to_owned(),
+    let trimmed = text.trim();
+    // Container runtimes have no bits. A hexadecimal number may end with a digit `b`.
+    let bytes = trimmed.strip_suffix('b');
+    let bytes = bytes.filter(|_| !trimmed.starts_with("0x"));
+    let bytes = bytes.unwrap_or(trimmed);
+    let short = bytes.strip_suffix('i').unwrap_or(bytes);
+    let binary = match short.ends_with(['k', 'm', 'g', 'K', 'M', 'G']) {
+        true => format!("{short}iB"),
+        false => bytes.to_owned(),
     };
     match parse_size(&binary) {
-        Some(size) if size.bytes.bytes() > 0 => Some(size.bytes),
+        Some(size) if size.bytes.bytes() > 0 => {
+            warn_of_bits(reader, node, text, size);
+            Some(size.bytes)
+        }
         _ => {
             let message = format!("`{text}` is not a size of memory");
             let error = reader.error(code::BAD_VALUE, node.span, message);

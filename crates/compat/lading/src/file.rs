@@ -24,6 +24,7 @@ mod telemetry;
 mod throttle;
 
 pub(crate) use payload::{OldRange, today_name};
+pub(crate) use size::warn_of_bits;
 pub use size::{Size, parse_size};
 pub use telemetry::{LadingTelemetry, TelemetryFormat, TelemetryFormatKind, TelemetryPlace};
 pub(crate) use telemetry::{TELEMETRY_UNUSED, read_telemetry};

@@ -22,6 +22,7 @@ mod enums;
 pub mod envoy;
 mod fields;
 pub mod format;
+mod multiplexing;
 mod options;
 mod read;
 pub mod request;

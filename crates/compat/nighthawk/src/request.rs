@@ -24,6 +24,7 @@ use stillwell_units::Nanos;
 
 use crate::Protocol;
 use crate::format::LoadFormat;
+use crate::multiplexing::ACTIVE_REQUESTS_DEFAULT;
 use stillwell_config::requests::{Concurrency, Header};
 
 pub use error::{RequestError, value_refusal};
@@ -81,7 +82,7 @@ pub struct NighthawkTarget {
 pub struct NighthawkLoad {
     /// Requests per second.
     pub rps: u32,
-    /// Connections, for HTTP/1.
+    /// Maximum number of connections.
     pub connections: u32,
     /// Duration of sending; `None` for 5 s.
     pub duration: Option<Nanos>,
@@ -223,7 +224,7 @@ impl NighthawkLoad {
         jitter_uniform: None,
         rate_limiter_plugin_config: None,
         max_pending_requests: 0,
-        max_active_requests: 100,
+        max_active_requests: ACTIVE_REQUESTS_DEFAULT,
         max_requests_per_connection: values::COUNT_MAX,
         max_concurrent_streams: None,
         experimental_h2_use_multiple_connections: false,

@@ -17,6 +17,7 @@ use stillwell_plan::goal::Direction;
 
 pub use columns::{Column, Columns, ColumnsError, TextColumn, parse_columns, parse_inline};
 pub use fortio::{fortio_percentiles, is_fortio_success};
+pub use nighthawk::NIGHTHAWK_OUTCOMES;
 pub use number::{NumberError, parse_number};
 
 /// Unit of a number.

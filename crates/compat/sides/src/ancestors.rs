@@ -14,7 +14,7 @@ use stillwell_stats::soak::{CounterReading, SoakOptions, soak};
 use stillwell_units::{Moment, Nanos, float_from_u64};
 use stillwell_verdict::across::{RunGroup, SavedRun};
 
-use crate::goals::{self, SeriesName};
+use crate::goals::{self, GoalScale, LadingGoal, SeriesName};
 use crate::read::{Run, Source};
 use crate::{Method, SideOptions};
 
@@ -26,7 +26,19 @@ const NAMELESS: &str = "experiment";
 /// The readings of one series of one run.
 struct Readings {
     kind: Kind,
+    /// True for shares of an unknown number of CPUs.
+    is_share: bool,
     values: Vec<CounterReading>,
+}
+
+impl Readings {
+    /// Returns the noun for its numbers; those of different nouns are different quantities.
+    const fn noun(&self) -> &'static str {
+        match self.is_share {
+            true => "share of the granted CPUs",
+            false => self.kind.name(),
+        }
+    }
 }
 
 /// A series of a saved run by which a goal is measured.
@@ -171,20 +183,19 @@ fn both(
     Ok((baseline, comparison))
 }
 
-/// Refuses readings of several kinds: the total of a counter and the value of a gauge are different quantities.
+/// Refuses readings of several kinds, such as the total of a counter and the value of a gauge.
 fn check_kinds(name: &str, baseline: &[Readings], comparison: &[Readings]) -> anyhow::Result<()> {
-    let mut kinds = baseline.iter().chain(comparison).map(|run| run.kind);
-    let Some(first) = kinds.next() else {
+    let mut nouns = baseline.iter().chain(comparison).map(Readings::noun);
+    let Some(first) = nouns.next() else {
         return Ok(());
     };
-    let Some(second) = kinds.find(|kind| *kind != first) else {
+    let Some(second) = nouns.find(|noun| *noun != first) else {
         return Ok(());
     };
-    let (here, there) = match baseline.iter().all(|run| run.kind == first) {
+    let (here, there) = match baseline.iter().all(|run| run.noun() == first) {
         true => ("on one side", "on the other"),
         false => ("in one run", "in another"),
     };
-    let (first, second) = (first.name(), second.name());
     let problem = format!("`{name}` is a {first} {here} and a {second} {there}");
     Err(anyhow!(problem))
 }
@@ -212,36 +223,38 @@ const fn has_seconds(reduction: Reduction) -> bool {
     matches!(reduction, Reduction::Mean | Reduction::Rate)
 }
 
-/// Returns the series of a name and the factor from its unit to that of the goal; `None` for a goal without
+/// Returns the series of a name and the scale from its unit to that of the goal; `None` for a goal without
 /// seconds.
 fn lading_series<'s>(
     name: &str,
     series: impl Fn(&str, Option<&str>) -> Option<&'s LadingSeries>,
-) -> Option<(&'s LadingSeries, f64)> {
+) -> Option<(&'s LadingSeries, GoalScale)> {
     let goal = name.parse::<GoalMetric>().ok();
     let metrics = goal
         .as_ref()
         .map_or(&[][..], |goal| goals::lading_goal(goal));
     let mut metrics = metrics.iter().filter(|goal| has_seconds(goal.reduction));
-    let of_goal = metrics.find_map(|goal| Some((series(goal.metric, None)?, goal.scale)));
+    let measured_by = |goal: &LadingGoal| Some((series(goal.metric, None)?, goal.scale(&series)));
+    let of_goal = metrics.find_map(measured_by);
     of_goal.or_else(|| {
         let plain = SeriesName::parse(name);
         plain.reduction.is_none_or(has_seconds).then_some(())?;
-        Some((series(plain.metric, plain.id)?, 1.0))
+        Some((series(plain.metric, plain.id)?, GoalScale::NONE))
     })
 }
 
 /// Returns the ticks of a series, multiplied by `scale`. If its marks have removed the warm-up already, the first
 /// tick is placed `behind` the warm-up that the methods leave out.
-fn lading_readings(series: &LadingSeries, scale: f64, behind: Option<f64>) -> Readings {
+fn lading_readings(series: &LadingSeries, scale: GoalScale, behind: Option<f64>) -> Readings {
     let first = series.ticks.first().map_or(0, |tick| tick.index);
     let (start, shift) = behind.map_or((0, 0.0), |warmup| (first, warmup));
     let ticks = series.ticks.iter().map(|tick| CounterReading {
         second: float_from_u64(tick.index.saturating_sub(start)) + shift,
-        value: tick.value * scale,
+        value: tick.value * scale.factor,
     });
     Readings {
         kind: series.kind,
+        is_share: scale.is_share,
         values: ticks.collect(),
     }
 }
@@ -270,6 +283,7 @@ fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<O
     });
     Ok(Some(Readings {
         kind: kind.unwrap_or(Kind::Gauge),
+        is_share: false,
         values: values.collect(),
     }))
 }

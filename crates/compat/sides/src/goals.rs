@@ -1,6 +1,8 @@
 //! Names of goals, and what they are in other tools' terms.
 
-use stillwell_lading::capture::SeriesWanted;
+use std::iter;
+
+use stillwell_lading::capture::{LadingSeries, SeriesWanted};
 use stillwell_plan::GoalMetric;
 use stillwell_plan::goal::Reduction;
 use stillwell_units::Nanos;
@@ -19,7 +21,10 @@ const EGRESS: [LadingGoal; 2] = [
 ];
 const CPU: [LadingGoal; 2] = [
     LadingGoal::new("total_cpu_usage_millicores", Reduction::Mean, 1e-3),
-    LadingGoal::new("total_cpu_percentage", Reduction::Mean, 1e-2),
+    LadingGoal {
+        limit: Some("cpu_limit_millicores"),
+        ..LadingGoal::new("total_cpu_percentage", Reduction::Mean, 1e-2)
+    },
 ];
 const MEMORY: [LadingGoal; 2] = [
     LadingGoal::new("total_pss_bytes", Reduction::Mean, 1.0),
@@ -47,8 +52,26 @@ pub(crate) const fn lading_goal(metric: &GoalMetric) -> &'static [LadingGoal] {
 pub(crate) struct LadingGoal {
     pub(crate) metric: &'static str,
     pub(crate) reduction: Reduction,
-    /// Factor from the unit of the series to that of the goal.
-    pub(crate) scale: f64,
+    /// Factor from the unit of the series to that of the goal, or to a share of the limit.
+    scale: f64,
+    /// Series of a limit in thousandths of the goal's unit, if the numbers are percent of that limit.
+    limit: Option<&'static str>,
+}
+
+/// Factor from the unit of a series to that of its goal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct GoalScale {
+    pub(crate) factor: f64,
+    /// True if the result is a share of a limit that the capture does not have.
+    pub(crate) is_share: bool,
+}
+
+impl GoalScale {
+    /// Scale of a series in the unit of its goal.
+    pub(crate) const NONE: Self = Self {
+        factor: 1.0,
+        is_share: false,
+    };
 }
 
 impl LadingGoal {
@@ -57,6 +80,20 @@ impl LadingGoal {
             metric,
             reduction,
             scale,
+            limit: None,
+        }
+    }
+
+    /// Returns the scale in a capture with these series. A limit is constant in a run.
+    pub(crate) fn scale<'s>(
+        &self,
+        series: impl Fn(&str, Option<&str>) -> Option<&'s LadingSeries>,
+    ) -> GoalScale {
+        let last_of = |limit| series(limit, None)?.ticks.last();
+        let limit = self.limit.and_then(last_of);
+        GoalScale {
+            factor: self.scale * limit.map_or(1.0, |tick| tick.value / 1e3),
+            is_share: self.limit.is_some() && limit.is_none(),
         }
     }
 }
@@ -114,8 +151,9 @@ pub(crate) fn lading_series(names: &[String]) -> SeriesWanted {
     for name in names {
         match name.parse::<GoalMetric>() {
             Ok(goal) if !lading_goal(&goal).is_empty() => {
-                for metric in lading_goal(&goal) {
-                    wanted = wanted.with(metric.metric, None);
+                let goals = lading_goal(&goal).iter();
+                for metric in goals.flat_map(|goal| iter::once(goal.metric).chain(goal.limit)) {
+                    wanted = wanted.with(metric, None);
                 }
             }
             _ => {

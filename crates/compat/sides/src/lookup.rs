@@ -116,20 +116,17 @@ fn of_lading<'s>(
     if let Ok(goal) = name.parse::<GoalMetric>() {
         let matched = goals::lading_goal(&goal)
             .iter()
-            .filter_map(|goal| series(goal.metric, None).map(|series| (goal, series)))
+            .filter_map(|goal| Some((goal, series(goal.metric, None)?)))
             .find(|(_, series)| !series.ticks.is_empty());
-        if let Some((
-            LadingGoal {
-                reduction, scale, ..
-            },
-            series,
-        )) = matched
-        {
-            let value = reduced(series, *reduction, from_millis)? * scale;
-            let (unit, per_second) = unit_of(&goal);
+        if let Some((measure, recorded)) = matched {
+            let scale = measure.scale(&series);
+            let (unit, per_second) = match scale.is_share {
+                true => (Unit::Ratio, false),
+                false => unit_of(&goal),
+            };
             let better = goal.direction();
             return Ok(RunNumber {
-                value,
+                value: reduced(recorded, measure.reduction, from_millis)? * scale.factor,
                 unit,
                 per_second,
                 better,

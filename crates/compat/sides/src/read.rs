@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use stillwell_experiment::SavedReader;
-use stillwell_lading::capture::{CaptureRun, LadingFormat, SeriesWanted, read_lading};
+use stillwell_lading::capture::{CaptureRun, LadingError, LadingFormat, SeriesWanted, read_lading};
 use stillwell_others::results::{
     Column, Figure, ResultError, ResultTool, is_load_csv, parse_columns, parse_inline, read_result,
 };
@@ -175,7 +175,10 @@ impl<'a> SideReader<'a> {
     ) -> anyhow::Result<Vec<Run>> {
         let start = start_of(path)?;
         if LadingFormat::sniff(&start).is_some() {
-            return self.read_lading(path);
+            return match in_folder {
+                true => self.read_lading_of_folder(path),
+                false => self.read_lading(path),
+            };
         }
         if str::from_utf8(&start).is_ok_and(is_load_csv) {
             return text_of(path).and_then(|text| read_json(&text, path));
@@ -210,13 +213,33 @@ impl<'a> SideReader<'a> {
         runs.unwrap_or_else(|error| {
             // Reports beside captures have the same runs again.
             let is_unknown = error.downcast_ref::<ResultError>() == Some(&ResultError::Unknown);
-            let remark = format!("{error:#}: the file is left out");
-            // Both sides may be the same folder.
-            if !is_unknown && !self.remarks.contains(&remark) {
-                self.remarks.push(remark);
+            if !is_unknown {
+                self.leave_out(&error);
             }
             Vec::new()
         })
+    }
+
+    /// Returns the runs in a capture of lading that was found in a folder. A table that cannot be read is left out
+    /// with a remark.
+    fn read_lading_of_folder(&mut self, path: &Path) -> anyhow::Result<Vec<Run>> {
+        let runs = self.read_lading(path);
+        runs.or_else(|error| match error.downcast_ref::<LadingError>() {
+            Some(LadingError::NoFooter { .. } | LadingError::Table { .. }) => {
+                self.leave_out(&error);
+                Ok(Vec::new())
+            }
+            _ => Err(error),
+        })
+    }
+
+    /// Adds the remark that a file of a folder is left out.
+    fn leave_out(&mut self, error: &anyhow::Error) {
+        let remark = format!("{error:#}: the file is left out");
+        // Both sides may be the same folder.
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
     }
 
     /// Returns the runs in a suite's report, or the one run in other data.

@@ -10,7 +10,7 @@ use stillwell_nighthawk::{
     CommandLineOptions, Output, Protocol, Quantity, Statistic, WorkerResult, parse_timestamp,
 };
 use stillwell_others::results::{
-    behind_logs, fortio_percentiles, is_fortio_success, is_load_csv, load_csv,
+    NIGHTHAWK_OUTCOMES, behind_logs, fortio_percentiles, is_fortio_success, is_load_csv, load_csv,
 };
 use stillwell_report::load::{
     BRIEF_LOAD_SCHEMA, BriefLoad, BriefTimes, LoadProtocol, read_load_json,
@@ -121,18 +121,6 @@ fn blank(tool: &str) -> BriefLoad {
         ended_because: String::new(),
     }
 }
-
-/// Counters of Nighthawk, and the outcome of the requests that they count.
-const NIGHTHAWK_OUTCOMES: [(&str, Outcome); 8] = [
-    ("benchmark.http_2xx", Outcome::Ok),
-    ("benchmark.http_3xx", Outcome::Status3xx),
-    ("benchmark.http_4xx", Outcome::Status4xx),
-    ("benchmark.http_5xx", Outcome::Status5xx),
-    ("benchmark.http_xxx", Outcome::StatusOther),
-    ("benchmark.http_1xx", Outcome::StatusOther),
-    ("benchmark.stream_resets", Outcome::PeerClosed),
-    ("benchmark.pool_connection_failure", Outcome::ConnectFailed),
-];
 
 fn of_nighthawk(output: &Output) -> anyhow::Result<BriefLoad> {
     let options = &output.options;

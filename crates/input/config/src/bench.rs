@@ -115,6 +115,12 @@ pub struct LoadedBench {
     pub warnings: Diagnostics,
 }
 
+/// Returns true if events of `codec` are bytes without line ends.
+#[must_use]
+pub fn is_byte_codec(codec: &str) -> bool {
+    framing(codec) == Framing::Bytes
+}
+
 /// [`Loader::bench`](crate::Loader::bench).
 pub(crate) fn load_bench(
     lookup: Lookup<'_>,
@@ -129,6 +135,10 @@ pub(crate) fn load_bench(
             let mut file_options = read_file(lookup, &path, &mut diagnostics).unwrap_or_default();
             if file_options.name.is_none() {
                 file_options.name = Some(name_of(&path));
+            }
+            // Both keys set the rate, so either flag overrides both.
+            if flags.rate.is_some() || flags.interval.is_some() {
+                (file_options.rate, file_options.interval) = (None, None);
             }
             flags.or(file_options)
         }

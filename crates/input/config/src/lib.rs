@@ -37,7 +37,7 @@ mod spec;
 pub use ab::AbSpec;
 pub use bench::{
     Await, BenchAsserts, BenchEndpoint, BenchFolder, BenchOptions, BenchStep, BenchTarget,
-    BenchTree, FigureAssert, LoadedBench, TextAssert, is_wanted,
+    BenchTree, FigureAssert, LoadedBench, TextAssert, is_byte_codec, is_wanted,
 };
 pub use descriptors::{
     Descriptors, DescriptorsError, GrpcMethod, MessageTextError, MethodError, MethodName,

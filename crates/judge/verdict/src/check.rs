@@ -142,11 +142,10 @@ fn values(selector: &SeriesSelector, run_plan: &RunPlan, window: &Window<'_>) ->
 
 /// Value that is compared with the lower and the upper bound.
 fn extremes(values: &[f64], aggregation: Aggregation) -> (Option<f64>, Option<f64>) {
+    let largest = values.iter().copied().max_by(f64::total_cmp);
     match aggregation {
-        Aggregation::Each => (
-            values.iter().copied().min_by(f64::total_cmp),
-            values.iter().copied().max_by(f64::total_cmp),
-        ),
+        Aggregation::Each => (values.iter().copied().min_by(f64::total_cmp), largest),
+        Aggregation::Largest => (largest, largest),
         Aggregation::Mean => {
             let mean = stillwell_stats::Sample::try_new(values, 1)
                 .ok()
@@ -167,6 +166,20 @@ mod tests {
 
     use super::*;
     use crate::fixture::TestRun;
+
+    /// A counter that ends above its lower bound begins below it: only its largest sample counts in SMP.
+    #[test]
+    fn each_aggregation_has_its_values_at_the_bounds() {
+        let values = [0.0, 500.0, 250.0];
+        for (aggregation, low, high) in [
+            (Aggregation::Each, 0.0, 500.0),
+            (Aggregation::Largest, 500.0, 500.0),
+            (Aggregation::Mean, 250.0, 250.0),
+        ] {
+            assert_eq!(extremes(&values, aggregation), (Some(low), Some(high)));
+            assert_eq!(extremes(&[], aggregation), (None, None));
+        }
+    }
 
     /// A latency between machines of 10 ms with an error of 2 ms is not certainly below 11 ms.
     #[test]

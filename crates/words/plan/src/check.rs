@@ -35,6 +35,9 @@ pub enum Aggregation {
     /// Every sample counts by itself: the largest is held against the upper
     /// bound, the smallest against the lower.
     Each,
+    /// The largest of all samples, for both bounds: a bare series of an SMP
+    /// check.
+    Largest,
     /// The mean of all samples.
     Mean,
 }

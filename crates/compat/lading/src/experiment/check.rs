@@ -2,10 +2,10 @@
 
 use stillwell_config::shared::parse_series;
 use stillwell_plan::CheckPlan;
-use stillwell_plan::check::SeriesSelector;
+use stillwell_plan::check::{Aggregation, SeriesSelector};
 use stillwell_units::float_from_u64;
 
-use crate::file::parse_size;
+use crate::file::{parse_size, warn_of_bits};
 use stillwell_text::{Keys, Node, Reader, code};
 
 pub(super) fn read(reader: &Reader, node: &Node) -> Option<CheckPlan> {
@@ -38,31 +38,33 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<CheckPlan> {
 
 fn read_series(reader: &Reader, node: &Node) -> Option<SeriesSelector> {
     let text = reader.text(node)?;
-    let series = parse_series(text);
-    if series.is_none() {
+    let Some(mut series) = parse_series(text) else {
         let message = format!("`{text}` does not name a series");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("write `name`, `name['id']` or `avg(name)`"));
+        return None;
+    };
+    // SMP holds the largest sample against both bounds.
+    if series.aggregation == Aggregation::Each {
+        series.aggregation = Aggregation::Largest;
     }
-    series
+    Some(series)
 }
 
+/// Reads a bound: a plain number, or a size in bytes.
 fn read_bound(reader: &Reader, node: &Node) -> Option<f64> {
     let text = reader.text(node)?;
-    let bound = parse_bound(text);
+    let number = text.trim().parse::<f64>().ok();
+    let bound = number.or_else(|| {
+        let size = parse_size(text)?;
+        warn_of_bits(reader, node, text, size);
+        Some(float_from_u64(size.bytes.bytes()))
+    });
+    let bound = bound.filter(|bound| bound.is_finite());
     if bound.is_none() {
         let message = format!("`{text}` is not a bound");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("write a number, or a size such as `475 MiB`"));
     }
     bound
-}
-
-/// A bound as a plain number, or as a size in bytes.
-#[must_use]
-pub(super) fn parse_bound(text: &str) -> Option<f64> {
-    let number = text.trim().parse::<f64>().ok();
-    number
-        .or_else(|| Some(float_from_u64(parse_size(text)?.bytes.bytes())))
-        .filter(|bound| bound.is_finite())
 }

@@ -51,6 +51,7 @@ config_only:
     assert_eq!(target.memory, Some(ByteSize::new(30 << 30)));
     assert_eq!(target.cpus, Some(6));
     assert_eq!(case.checks[0].upper, Some(475.0 * 1024.0 * 1024.0));
+    assert_eq!(case.checks[0].series.aggregation, Aggregation::Largest);
     assert_eq!(case.checks[1].series.aggregation, Aggregation::Mean);
     assert_eq!(case.checks[1].series.id.as_deref(), Some("intake"));
     assert_eq!(
@@ -78,6 +79,46 @@ fn series_read_as_written() {
     }
     for text in ["", "avg()", "a[b]", "a['b'", "a b", "max(a)"] {
         assert_eq!(parse_series(text), None, "{text}");
+    }
+}
+
+/// A small `b` in the memory of a container was read as bits.
+#[test]
+fn memory_is_read_as_by_container_runtimes() {
+    for (text, bytes) in [
+        ("30g", 30 << 30),
+        ("512m", 512 << 20),
+        ("512mb", 512 << 20),
+        ("512 Mb", 512 << 20),
+        ("64kb", 64 << 10),
+        ("2gib", 2 << 30),
+        ("8GiB", 8 << 30),
+        ("500 MB", 500_000_000),
+        ("1024", 1024),
+        ("1024b", 1024),
+        ("0x40000b", 0x0040_000b),
+    ] {
+        let target = format!("target: {{name: vector, memory_allotment: {text}}}\n");
+        let (case, result) = experiment(&target);
+        let memory = case.target.unwrap().memory;
+        assert_eq!(memory, Some(ByteSize::new(bytes)), "{text}");
+        assert!(result.is_empty(), "{text}: {result}");
+    }
+}
+
+#[test]
+fn a_bound_in_bits_has_a_warning() {
+    for (text, bound, is_bits) in [
+        ("400 Mb", 50e6, true),
+        ("400 MB", 400e6, false),
+        ("6", 6.0, false),
+    ] {
+        let bounds = format!("bounds: {{series: total_pss_bytes, upper_bound: {text}}}");
+        let (case, result) = experiment(&format!("checks: [{{name: a, {bounds}}}]\n"));
+        assert_eq!(case.checks[0].upper, Some(bound), "{text}");
+        assert!(!result.has_errors(), "{result}");
+        let result = result.to_string();
+        assert_eq!(result.contains("is read as bits"), is_bits, "{result}");
     }
 }
 

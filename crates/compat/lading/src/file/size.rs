@@ -70,6 +70,12 @@ fn prefix_scale(prefix: &str) -> Option<f64> {
 /// Reads a size above zero; sizes in bits are followed, with a warning.
 pub(super) fn read_size(reader: &Reader, node: &Node) -> Option<ByteSize> {
     let (size, text) = read_above_zero(reader, node)?;
+    warn_of_bits(reader, node, text, size);
+    Some(size.bytes)
+}
+
+/// Reports the size that `text` is, if it was written in bits.
+pub(crate) fn warn_of_bits(reader: &Reader, node: &Node, text: &str, size: Size) {
     if let Some(if_bytes) = size.if_bytes {
         let message = format!("`{text}` is read as bits: {}", size.bytes);
         reader.report(
@@ -82,7 +88,6 @@ pub(super) fn read_size(reader: &Reader, node: &Node) -> Option<ByteSize> {
                 )),
         );
     }
-    Some(size.bytes)
 }
 
 /// Reads a size above zero of a key that lading had only while `b` meant bytes.

@@ -553,6 +553,13 @@ fn caches_are_held_in_memory_and_hold_a_block() {
             generator("tcp", "addr: 127.0.0.1:1\n      maximum_block_size: 9 MiB"),
             "does not fit in a cache",
         ),
+        (
+            generator(
+                "passthru_file",
+                "path: /tmp/a\n      maximum_block_size: 9 MiB",
+            ),
+            "does not fit in a cache",
+        ),
     ] {
         let result = mistakes(&text);
         assert!(result.contains(words), "{result}");

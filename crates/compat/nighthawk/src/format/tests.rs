@@ -5,7 +5,9 @@ use stillwell_report::load::*;
 use stillwell_units::Nanos;
 
 use super::*;
-use crate::{CommandLineOptions, Counter, Percentile, Quantity, Statistic, read_json, read_yaml};
+use crate::{
+    CommandLineOptions, Counter, Percentile, Protocol, Quantity, Statistic, read_json, read_yaml,
+};
 
 #[path = "../../../../judge/report/src/load/fixture.rs"]
 #[expect(
@@ -168,6 +170,54 @@ fn layouts_of_2020_have_the_lines_and_keys_of_then() {
         "BytesReceived",
     ] {
         assert!(fortio.get(key).is_none(), "{key}");
+    }
+}
+
+/// For all protocols: several connections for each worker only if they are requested.
+#[test]
+fn fortio_has_the_connections_of_all_workers() {
+    let typed = CommandLineOptions {
+        connections: Some(8),
+        max_active_requests: Some(100),
+        max_concurrent_streams: Some(2_147_483_647),
+        ..CommandLineOptions::default()
+    };
+    let with = |protocol, streams, several| CommandLineOptions {
+        protocol: Some(protocol),
+        max_concurrent_streams: streams,
+        experimental_h2_use_multiple_connections: Some(several),
+        ..typed.clone()
+    };
+    let h2 = |several| CommandLineOptions {
+        h2: Some(true),
+        experimental_h2_use_multiple_connections: several,
+        ..typed.clone()
+    };
+    for (options, connections) in [
+        (typed.clone(), 8),
+        (with(Protocol::Http1, None, false), 8),
+        (h2(None), 1),
+        (h2(Some(false)), 1),
+        (h2(Some(true)), 8),
+        (with(Protocol::Http2, None, false), 1),
+        (with(Protocol::Http3, None, false), 1),
+        (with(Protocol::Http2, None, true), 8),
+        (with(Protocol::Http2, Some(50), false), 2),
+        (with(Protocol::Http3, Some(1), false), 8),
+        (with(Protocol::Http2, Some(0), false), 8),
+    ] {
+        let mut output = gold();
+        let worker = WorkerResult {
+            name: "worker_1".to_owned(),
+            ..output.results[0].clone()
+        };
+        output.results.insert(1, worker);
+        output.options = options;
+        let format = LoadFormat::Nighthawk(NighthawkFormat::Fortio);
+        let text = render_nighthawk(&output, format, None).unwrap();
+        let fortio: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let expected = 2 * connections;
+        assert_eq!(fortio["NumThreads"], expected, "{:?}", output.options);
     }
 }
 

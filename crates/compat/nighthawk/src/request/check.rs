@@ -2,6 +2,7 @@
 //! where it has some.
 
 use stillwell_config::requests::target;
+use stillwell_units::Nanos;
 
 use super::error::RequestError;
 use super::values::bracketed;
@@ -57,7 +58,7 @@ fn targets(request: &NighthawkRequest) -> [Rule; 3] {
     ]
 }
 
-fn load(load: &NighthawkLoad, target: &NighthawkTarget) -> [Rule; 10] {
+fn load(load: &NighthawkLoad, target: &NighthawkTarget) -> [Rule; 11] {
     use Protocol::{Http1, Http3};
     let options = target.http3_protocol_options.is_some();
     let over =
@@ -67,6 +68,10 @@ fn load(load: &NighthawkLoad, target: &NighthawkTarget) -> [Rule; 10] {
         Rule(
             load.duration.is_some() && load.no_duration,
             "--duration and --no-duration are mutually exclusive",
+        ),
+        Rule(
+            load.duration == Some(Nanos::ZERO),
+            "--duration: write a time above zero",
         ),
         Rule(
             target.h2 && target.protocol.is_some(),

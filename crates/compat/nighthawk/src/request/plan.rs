@@ -23,6 +23,7 @@ use super::{
 };
 use crate::Protocol;
 use crate::envoy::{EnvoyMessage, FakePlugin, OutputPlugin, upstream_tls};
+use crate::multiplexing::multiplexed;
 
 /// Counters whose default predicates fail a load.
 pub(super) const FAILURES: [&str; 5] = [
@@ -195,14 +196,13 @@ fn connections(
     if protocol == LoadProtocol::Http1 {
         return (load.connections.max(least), protocol, 1);
     }
-    let streams = if load.experimental_h2_use_multiple_connections {
-        1
+    let limit = if load.experimental_h2_use_multiple_connections {
+        Some(1)
     } else {
-        let limit = load.max_concurrent_streams.or(streams_max);
-        let limit = limit.unwrap_or(u32::MAX);
-        limit.min(load.max_active_requests)
+        load.max_concurrent_streams.or(streams_max)
     };
-    let connections = load.max_active_requests.div_ceil(streams);
+    let active = load.max_active_requests;
+    let (connections, streams) = multiplexed(active, limit, load.connections);
     (connections.max(least), protocol, streams)
 }
 

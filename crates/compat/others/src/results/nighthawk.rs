@@ -2,7 +2,7 @@
 //! for all of them together.
 
 use serde_json::Value;
-use stillwell_metric::Unit;
+use stillwell_metric::{Outcome, Unit};
 use stillwell_plan::goal::Direction;
 
 use super::{Figure, FigureUnit, number, quantile_name};
@@ -13,6 +13,18 @@ const REQUEST: &str = "benchmark_http_client.request_to_response";
 const GLOBAL: &str = "global";
 /// Quantiles that are reported. A file's list holds others; the first entry at or above each of these counts.
 const QUANTILES: [f64; 6] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+
+/// Counters of Nighthawk, and the outcome of the requests that they count.
+pub const NIGHTHAWK_OUTCOMES: [(&str, Outcome); 8] = [
+    ("benchmark.http_2xx", Outcome::Ok),
+    ("benchmark.http_3xx", Outcome::Status3xx),
+    ("benchmark.http_4xx", Outcome::Status4xx),
+    ("benchmark.http_5xx", Outcome::Status5xx),
+    ("benchmark.http_xxx", Outcome::StatusOther),
+    ("benchmark.http_1xx", Outcome::StatusOther),
+    ("benchmark.stream_resets", Outcome::PeerClosed),
+    ("benchmark.pool_connection_failure", Outcome::ConnectFailed),
+];
 
 /// The numbers of the run, or what is missing.
 pub(super) fn figures(output: &Value) -> Result<Vec<Figure>, &'static str> {
@@ -34,6 +46,7 @@ pub(super) fn figures(output: &Value) -> Result<Vec<Figure>, &'static str> {
     for statistic in statistics {
         figures.extend(statistic_figures(statistic));
     }
+    figures.extend(errors(counters));
     for counter in counters {
         let name = counter.get("name").and_then(Value::as_str);
         let value = counter.get("value").and_then(number);
@@ -56,11 +69,8 @@ fn list<'v>(result: &'v Value, key: &str) -> &'v [Value] {
 
 /// Requests a second.
 fn throughput(counters: &[Value], seconds: Option<f64>) -> Option<Figure> {
-    let total = |wanted: &str| {
-        let named = |counter: &&Value| counter.get("name").and_then(Value::as_str) == Some(wanted);
-        counters.iter().find(named)?.get("value").and_then(number)
-    };
-    let requests = total("upstream_rq_total").or_else(|| total("benchmark.http_2xx"))?;
+    let requests = count_of(counters, "upstream_rq_total");
+    let requests = requests.or_else(|| count_of(counters, "benchmark.http_2xx"))?;
     Some(Figure {
         name: "requests_per_second".to_owned(),
         unit: FigureUnit::COUNT_PER_SECOND,
@@ -68,6 +78,31 @@ fn throughput(counters: &[Value], seconds: Option<f64>) -> Option<Figure> {
         shown: true,
         value: requests / seconds?,
     })
+}
+
+/// Returns the share of requests that failed, if their outcomes are counted.
+fn errors(counters: &[Value]) -> Option<Figure> {
+    let (mut good, mut all) = (0.0, 0.0);
+    for (name, outcome) in NIGHTHAWK_OUTCOMES {
+        // Nighthawk leaves out counters of 0.
+        let count = count_of(counters, name).unwrap_or(0.0);
+        all += count;
+        if matches!(outcome, Outcome::Ok | Outcome::Status3xx) {
+            good += count;
+        }
+    }
+    (all > 0.0).then(|| Figure {
+        name: "errors".to_owned(),
+        unit: FigureUnit::of(Unit::Ratio),
+        better: Some(Direction::LowerIsBetter),
+        shown: true,
+        value: 1.0 - good / all,
+    })
+}
+
+fn count_of(counters: &[Value], name: &str) -> Option<f64> {
+    let named = |counter: &&Value| counter.get("name").and_then(Value::as_str) == Some(name);
+    counters.iter().find(named)?.get("value").and_then(number)
 }
 
 fn counter_figures(name: &str, value: f64, seconds: Option<f64>) -> Vec<Figure> {

@@ -107,9 +107,45 @@ fn nighthawk_gives_the_figures_of_all_workers_together() {
             "latency_p90",
             "latency_p99",
             "latency_p999",
-            "latency_mean"
+            "latency_mean",
+            "errors"
         ]
     );
+}
+
+/// A comparison of Nighthawk's results had no errors, and its fast failures counted as throughput.
+#[test]
+fn errors_of_nighthawk_are_all_outcomes_but_2xx_and_3xx() {
+    type Counters<'a> = &'a [(&'a str, u32)];
+    let clean = r#"{"name": "benchmark.http_2xx", "value": "40"}"#;
+    let cases: [(Counters<'_>, Option<f64>); 5] = [
+        (&[("upstream_cx_total", 40)], None),
+        (&[("benchmark.http_2xx", 40)], Some(0.0)),
+        (&[("benchmark.http_4xx", 40)], Some(1.0)),
+        (
+            &[("benchmark.http_3xx", 30), ("benchmark.http_5xx", 10)],
+            Some(0.25),
+        ),
+        (
+            &[
+                ("benchmark.http_2xx", 2),
+                ("benchmark.stream_resets", 1),
+                ("benchmark.pool_connection_failure", 1),
+            ],
+            Some(0.5),
+        ),
+    ];
+    for (counters, expected) in cases {
+        let counters = counters.iter().map(|(name, count)| {
+            let count = count.to_string();
+            serde_json::json!({"name": name, "value": count}).to_string()
+        });
+        let counters = counters.collect::<Vec<_>>().join(",");
+        let result = read_result(&NIGHTHAWK.replace(clean, &counters)).unwrap();
+        let figure = result.figures.iter().find(|item| item.name == "errors");
+        assert_eq!(figure.map(|figure| figure.value), expected, "{counters}");
+        assert!(figure.is_none_or(|figure| figure.shown), "{counters}");
+    }
 }
 
 const FORTIO: &str = r#"{

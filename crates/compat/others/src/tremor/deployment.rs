@@ -1,5 +1,6 @@
 //! The bench that a program deploys.
 
+use stillwell_config::is_byte_codec;
 use stillwell_text::{Entry, Key, Node, Span, Value, code};
 
 use super::Mistake;
@@ -24,6 +25,7 @@ pub(super) fn bench_of(program: &Program) -> Result<Node, Mistake> {
     for setting in &definition.settings {
         entries.push(setting_of(setting)?);
     }
+    check_codec(&entries)?;
     let codec = entries.iter().find(|entry| entry.key.text == "codec");
     let is_json = codec.is_none_or(|entry| {
         matches!(&entry.value.value, Value::Scalar { text, .. } if text.starts_with("json"))
@@ -180,6 +182,25 @@ fn setting_of(setting: &Entry) -> Result<Entry, Mistake> {
         setting.value = name.value.clone();
     }
     Ok(setting)
+}
+
+/// Refuses bytes without line ends, because the relay forwards lines. Chunks may have line ends.
+fn check_codec(settings: &[Entry]) -> Result<(), Mistake> {
+    let setting = |name: &str| {
+        let entry = settings.iter().find(|entry| entry.key.text == name);
+        entry.map(|entry| &entry.value)
+    };
+    let config = setting("config").and_then(|config| config.entry("chunk_size"));
+    let is_chunked = config.or_else(|| setting("chunk_size")).is_some();
+    if let Some(codec) = setting("codec")
+        && let Value::Scalar { text, .. } = &codec.value
+        && is_byte_codec(text)
+        && !is_chunked
+    {
+        let what = format!("codec `{text}`");
+        return Err(Mistake::unsupported(codec.span, &what));
+    }
+    Ok(())
 }
 
 /// The keys of the relay in place of the pipelines.

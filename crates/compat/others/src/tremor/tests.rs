@@ -184,6 +184,21 @@ fn the_rest_of_the_language_is_refused_by_name_and_place() {
     }
 }
 
+#[test]
+fn codecs_of_bytes_are_refused_unless_they_are_sent_in_chunks() {
+    for (codec, name) in [
+        ("\"binary\"", "binary"),
+        ("{\"name\": \"msgpack\"}", "msgpack"),
+    ] {
+        let text = DOCUMENTED.replace("\"json\"", codec);
+        let message = format!("7: codec `{name}` is not supported");
+        assert_eq!(read(&text), Err(message));
+        let tree = read(&text.replace("stop_after_secs", "chunk_size")).unwrap();
+        let begin = format!("{{codec={name} config={{source=in.json chunk_size=10 ");
+        assert!(tree.starts_with(&begin), "{tree}");
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn for_all_programs_cut_or_changed_there_is_a_bench_or_a_mistake_with_a_place(

@@ -85,17 +85,27 @@ fn a_number_that_no_second_has_is_refused() {
     }
 }
 
+/// Percent of the granted CPUs were read as percent of one.
 #[test]
-fn cpu_in_millicores_and_cpu_in_percent_are_cores() {
-    for (recorded, value) in [
-        ("total_cpu_usage_millicores", 500.0),
-        ("total_cpu_percentage", 50.0),
+fn cpu_in_millicores_and_cpu_in_percent_of_a_limit_are_cores() {
+    let limit = series_of(4000.0);
+    for (recorded, value, has_limit, expected) in [
+        ("total_cpu_usage_millicores", 500.0, true, 0.5),
+        ("total_cpu_usage_millicores", 500.0, false, 0.5),
+        ("total_cpu_percentage", 12.5, true, 0.5),
+        ("total_cpu_percentage", 12.5, false, 0.125),
     ] {
         let series = series_of(value);
-        let cpu = lading_series("cpu", |metric, _| (metric == recorded).then_some(&series));
+        let cpu = lading_series("cpu", |metric, _| match metric {
+            "cpu_limit_millicores" => has_limit.then_some(&limit),
+            _ => (metric == recorded).then_some(&series),
+        });
         let (series, scale) = cpu.unwrap();
-        let cores = lading_readings(series, scale, None).values[0].value;
-        assert!((cores - 0.5).abs() < 1e-12, "{recorded}: {cores}");
+        let readings = lading_readings(series, scale, None);
+        let number = readings.values[0].value;
+        assert!((number - expected).abs() < 1e-12, "{recorded}: {number}");
+        let is_share = recorded == "total_cpu_percentage" && !has_limit;
+        assert_eq!(readings.is_share, is_share, "{recorded}");
     }
 }
 
@@ -107,6 +117,7 @@ fn a_counter_is_not_compared_with_a_gauge() {
     let runs = |kinds: [Kind; 2]| {
         kinds.map(|kind| Readings {
             kind,
+            is_share: false,
             values: Vec::new(),
         })
     };
@@ -133,6 +144,15 @@ fn a_counter_is_not_compared_with_a_gauge() {
         let problem = checked.err().map(|error| error.to_string());
         assert_eq!(problem.as_deref(), expected);
     }
+    let mut shares = runs([GAUGE, GAUGE]);
+    for readings in &mut shares {
+        readings.is_share = true;
+    }
+    let problem = check_kinds("cpu", &runs([GAUGE, GAUGE]), &shares).unwrap_err();
+    assert_eq!(
+        problem.to_string(),
+        "`cpu` is a gauge on one side and a share of the granted CPUs on the other"
+    );
 }
 
 /// Compares captures of two series with the tables of 2023, and returns the titles of their rows.

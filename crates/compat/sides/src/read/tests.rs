@@ -18,9 +18,10 @@ fn folder_of(files: &[(&str, &[u8])]) -> tempfile::TempDir {
 #[test]
 fn a_result_in_a_folder_that_cannot_be_read_is_left_out_with_a_remark() {
     let cut = &FORTIO.as_bytes()[..40];
-    let unreadable: [(&str, &[u8]); 3] = [
+    let unreadable: [(&str, &[u8]); 4] = [
         ("bytes.json", b"{\"ActualQPS\": \"\xff\"}"),
         ("cut.json", cut),
+        ("killed.parquet", b"PAR1 rows without a footer"),
         ("part.json", b"{\"DurationHistogram\": 3}"),
     ];
     let files: [(&str, &[u8]); 4] = [
@@ -47,12 +48,20 @@ fn a_result_in_a_folder_that_cannot_be_read_is_left_out_with_a_remark() {
 
 #[test]
 fn a_folder_with_unreadable_results_alone_is_refused_with_the_reason() {
-    let folder = folder_of(&[("cut.json", &FORTIO.as_bytes()[..40])]);
+    let folder = folder_of(&[
+        ("cut.json", &FORTIO.as_bytes()[..40]),
+        ("killed.parquet", &b"PAR1"[..]),
+    ]);
     let options = options(&[]);
     let mut reader = SideReader::new(&options);
     let error = reader.read(folder.path().to_str().unwrap()).unwrap_err();
     let error = error.to_string();
-    for part in ["no capture or result", "cut.json", "not complete JSON"] {
+    for part in [
+        "no capture or result",
+        "cut.json",
+        "not complete JSON",
+        "killed.parquet has no footer",
+    ] {
         assert!(error.contains(part), "{error}");
     }
 }

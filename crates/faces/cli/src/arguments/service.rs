@@ -19,7 +19,7 @@ pub(crate) struct ServiceArguments {
     /// Role of the service
     #[arg(long, value_enum, default_value_t = ServiceRole::TrafficGeneratorService)]
     pub(crate) service: ServiceRole,
-    /// File of requests to serve, one per line: URL, or METHOD URL
+    /// File of requests to serve, one per line: URL, METHOD URL, or METHOD URL BODY
     #[arg(long, value_name = "FILE")]
     pub(crate) requests: Option<PathBuf>,
     /// Write the listening address to FILE, as ADDRESS:PORT

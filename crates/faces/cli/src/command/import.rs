@@ -1,10 +1,9 @@
 //! `stillwell import`.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use stillwell_config::files::read_text;
+use stillwell_config::files::read_input;
 use stillwell_others::harness::{DstatRun, dstat, dstat_table, tables};
 use stillwell_report::FullReport;
 use stillwell_verdict::{ImportedTable, judge_imported};
@@ -58,15 +57,9 @@ pub(crate) fn run(arguments: &ImportArguments, paint: &Paint) -> Result<Exit, Co
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
-    let length = fs::metadata(file)
-        .with_context(|| format!("read {}", file.display()))?
-        .len();
-    anyhow::ensure!(
-        length <= BYTES_MAX,
-        "{} is larger than 256 MiB",
-        file.display()
-    );
-    read_text(file).with_context(|| format!("read {}", file.display()))
+    let context = || format!("read {}", file.display());
+    let bytes = read_input(file, BYTES_MAX).with_context(context)?;
+    String::from_utf8(bytes).with_context(context)
 }
 
 fn stem(file: &Path) -> String {

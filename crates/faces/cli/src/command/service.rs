@@ -58,7 +58,12 @@ pub(crate) fn run(arguments: &ServiceArguments) -> Result<Exit, CommandError> {
     }
     let access = Arc::clone(&plan.access);
     let has_secret = !arguments.client_ca.is_empty() || access.token.is_some();
-    access::require_secret(arguments.listen, has_secret, arguments.access.insecure)?;
+    access::require_secret(
+        arguments.listen,
+        has_secret,
+        arguments.access.insecure,
+        "a token (--token-file FILE) or a client certificate (--client-ca FILE)",
+    )?;
     let service = bind_service(plan).map_err(refused)?;
     write_out(
         arguments.tls_certificate_out.as_deref(),
@@ -107,6 +112,7 @@ fn conduct_as_nighthawk(arguments: &NighthawkServiceArguments) -> Result<Exit, C
         plan.listen,
         access.token.is_some(),
         arguments.access.insecure,
+        "a token (--token-file FILE)",
     )?;
     let service = bind_service(plan).map_err(refused)?;
     let message = format!("Nighthawk grpc service listening: {}", service.address());

@@ -145,11 +145,16 @@ fn detail(response: &ExecutionResponse) -> (u32, &str) {
 
 /// Polls until answers have come.
 async fn until_answers_come(call: &mut ClientCall) -> u64 {
+    until_counted(call, "benchmark.http_2xx").await
+}
+
+/// Polls until the counter `name` is above 0.
+async fn until_counted(call: &mut ClientCall, name: &str) -> u64 {
     loop {
         send(call, &ExecutionRequest::Update);
         let response = answer(call).await;
         assert_eq!(result(&response).name, "progress");
-        let seen = result(&response).counter("benchmark.http_2xx");
+        let seen = result(&response).counter(name);
         if seen > 0 {
             return seen;
         }
@@ -207,6 +212,30 @@ fn a_load_reports_how_far_it_is_and_ends_when_it_is_cancelled() {
         send(&mut call, &ExecutionRequest::Cancel);
         call.end();
         assert_eq!(call.next().await.unwrap(), None);
+    });
+}
+
+#[test]
+fn the_progress_of_a_load_has_its_failures() {
+    let target = Listening::target(&["--error", "'reset'"]);
+    let service = Listening::service(&[]);
+    let dead = format!("http://127.0.0.1:{}/", free_port());
+    wait_for(async {
+        let mut call = call(&service.1).await;
+        for (uri, counter) in [
+            (format!("http://{}/", target.1), "benchmark.stream_resets"),
+            (dead, "benchmark.pool_connection_failure"),
+        ] {
+            let options = CommandLineOptions {
+                uri: Some(uri),
+                no_default_failure_predicates: Some(true),
+                ..endless(&target)
+            };
+            start(&mut call, options);
+            until_counted(&mut call, counter).await;
+            send(&mut call, &ExecutionRequest::Cancel);
+            assert!(result(&answer(&mut call).await).counter(counter) > 0);
+        }
     });
 }
 

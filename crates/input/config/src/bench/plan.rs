@@ -17,7 +17,7 @@ use stillwell_text::{Diagnostic, Diagnostics, code};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, float_from_u64};
 
 use super::connector::{Framing, SIGNIFICANT_FIGURES_DEFAULT};
-use super::{BenchEndpoint, BenchOptions, BenchTarget, framing};
+use super::{BenchEndpoint, BenchOptions, BenchTarget, framing, is_byte_codec};
 use crate::rate::parse_rate;
 use crate::rules::ready_probe_of;
 use crate::spec::{STOP_DEFAULT, name_of_program, no_target};
@@ -179,7 +179,7 @@ fn generator(
     diagnostics: &mut Diagnostics,
 ) -> Option<GeneratorPlan> {
     let path = options.source.clone()?;
-    let is_bytes = options.codec.as_deref().map(framing) == Some(Framing::Bytes);
+    let is_bytes = options.codec.as_deref().is_some_and(is_byte_codec);
     let end = if is_bytes || options.chunk_size.is_some() {
         ReplayEnd::Nothing
     } else {
@@ -247,9 +247,9 @@ fn check_prefixes(
             diagnostics.push(error.help("they need `tcp`, `udp`, `unix` or `unixgram`"));
         }
     }
-    let has_ends = framing(options.codec.as_deref().unwrap_or("json")) != Framing::Bytes;
+    let is_bytes = options.codec.as_deref().is_some_and(is_byte_codec);
     let is_lines = options.sent_prefix == Some(PrefixFraming::Lines);
-    if is_lines && (options.chunk_size.is_some() || !has_ends) {
+    if is_lines && (options.chunk_size.is_some() || is_bytes) {
         let message = "`ingest-ns` without `length-prefixed` needs events that end in a line feed, and these do not";
         let error = Diagnostic::error(code::BAD_VALUE, message);
         diagnostics.push(error.help("write `postprocessors: [ingest-ns, length-prefixed]`"));

@@ -243,6 +243,19 @@ fn flags_go_before_the_file() {
     };
     assert_eq!(transport.retries, 10);
     assert_eq!(transport.end_timeout, Nanos::from_secs(10));
+    for (key, rate, interval, per_second) in [
+        ("interval: 5ms\n", Some("2k/s"), None, 2000.0),
+        ("rate: 5k/s\n", None, Some(Nanos::from_millis(1)), 1000.0),
+    ] {
+        let flags = BenchOptions {
+            rate: rate.map(str::to_owned),
+            interval,
+            ..BenchOptions::default()
+        };
+        let plan = load(&format!("{TARGET}source: in.json\n{key}"), flags).unwrap();
+        let shape = &plan.run_plan.generators[0].rate.shape;
+        assert_eq!(*shape, RateShape::Constant { per_second }, "{key}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use stillwell_capture::{LoadCapture, LoadEnd, LoadSecond, LoadWorkerView, RouteCounts};
 use stillwell_metric::{
-    Histogram, LoadCounts, LoadTime, Outcome, RouteTime, Sizes, TimeState, empty_histogram,
+    Histogram, LoadCounts, LoadTime, Outcome, RouteTime, Sizes, TimeState, add_histogram,
+    empty_histogram,
 };
 use stillwell_plan::load::{
     BodyPlan, EndpointPlan, GrpcMessages, LoadPace, LoadPacing, LoadProtocol, Overflow,
@@ -153,11 +154,12 @@ fn statistics(input: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &
     } else {
         &initiated
     };
+    let completed = with_failures(worker, initiated.clone());
     let lateness = worker.times(LoadTime::Lateness);
     let times = [
         (id::REQUEST_TO_RESPONSE, &service),
         (id::QUEUE_TO_CONNECT, lateness),
-        (id::SEQUENCER_CALLBACK, &initiated),
+        (id::SEQUENCER_CALLBACK, &completed),
         (id::SEQUENCER_BLOCKING, worker.times(LoadTime::Blocked)),
         (id::ORIGIN_LATENCY, worker.times(LoadTime::Origin)),
         (id::RESPONSE_TIME, response),
@@ -191,6 +193,14 @@ fn statistics(input: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &
     ] {
         result.add_statistic(LoadStatistic::of_sizes(name, moments(sizes)));
     }
+}
+
+/// Adds the times of requests that failed or were dropped.
+fn with_failures(worker: LoadWorkerView<'_>, mut times: Histogram<u64>) -> Histogram<u64> {
+    for end in Outcome::FAILURES {
+        add_histogram(&mut times, worker.times(LoadTime::Failed(end)));
+    }
+    times
 }
 
 /// Times by the class of the answer, and by the failure where there was none.

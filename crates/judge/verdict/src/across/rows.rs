@@ -75,6 +75,9 @@ pub fn compare_group<R: ComparableRun>(
     if tools.len() > 1 {
         remarks.push("the results are from different tools, which count differently".to_owned());
     }
+    if options.metrics.is_empty() {
+        remarks.extend(errors_remark(group));
+    }
     if looked_at(group) && !options.unpaired {
         remarks.push(
             "the experiment checked its verdict more than once, and this interval is not \
@@ -127,6 +130,20 @@ fn names<R: ComparableRun>(
         return Ok(vec![first.clone()]);
     }
     Ok(names)
+}
+
+/// Returns a remark if one side alone has errors: some tools write only successes.
+fn errors_remark<R: ComparableRun>(group: &RunGroup<R>) -> Option<String> {
+    let has = |runs: &[R]| runs.iter().any(|run| run.number("errors").is_ok());
+    let side = match (has(&group.baseline), has(&group.comparison)) {
+        (true, false) => "baseline",
+        (false, true) => "comparison",
+        (true, true) | (false, false) => return None,
+    };
+    Some(format!(
+        "only the {side} has `errors`, so they are not compared, and fast failures may count as \
+         throughput"
+    ))
 }
 
 /// Name of the goal that decides over the exit code: the first one of the baseline's experiment. Goals that

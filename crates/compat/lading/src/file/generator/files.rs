@@ -251,11 +251,12 @@ fn read_passthru(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         .required("seed")
         .and_then(|node| read_seed(reader, node));
     let maximum = payload::read_maximum(reader, &map, ByteSize::mib(1), None);
-    let payload = payload::read(reader, &map, maximum);
+    let payload = payload::read(reader, &map, maximum)?;
+    payload::check_block(reader, &map, &payload);
     Some(GeneratorPlan {
         id: String::new(),
         transport: transport?,
-        payload: payload?,
+        payload,
         rate: rate?,
         concurrency: Concurrency::ONE,
         seed: seed?,

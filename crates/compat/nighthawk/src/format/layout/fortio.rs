@@ -1,7 +1,9 @@
 //! In the shape of fortio's results.
 
+use crate::multiplexing::{ACTIVE_REQUESTS_DEFAULT, multiplexed};
 use crate::{
-    Output, Percentile, Quantity, Statistic, Tree, WorkerResult, duration_text, timestamp_text,
+    CommandLineOptions, Output, Percentile, Protocol, Quantity, Statistic, Tree, WorkerResult,
+    duration_text, timestamp_text,
 };
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
@@ -60,7 +62,6 @@ pub(in crate::format) fn fortio(
         .iter()
         .filter(|result| result.name != global.name);
     let workers = u64::try_from(workers.count()).unwrap_or(1).max(1);
-    let per_worker = |number: Option<u32>| u64::from(number.unwrap_or(0)) * workers;
     let length = global.execution_duration;
     let requests = global.counter("upstream_rq_total");
     let start = global.execution_start.or(output.timestamp);
@@ -91,7 +92,10 @@ pub(in crate::format) fn fortio(
             "ActualDuration",
             Tree::Integer(length.unwrap_or_default().as_u64()),
         ),
-        entry("NumThreads", Tree::Integer(per_worker(options.connections))),
+        entry(
+            "NumThreads",
+            Tree::Integer(u64::from(connections(options)) * workers),
+        ),
         entry("Version", Tree::text(version(output))),
         entry(
             "DurationHistogram",
@@ -113,6 +117,19 @@ pub(in crate::format) fn fortio(
         entry("BytesReceived", count("upstream_cx_rx_bytes_total")),
     ];
     types.keys(entries).to_json()
+}
+
+/// Connections of each worker. Over HTTP/2 and HTTP/3 there are several only if they are requested.
+fn connections(options: &CommandLineOptions) -> u32 {
+    let connections = options.connections.unwrap_or(0);
+    let is_http1 = matches!(options.protocol, None | Some(Protocol::Http1));
+    let has_several = options.experimental_h2_use_multiple_connections == Some(true);
+    if has_several || (is_http1 && options.h2 != Some(true)) {
+        return connections;
+    }
+    let active = options.max_active_requests;
+    let active = active.unwrap_or(ACTIVE_REQUESTS_DEFAULT);
+    multiplexed(active, options.max_concurrent_streams, connections.max(1)).0
 }
 
 fn entry(name: &str, value: Tree) -> (String, Tree) {

@@ -98,7 +98,7 @@ pub(crate) struct NighthawkShapeArguments {
         allow_negative_numbers = true, value_parser = values::RPS.reader()
     )]
     pub(crate) rps: u32,
-    /// Connections of each worker, for HTTP/1
+    /// Maximum number of connections of each worker
     #[arg(
         long, value_name = "N", default_value_t = NighthawkLoad::DEFAULT.connections,
         allow_negative_numbers = true, value_parser = values::CONNECTIONS.reader()

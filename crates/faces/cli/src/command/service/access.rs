@@ -42,18 +42,20 @@ pub(super) fn plan(arguments: &AccessArguments) -> Result<AccessPlan, CommandErr
 }
 
 /// Refuses an address that other hosts reach, unless callers need a secret or `is_insecure`.
+/// `secrets` names those that the command line takes, with their options.
 pub(super) fn require_secret(
     listen: SocketAddr,
     has_secret: bool,
     is_insecure: bool,
+    secrets: &str,
 ) -> Result<(), CommandError> {
     if listen.ip().is_loopback() || has_secret {
         return Ok(());
     }
     if !is_insecure {
         return Err(usage(anyhow::anyhow!(
-            "other hosts can reach {listen}, so callers need a token or a client certificate: \
-             give --token-file FILE or --client-ca FILE, or accept every caller with --insecure"
+            "other hosts can reach {listen}, so callers need {secrets}; \
+             --insecure accepts every caller"
         )));
     }
     Paint::print_message("warning: every host that reaches this service can use it (--insecure)");

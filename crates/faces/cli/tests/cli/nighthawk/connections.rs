@@ -66,13 +66,15 @@ fn several_connections_of_http2_carry_one_stream_each() {
     let origin = Origin::start();
     let many = "--burst-size 10 --max-active-requests 10 --max-pending-requests 10 --rps 500 \
                 --duration 100 --termination-predicate benchmark.http_2xx:99";
-    for flag in [
-        "--max-concurrent-streams 1",
-        "--experimental-h2-use-multiple-connections",
+    for (flag, connections) in [
+        ("--max-concurrent-streams 1", 10),
+        ("--max-concurrent-streams 1 --connections 2", 2),
+        ("--experimental-h2-use-multiple-connections", 10),
     ] {
         let result = measure(&format!("--h2 {flag} {many} {}", origin.url()));
         assert!(result.counter("benchmark.http_2xx") >= 100);
-        assert_eq!(result.counter("upstream_cx_http2_total"), 10, "{flag}");
+        let opened = result.counter("upstream_cx_http2_total");
+        assert_eq!(opened, connections, "{flag}");
         let is_warned = result
             .log
             .contains("[W] --experimental-h2-use-multiple-connections");

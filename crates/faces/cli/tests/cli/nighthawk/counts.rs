@@ -5,6 +5,7 @@ use super::*;
 const BODY: &str = "benchmark_http_client.response_body_size";
 const HEAD: &str = "benchmark_http_client.response_header_size";
 const BLOCKING: &str = "sequencer.blocking";
+const CALLBACK: &str = "sequencer.callback";
 
 /// Sixty requests in three seconds, of which each of three targets gets 20. A target that connects or responds late catches up, and
 /// lacks only what was due meanwhile. One that is late for three seconds still gets five.
@@ -34,7 +35,7 @@ fn the_documented_command_loses_no_request_and_reports_every_worker() {
     for id in [
         "benchmark_http_client.queue_to_connect",
         "benchmark_http_client.request_to_response",
-        "sequencer.callback",
+        CALLBACK,
     ] {
         assert_eq!(actual.samples(id), answered, "{id}");
     }
@@ -216,6 +217,8 @@ fn an_open_loop_drops_requests_without_a_connection_and_never_waits() {
         assert!(dropped > 10, "{protocol}: {dropped}");
         assert_eq!(result.counter(overflow), dropped);
         assert_eq!(result.samples(BLOCKING), 0);
+        let ended = dropped + result.counter("benchmark.http_2xx");
+        assert_eq!(result.samples(CALLBACK), ended, "{protocol}");
     }
 }
 
@@ -290,6 +293,7 @@ fn every_request_to_a_dead_port_is_counted_and_no_slot_leaks() {
     // One more may be connecting when the last one fails.
     assert!((500..=501).contains(&failed), "{failed}");
     assert_eq!(result.counter("upstream_rq_pending_failure_eject"), failed);
+    assert_eq!(result.samples(CALLBACK), failed);
     assert_eq!(result.counter("upstream_rq_total"), 0);
     assert!(result.counter("upstream_cx_connect_fail") >= 1);
     let ended = client(&format!("--duration 100 http://127.0.0.1:{port}/"));
@@ -297,7 +301,7 @@ fn every_request_to_a_dead_port_is_counted_and_no_slot_leaks() {
 }
 
 // compat: nighthawk_client | --rps | works
-// compat: nighthawk_client | --duration | works
+// compat: nighthawk_client | --duration | differs | 0 is an error
 #[test]
 fn a_schedule_is_kept_for_any_rate_length_and_workers() {
     let origin = Origin::start();

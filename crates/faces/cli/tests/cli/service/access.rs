@@ -154,8 +154,14 @@ fn a_service_that_other_hosts_reach_needs_a_secret() {
     let (_folder, name) = named("nighthawk_service");
     let ended = Process::start(Command::new(name).args(["--listen", "0.0.0.0:0"])).finish(LONG);
     assert_eq!(ended.code, 1, "{}", ended.stderr);
+    // Only options that a command line takes are named.
+    assert!(
+        ended.stderr.contains("--token-file FILE") && !ended.stderr.contains("--client-ca"),
+        "{}",
+        ended.stderr
+    );
     for (words, expected) in [
-        (vec![], "--token-file FILE"),
+        (vec![], "--client-ca FILE"),
         (
             vec!["--token-file", short.to_str().unwrap()],
             "16 characters",

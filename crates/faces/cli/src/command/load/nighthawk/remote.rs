@@ -107,7 +107,7 @@ impl Prepared {
         if let Some(start) = self.start {
             wait_until(start, task);
         }
-        let mut progress = Progress::default();
+        let mut progress = Progress::new(self.plan.counter_facts());
         let family = self.request.target.address_family;
         let source = self.source.as_ref();
         let beside = LoadBeside {
@@ -261,6 +261,14 @@ mod tests {
                     ..CommandLineOptions::default()
                 },
                 "Scheduled execution date already transpired",
+            ),
+            (
+                CommandLineOptions {
+                    uri: uri(),
+                    duration: Some(Nanos::ZERO),
+                    ..CommandLineOptions::default()
+                },
+                "--duration: write a time above zero",
             ),
             (
                 CommandLineOptions {

@@ -60,6 +60,9 @@ fn streams_and_connections_of_http2_follow_from_what_may_be_active() {
         ("--h2", 1, 100),
         ("-p http2 --max-active-requests 10", 1, 10),
         ("--h2 --max-concurrent-streams 1", 100, 1),
+        ("--h2 --max-concurrent-streams 1 --connections 2", 2, 1),
+        ("--h2 --max-concurrent-streams 40 --connections 2", 2, 40),
+        ("--h2 --max-concurrent-streams 40 --connections 9", 3, 40),
         (
             "--h2 --experimental-h2-use-multiple-connections --max-active-requests 5",
             5,
@@ -159,6 +162,7 @@ fn flags_that_contradict_each_other_are_refused_in_nighthawks_words() {
             "--duration 1 --no-duration a",
             "--duration and --no-duration are mutually exclusive",
         ),
+        ("--duration 0 a", "--duration: write a time above zero"),
         (
             "--h2 -p http1 a",
             "--h2 and --protocol are mutually exclusive",

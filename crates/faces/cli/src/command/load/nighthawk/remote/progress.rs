@@ -1,6 +1,8 @@
 //! Results of a load in progress, for remote clients.
 
-use stillwell_metric::{Histogram, Outcome, add_histogram, empty_histogram};
+use stillwell_metric::{
+    CounterFacts, Histogram, LoadCounter, LoadTime, Outcome, add_histogram, empty_histogram,
+};
 use stillwell_nighthawk::WorkerResult;
 use stillwell_nighthawk::format::nighthawk_result;
 use stillwell_report::load::{LoadResult, LoadStatistic, id};
@@ -12,57 +14,50 @@ const PROGRESS: &str = "progress";
 
 /// The pieces of time so far, together.
 pub(super) struct Progress {
+    facts: CounterFacts,
     service: Histogram<u64>,
-    response: Histogram<u64>,
+    /// From the intended time to the end of requests, also of those without a response.
+    completed: Histogram<u64>,
     lateness: Histogram<u64>,
 }
 
-impl Default for Progress {
-    fn default() -> Self {
+impl Progress {
+    /// Returns the progress of a load that begins; its counters depend on `facts`.
+    pub(super) fn new(facts: CounterFacts) -> Self {
         Self {
+            facts,
             service: empty_histogram(),
-            response: empty_histogram(),
+            completed: empty_histogram(),
             lateness: empty_histogram(),
         }
     }
-}
 
-impl Progress {
     /// Adds one interval, and returns the results of all.
     pub(super) fn take(&mut self, snapshot: &LoadSnapshot<'_>) -> WorkerResult {
         if snapshot.phase != LoadPhase::Warmup {
             for (all, piece) in [
                 (&mut self.service, &snapshot.second.service),
-                (&mut self.response, &snapshot.second.response),
+                (&mut self.completed, &snapshot.second.response),
                 (&mut self.lateness, &snapshot.second.lateness),
             ] {
                 add_histogram(all, &piece.unpack());
+            }
+            let failures = Outcome::FAILURES.into_iter();
+            for times in failures.filter_map(|end| snapshot.times(LoadTime::Failed(end))) {
+                add_histogram(&mut self.completed, times);
             }
         }
         let mut result = LoadResult::named(PROGRESS);
         result.execution_duration = snapshot.elapsed;
         result.execution_start = clock::wall().saturating_sub(snapshot.elapsed);
-        for (name, outcome) in [
-            ("benchmark.http_2xx", Outcome::Ok),
-            ("benchmark.http_3xx", Outcome::Status3xx),
-            ("benchmark.http_4xx", Outcome::Status4xx),
-            ("benchmark.http_5xx", Outcome::Status5xx),
-            ("benchmark.http_xxx", Outcome::StatusOther),
-            ("benchmark.pool_overflow", Outcome::Dropped),
-        ] {
-            result.count(name, snapshot.sum(|shard| shard.ended(outcome)));
+        // Those of failures too: without them, a failing load seems to be idle.
+        for (counter, name) in LoadCounter::foreign() {
+            let value = snapshot.sum(|shard| counter.value(shard, &self.facts));
+            result.count(name, value);
         }
-        result.count(
-            "upstream_cx_total",
-            snapshot.sum(|shard| shard.connections.measured()),
-        );
-        result.count(
-            "upstream_rq_total",
-            snapshot.sum(|shard| shard.begun.total()),
-        );
         for (name, times) in [
             (id::REQUEST_TO_RESPONSE, &self.service),
-            (id::SEQUENCER_CALLBACK, &self.response),
+            (id::SEQUENCER_CALLBACK, &self.completed),
             (id::QUEUE_TO_CONNECT, &self.lateness),
         ] {
             result.add_statistic(LoadStatistic::of_times(name, times));
