@@ -197,6 +197,12 @@ async fn bench(stage: &BenchTest<'_>, tested: &mut TestedBench) -> Result<(), St
     let names = ["fg.out.log".to_owned(), "fg.err.log".to_owned()];
     tested.keep("test", &names, stage);
     let report = stage.evidence.join("report.json");
+    // A bench that does not run writes no report; one of an earlier test is not its result.
+    if let Err(error) = std::fs::remove_file(&report)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(format!("remove {}: {error}", report.display()));
+    }
     let mut command = Command::new(stage.stillwell);
     command
         .args(["bench", "--quiet"])
@@ -207,6 +213,10 @@ async fn bench(stage: &BenchTest<'_>, tested: &mut TestedBench) -> Result<(), St
         .arg(stage.evidence.join("capture"))
         .current_dir(&stage.bench.folder)
         .envs(&stage.bench.environment);
+    // A target does not inherit the environment of the bench.
+    for (name, value) in &stage.bench.environment {
+        command.arg("--environment").arg(format!("{name}={value}"));
+    }
     if !stage.bench.before.is_empty() {
         // What was started before it is there.
         command.arg("--shared-network");

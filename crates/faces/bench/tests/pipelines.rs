@@ -249,6 +249,7 @@ fn plans_that_cannot_be_are_refused() {
 fn the_object_has_every_key_of_tremors() {
     let report = through(plan(100), |ticket, out| out(ticket));
     let object: Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!(object["schema"], "stillwell/bench/v2");
     for key in [
         "mean",
         "stdev",

@@ -6,7 +6,7 @@ use super::Report;
 use super::text::TICKS_PER_HALF;
 
 /// The schema of the document: that of `stillwell bench`.
-const SCHEMA: &str = "stillwell/bench/v1";
+const SCHEMA: &str = "stillwell/bench/v2";
 
 pub(super) fn json(report: &Report) -> Value {
     let table = &report.latency;

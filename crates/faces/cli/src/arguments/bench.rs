@@ -80,6 +80,9 @@ pub(crate) struct BenchPipelineArguments {
     /// Start no target: send to a program that is already running
     #[arg(long)]
     pub(crate) no_target: bool,
+    /// Environment variable of the target, unless its file sets it; repeatable
+    #[arg(long, value_name = "K=V", hide = true)]
+    pub(crate) environment: Vec<String>,
     /// Use the host's network in place of a network namespace
     #[arg(long)]
     pub(crate) shared_network: bool,

@@ -1,10 +1,12 @@
 //! `stillwell bench`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stillwell_capture::{Capture, RunOutcome};
 use stillwell_config::{BenchOptions, BenchTarget};
-use stillwell_plan::BenchPlan;
+use stillwell_plan::target::ContainerOrigin;
+use stillwell_plan::{BenchPlan, TargetKind};
 use stillwell_report::{BenchReport, Format, FullReport, Style, bench_json, run_curves};
 use stillwell_target::Privileges;
 use stillwell_verdict::RunSummary;
@@ -21,13 +23,15 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
+    let variables = observe::environment(&arguments.pipeline.environment)?;
     let loaded = loader()
         .bench(arguments.file.as_deref(), options_of(arguments))
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     output::check_writable(&arguments.output)?;
     output::report_privileges(privileges, arguments.quiet);
-    let plan = loaded.plan;
+    let mut plan = loaded.plan;
+    add_environment(&mut plan.run_plan.target.kind, variables);
     if let Some(why) = &plan.unstamped {
         let is_timed = plan.run_plan.sinks.iter().any(|sink| sink.prefix.is_some());
         let and_latencies = if is_timed {
@@ -74,6 +78,21 @@ pub(crate) fn run(
     }
     let exit = exit_of(&summary.outcome, &report, arguments.strict);
     output::exit_after(exit, kept, paint)
+}
+
+/// Adds `variables` to those of a target that the bench starts. Those of its file stay.
+fn add_environment(target: &mut TargetKind, variables: BTreeMap<String, String>) {
+    let environment = match target {
+        TargetKind::Child(child) => &mut child.environment.variables,
+        TargetKind::Container(container) => match &mut container.origin {
+            ContainerOrigin::Image(image) => &mut image.environment,
+            ContainerOrigin::Named(_) => return,
+        },
+        TargetKind::Pid(_) | TargetKind::Url(_) | TargetKind::None => return,
+    };
+    for (name, value) in variables {
+        environment.entry(name).or_insert(value);
+    }
 }
 
 fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Path) -> BenchReport {

@@ -128,7 +128,8 @@ fn plan(arguments: &ObserveArguments, paint: &Paint) -> Result<RunPlan, CommandE
         plan.observer.validity = validity.into();
     }
     let inherit = arguments.inherit_environment;
-    add_environment(&mut plan.target.kind, environment(arguments)?, inherit)?;
+    let variables = environment(&arguments.environment)?;
+    add_environment(&mut plan.target.kind, variables, inherit)?;
     Ok(plan)
 }
 
@@ -181,7 +182,7 @@ fn overrides(arguments: &ObserveArguments) -> Result<RunOverrides, CommandError>
     let target = if let Some(name) = &arguments.target_container {
         target::named(name)?
     } else if let Some(image) = &arguments.target_image {
-        let environment = environment(arguments)?;
+        let environment = environment(&arguments.environment)?;
         target::of_image(image, arguments.target.clone(), environment)?
     } else if let Some(program) = &arguments.target_path {
         program_override(arguments, program.clone(), &arguments.target)?
@@ -211,13 +212,17 @@ fn program_override(
     Ok(TargetOverride::Path(ProgramOverride {
         program,
         arguments: rest.to_vec(),
-        environment: environment(arguments)?,
+        environment: environment(&arguments.environment)?,
         inherit: arguments.inherit_environment,
     }))
 }
 
-fn environment(arguments: &ObserveArguments) -> Result<BTreeMap<String, String>, CommandError> {
-    let pairs = arguments.environment.iter().map(|pair| {
+/// Returns the variables of `pairs`, which are `K=V`.
+///
+/// # Errors
+/// Exit code 2 if one has no `=`.
+pub(crate) fn environment(pairs: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
+    let pairs = pairs.iter().map(|pair| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
             let error = anyhow::anyhow!("`{pair}` is not an environment variable");
             CommandError::new(Exit::Usage, error).hint("write K=V")

@@ -116,6 +116,39 @@ fn only_what_is_included_runs() {
 }
 
 #[test]
+fn variables_of_the_tree_are_those_of_the_target_unless_its_file_sets_them() {
+    let suite = Suite::new();
+    let (listen, sink) = (&suite.listen, &suite.sink);
+    suite.file("tree/one/in.json", "{\"a\":1}\n");
+    suite.file("tree/one/env.yaml", "MARKED: by-the-tree\nSHAPE: square\n");
+    let text = format!(
+        "target:\n  command: [sh, -c, 'echo $MARKED $SHAPE > {}; exec \"$@\"', sh, {STILLWELL}, relay, --in, \
+         \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n  environment: {{SHAPE: round}}\n\
+         in: tcp://{listen}\nout: tcp://{sink}\nsource: in.json\niters: 1\n",
+        suite.path("seen").display()
+    );
+    suite.file("tree/one/bench.yaml", &text);
+    let (ended, _) = run(&suite, &[]);
+    assert_code(&ended, 0);
+    let seen = fs::read_to_string(suite.path("seen")).unwrap();
+    assert_eq!(seen, "by-the-tree round\n");
+}
+
+#[test]
+fn a_bench_without_a_report_has_no_figures() {
+    let suite = Suite::new();
+    suite.file("tree/bad/bench.yaml", "nonsense: 1\n");
+    suite.file("tree/bad/assert.yaml", "status: 2\nfigures: {count: 1}\n");
+    // The report of an earlier test with the same folder of results.
+    suite.file("results/bad/report.json", "{\"count\": 1}\n");
+    let (ended, report) = run(&suite, &[]);
+    assert_code(&ended, 1);
+    assert_holds(&ended.stdout, &["ok    status is 2", "FAIL  count is 1: "]);
+    let bench = &report["reports"]["bench"][0]["elements"]["bench"];
+    assert_eq!(bench["figures"], Value::Null);
+}
+
+#[test]
 fn what_does_not_come_true_and_what_takes_too_long_fails() {
     let suite = Suite::new();
     suite.file("tree/waits/bench.yaml", "never read\n");
