@@ -45,6 +45,8 @@ const CONNECTED_MAX: Nanos = Nanos::from_secs(2);
 const LEAD: Nanos = Nanos::from_millis(20);
 /// The longest time that workers may take to end besides their grace.
 const CLOSE_MARGIN: Nanos = Nanos::from_secs(2);
+/// The longest time that workers may take to end after an interrupt, grace included.
+const INTERRUPTED_MAX: Nanos = Nanos::from_secs(7);
 
 /// The reason why a load could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -119,15 +121,17 @@ pub fn conduct_load_beside(
     let measured_from = start + plan.warmup;
     let mut collector = Collector::new(shards, start, measured_from).fleet(plan.fleet.is_some());
     signal.begin(start);
-    companions
-        .telemetry
-        .iter_mut()
-        .for_each(LoadTelemetry::begin);
+    let exporters = companions.telemetry.iter_mut();
+    exporters.for_each(LoadTelemetry::begin);
     let mut watch = Watch {
         ends: Vec::new(),
         scope,
     };
-    while clock::now() < measured_from && watch.running(workers) {
+    let mut overdue = Overdue::new(&plan, start);
+    while clock::now() < measured_from
+        && watch.running(workers)
+        && !overdue.is_past(clock::now(), &stop, interrupt)
+    {
         pause.wait(companions.pause_length(&collector, Some(measured_from)));
         companions.publish(&mut collector, false);
     }
@@ -138,9 +142,8 @@ pub fn conduct_load_beside(
     if plan.warmup > Nanos::ZERO {
         collector.warmed_up();
     }
-    let overdue = Overdue::new(&plan, start);
     let until = plan.until.duration.map(|duration| start + duration);
-    while watch.running(workers) && !overdue.is_past(&stop) {
+    while watch.running(workers) && !overdue.is_past(clock::now(), &stop, interrupt) {
         let rest = companions.pause_length(&collector, until);
         pause.wait(if stop.is_cancelled() {
             LOOK_EVERY
@@ -230,7 +233,10 @@ impl Watch {
 struct Overdue {
     at: Option<Moment>,
     grace: Nanos,
-    stop_requested: std::cell::Cell<Option<Moment>>,
+    /// Limit after the request to stop, if there was one.
+    after_stop: Option<Moment>,
+    /// Limit after the interrupt, if there was one.
+    after_interrupt: Option<Moment>,
 }
 
 impl Overdue {
@@ -240,16 +246,21 @@ impl Overdue {
         Self {
             at,
             grace,
-            stop_requested: std::cell::Cell::default(),
+            after_stop: None,
+            after_interrupt: None,
         }
     }
 
-    fn is_past(&self, stop: &Token) -> bool {
-        let now = clock::now();
-        if stop.is_cancelled() && self.stop_requested.get().is_none() {
-            self.stop_requested.set(Some(now + self.grace));
+    /// Returns true if workers that run at `now` are late.
+    fn is_past(&mut self, now: Moment, stop: &Token, interrupt: &Interrupt) -> bool {
+        if stop.is_cancelled() {
+            self.after_stop.get_or_insert(now + self.grace);
         }
-        let limits = [self.at, self.stop_requested.get()];
+        // The grace may be the timeout of a request, and a second signal does not shorten it.
+        if interrupt.signal().is_some() {
+            self.after_interrupt.get_or_insert(now + INTERRUPTED_MAX);
+        }
+        let limits = [self.at, self.after_stop, self.after_interrupt];
         limits.into_iter().flatten().any(|limit| now >= limit)
     }
 }
@@ -314,5 +325,34 @@ fn end_of(
     match plan.requests_here() {
         Some(requests) if begun >= requests => LoadEnd::Requests,
         _ => LoadEnd::Duration,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a long timeout of requests in place of its grace, a load could not be interrupted.
+    #[test]
+    fn an_interrupted_load_does_not_wait_for_all_of_its_grace() {
+        let at = |seconds| Moment::new(Nanos::from_secs(seconds).as_u64());
+        let overdue = || Overdue {
+            at: Some(at(3000)),
+            grace: Nanos::from_secs(1000),
+            after_stop: None,
+            after_interrupt: None,
+        };
+        for (is_interrupted, ends_at) in [(false, 1010), (true, 17)] {
+            let (mut overdue, stop, interrupt) = (overdue(), Token::new(), Interrupt::new());
+            assert!(!overdue.is_past(at(5), &stop, &interrupt));
+            stop.cancel();
+            if is_interrupted {
+                interrupt.raise(2);
+            }
+            assert!(!overdue.is_past(at(10), &stop, &interrupt));
+            assert!(!overdue.is_past(at(ends_at - 1), &stop, &interrupt));
+            assert!(overdue.is_past(at(ends_at), &stop, &interrupt));
+        }
+        assert!(overdue().is_past(at(3000), &Token::new(), &Interrupt::new()));
     }
 }

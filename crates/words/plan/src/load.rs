@@ -105,6 +105,14 @@ impl LoadPlan {
 }
 
 impl LoadPlanParts {
+    /// Returns the load that waits at its end until each request in flight is answered or times out: bounds
+    /// need the time of every request.
+    #[must_use]
+    pub const fn with_timeout_as_grace(mut self) -> Self {
+        self.grace = self.client.timeout;
+        self
+    }
+
     /// Returns the properties that counters depend on, of a load that was not interrupted.
     #[must_use]
     pub fn counter_facts(&self) -> CounterFacts {

@@ -104,7 +104,7 @@ fn lasting(
     plan.warmup = warmup;
     plan.until.duration = Some(warmup + measure);
     plan.until.requests = None;
-    LoadPlan::try_new(plan)
+    LoadPlan::try_new(plan.with_timeout_as_grace())
 }
 
 /// Makes the load of `plan`, reports each second to `progress`, and judges it by `bounds`.
@@ -178,6 +178,7 @@ fn counts(plan: &LoadPlan, capture: &LoadCapture) -> LoadProbeCounts {
     LoadProbeCounts {
         times: Some(merged(capture, &GOOD.map(kind))),
         requested: sum(&Outcome::ALL) + never_begun,
+        never_begun,
         errors: answered - good,
         answered,
         reached: if has_rate && due > 0 {

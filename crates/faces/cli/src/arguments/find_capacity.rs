@@ -21,15 +21,16 @@ use super::{ValidityArgument, parse_share};
 
 const NOTES: &str = "\
 Bounds:
-  p99<20ms p50<1ms p99.9<1s   latency from the intended time; failed requests count as
-                              infinitely late
+  p99<20ms p50<1ms p99.9<1s   latency from the intended time; for a URL, requests
+                              without a response count as infinitely late
   mean<5ms max<1s             latency of answered requests
   errors<0.1%                 requests that failed or were not answered
   loss<0.01%                  requests without a response; for a run, lost events
   throughput>99%              sent / requested rate; for a run, received / sent if
                               that is lower
-For a URL, errors<1% is added unless a bound is about errors. For a run without
---bound, the bound is throughput>99%.
+Added unless a bound is about the same figure: for a URL errors<1%; for a run
+throughput>99%, with loss<1% if events are stamped and there is a sink, else with
+errors<1% if the generator gets responses.
 
 With --objective knee, --connections is the maximum; for a run, the connections of
 its generator, which sends at full speed.

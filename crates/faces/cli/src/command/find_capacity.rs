@@ -36,6 +36,23 @@ pub(super) const SAVED: &str = "capacity.json";
 /// Longest part of a URL in the name of a folder.
 const NAME_MAX: usize = 60;
 
+/// Default bound of requests that get responses.
+const ERRORS: &str = "errors<1%";
+
+/// Returns the bounds of `given`, and those of `defaults` about figures without one.
+fn with_defaults(given: &[CapacityBound], defaults: &[&str]) -> Vec<CapacityBound> {
+    let mut bounds = given.to_vec();
+    for default in defaults
+        .iter()
+        .flat_map(|text| text.parse::<CapacityBound>())
+    {
+        if bounds.iter().all(|bound| bound.figure != default.figure) {
+            bounds.push(default);
+        }
+    }
+    bounds
+}
+
 /// Returns an error for a folder that has results: `report` would show these in place of its own.
 fn refuse_used(folder: Option<&Path>) -> Result<(), CommandError> {
     let names = [
@@ -406,6 +423,22 @@ mod tests {
             let exit = refused.map_err(|error| error.exit);
             assert_eq!(exit, Err(Exit::Usage), "{name}");
             std::fs::remove_file(&file).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_default_bound_is_added_unless_one_is_about_its_figure() {
+        for (given, expected) in [
+            ("", "throughput>99% loss<1%"),
+            ("p99<20ms", "p99<20ms throughput>99% loss<1%"),
+            ("throughput>50%", "throughput>50% loss<1%"),
+            ("loss<9% throughput>50%", "loss<9% throughput>50%"),
+        ] {
+            let given = given.split_whitespace();
+            let given: Vec<CapacityBound> = given.map(|text| text.parse().unwrap()).collect();
+            let bounds = with_defaults(&given, &["throughput>99%", "loss<1%"]);
+            let bounds: Vec<String> = bounds.iter().map(ToString::to_string).collect();
+            assert_eq!(bounds.join(" "), expected);
         }
     }
 

@@ -301,7 +301,9 @@ fn an_interrupted_first_probe_was_a_target_that_does_not_answer() {
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(STILLWELL);
-    command.args(["find-capacity", &url, "--probe=10s", "--results"]);
+    // A request may take longer than the test, the end after an interrupt may not.
+    command.args(["find-capacity", &url, "--probe=10s", "--timeout=1h"]);
+    command.arg("--results");
     let process = Process::start(command.arg(folder.path()));
     // The first probe is on once it connects.
     let _connection = silent.accept().unwrap();

@@ -173,6 +173,13 @@ fn headline(report: &CapacityReport, result: &CapacityFound) -> (String, String)
             "below the lowest rate".to_owned(),
             format!("{target} fails a bound at every requested rate; lower --from"),
         ),
+        (SearchEnd::GeneratorLimit, _) if result.held.is_none() => (
+            "no answer".to_owned(),
+            format!(
+                "too few probes of {target} at the lowest rate were conclusive; lower --from, or see \
+                 the reasons below"
+            ),
+        ),
         (SearchEnd::GeneratorLimit, _) => (
             format!("at least {highest}"),
             format!("above that, {target} was not measured reliably: see the reasons below"),

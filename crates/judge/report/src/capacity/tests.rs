@@ -180,6 +180,21 @@ fn a_search_with_one_side_only_reports_which() {
     }
 }
 
+/// The headline was "at least nothing".
+#[test]
+fn a_search_whose_lowest_rate_stays_unclear_has_no_answer() {
+    let mut report = report(SearchEnd::GeneratorLimit);
+    let Some(CapacityAnswer::Bounds(result)) = &mut report.answer else {
+        unreachable!("it is a search for bounds");
+    };
+    (result.capacity, result.held, result.failed) = (None, None, None);
+    let text = FullReport::from(&report).render(Format::Terminal, Style::default());
+    let joined = answer(&text).split_whitespace().collect::<Vec<_>>();
+    let expected = "! no answer: too few probes of http://127.0.0.1:10000/ at the lowest rate were \
+                    conclusive; lower --from";
+    assert!(joined.join(" ").starts_with(expected), "{text}");
+}
+
 #[test]
 fn a_knee_and_its_peak() {
     let law = |n: f64| 500.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.005 * n * (n - 1.0));

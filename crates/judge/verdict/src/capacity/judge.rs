@@ -26,6 +26,9 @@ pub struct ProbeEvidence<'a> {
     /// [`PROBE_BUNCHED`](crate::limits::PROBE_BUNCHED) and more:
     /// they left in a bunch, which a limiter may refuse.
     pub late_share: f64,
+    /// The share of requests that it never began because it ran out of CPU: they are neither errors
+    /// nor loss of the target.
+    pub never_begun_share: f64,
     /// Growth of latency within the probe, if a queue filled.
     pub growth: Option<LatencyGrowth>,
     /// Strictness of the limits of the lateness of the generator.
@@ -76,13 +79,18 @@ pub fn judge_probe(
             judge_growth(growth, evidence)
         });
     };
-    // Errors are the target's, for any state of the generator, unless no more requests
-    // failed than it sent in a bunch.
-    let is_certain = |bound: &CapacityBound| match bound.figure {
-        _ if evidence.validity.is_off() => true,
-        CapacityFigure::Loss => true,
-        CapacityFigure::Errors => value(bound.figure).unwrap_or(1.0) > evidence.late_share,
-        _ => false,
+    // Errors and loss are the target's, for any state of the generator, unless they are requests that
+    // it never began, or no more requests failed than it sent in a bunch.
+    let is_certain = |bound: &CapacityBound| {
+        let of_target = value(bound.figure).map(|value| value - evidence.never_begun_share);
+        match bound.figure {
+            _ if evidence.validity.is_off() => true,
+            CapacityFigure::Loss => !bound.is_kept(of_target),
+            CapacityFigure::Errors => {
+                !bound.is_kept(of_target) && of_target.unwrap_or(1.0) > evidence.late_share
+            }
+            _ => false,
+        }
     };
     let reported = value(first.figure).map_or_else(
         || format!("{} was not measured", first.figure),
@@ -151,6 +159,7 @@ mod tests {
                 generator_limit: limit.map(str::to_owned),
                 generator_lateness: Nanos::from_millis(late),
                 late_share: 0.0,
+                never_begun_share: 0.0,
                 growth,
                 validity,
             };
@@ -200,6 +209,7 @@ mod tests {
                 generator_limit: Some("it was busy".to_owned()),
                 generator_lateness: Nanos::ZERO,
                 late_share: 0.0,
+                never_begun_share: 0.0,
                 growth: None,
                 validity: Validity::Normal,
             };
@@ -235,6 +245,7 @@ mod tests {
             generator_limit: limit.map(str::to_owned),
             generator_lateness,
             late_share,
+            never_begun_share: 0.0,
             growth: None,
             validity: Validity::Normal,
         };

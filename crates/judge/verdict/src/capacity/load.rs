@@ -19,6 +19,8 @@ pub struct LoadProbeCounts {
     pub times: Option<Histogram<u64>>,
     /// Requests that were due, begun or not.
     pub requested: u64,
+    /// Those of them that were never begun.
+    pub never_begun: u64,
     /// Requests that were answered with an error.
     pub errors: u64,
     /// Requests that were answered at all.
@@ -46,23 +48,32 @@ pub fn judge_load_probe(
     bounds: &[CapacityBound],
 ) -> CapacityProbe {
     let figures = figures(bounds, |figure| counts.figure(figure));
-    let counted = warnings.iter().filter(|_| !validity.is_off());
-    let limit = { counted }.find(|warning| {
+    let mut counted = warnings.iter().filter(|_| !validity.is_off());
+    let is_saturated =
+        |warning: &LoadWarning| matches!(warning, LoadWarning::GeneratorSaturated { .. });
+    // Without that, the target kept all connections busy.
+    let never_begun = match counted.clone().any(is_saturated) {
+        true => counts.never_begun,
+        false => 0,
+    };
+    // Lateness is judged by the bound that broke, not by the limit of a warning.
+    let limit = counted.find(|warning| {
         matches!(
             warning,
             LoadWarning::GeneratorSaturated { .. }
                 | LoadWarning::GeneratorLimit { .. }
-                | LoadWarning::GeneratorLate { .. }
                 | LoadWarning::CpuStarvation { .. }
         )
     });
+    let of_requested = |count: u64| float_from_u64(count) / float_from_u64(counts.requested.max(1));
     let evidence = ProbeEvidence {
         figures: &figures,
         reached: counts.reached,
         has_rate: counts.has_rate,
         generator_limit: limit.map(ToString::to_string),
         generator_lateness: counts.lateness_p99,
-        late_share: float_from_u64(counts.bunched) / float_from_u64(counts.requested.max(1)),
+        late_share: of_requested(counts.bunched),
+        never_begun_share: of_requested(never_begun),
         growth: counts.growth,
         validity,
     };
@@ -187,6 +198,40 @@ mod tests {
         }
     }
 
+    /// They counted as errors of the target, and the search confirmed a capacity of the generator.
+    #[test]
+    fn requests_that_a_generator_without_cpu_never_began_decide_no_bound() {
+        let saturated = LoadWarning::GeneratorSaturated { share: 0.95 };
+        let starved = LoadWarning::CpuStarvation { share: 0.95 };
+        let of_errors = |errors: u64| LoadProbeCounts {
+            never_begun: 30,
+            reached: 0.7,
+            ..counts(1..=70 - errors, 100, errors)
+        };
+        for (bound, errors, warnings, expected) in [
+            ("errors<1%", 0, vec![saturated.clone()], Observed::Unclear),
+            ("loss<1%", 0, vec![saturated.clone()], Observed::Unclear),
+            ("errors<1%", 0, vec![], Observed::Failed),
+            ("loss<1%", 0, vec![], Observed::Failed),
+            ("errors<1%", 0, vec![starved], Observed::Failed),
+            // These were answered with an error.
+            ("errors<1%", 2, vec![saturated.clone()], Observed::Failed),
+            ("loss<1%", 2, vec![saturated.clone()], Observed::Unclear),
+        ] {
+            let counts = of_errors(errors);
+            let judged_by = |validity| {
+                let bounds = [bound.parse().unwrap()];
+                judge_load_probe(&counts, (validity, &warnings), &bounds)
+            };
+            let probe = judged_by(Validity::Normal);
+            assert_eq!(probe.observed, expected, "{bound} {warnings:?}");
+            if expected == Observed::Unclear {
+                assert_eq!(probe.why, Some(saturated.to_string()));
+            }
+            assert_eq!(judged_by(Validity::Off).observed, Observed::Failed);
+        }
+    }
+
     #[test]
     fn a_broken_latency_bound_is_unclear_if_the_generator_was_slow() {
         let bounds = ["p99<1us".parse().unwrap()];
@@ -195,16 +240,34 @@ mod tests {
             |validity, warning| judge_load_probe(&slow, (validity, &[warning]), &bounds).observed;
         let judged = |warning| judged_by(Validity::Normal, warning);
         let share = 0.95;
-        let p99 = Nanos::from_millis(2);
         for warning in [
             LoadWarning::GeneratorSaturated { share },
             LoadWarning::GeneratorLimit { share },
-            LoadWarning::GeneratorLate { p99 },
             LoadWarning::CpuStarvation { share },
         ] {
             assert_eq!(judged(warning.clone()), Observed::Unclear);
             assert_eq!(judged_by(Validity::Off, warning), Observed::Failed);
         }
         assert_eq!(judged(LoadWarning::CpuSteal { share }), Observed::Failed);
+    }
+
+    /// Any lateness of a millisecond made a probe inconclusive, even one with a bound of a second.
+    #[test]
+    fn lateness_decides_by_its_share_of_the_broken_bound() {
+        let p99 = Nanos::from_millis(2);
+        let late = [LoadWarning::GeneratorLate { p99 }];
+        for (bound, time, expected) in [
+            ("p99<1us", 2_000, Observed::Unclear),
+            ("p99<10ms", 11_000_000, Observed::Unclear),
+            ("p99<1s", 1_100_000_000, Observed::Failed),
+        ] {
+            let slow = LoadProbeCounts {
+                lateness_p99: p99,
+                ..counts(time..=time + 99, 100, 0)
+            };
+            let bounds = [bound.parse().unwrap()];
+            let probe = judge_load_probe(&slow, (Validity::Normal, &late), &bounds);
+            assert_eq!(probe.observed, expected, "{bound}: {:?}", probe.why);
+        }
     }
 }

@@ -118,6 +118,7 @@ fn judge_completed(
         // What a lateness of the generator did is in its warnings.
         generator_lateness: Nanos::ZERO,
         late_share: 0.0,
+        never_begun_share: 0.0,
         // A pipeline that falls behind needs longer until the last of it has arrived.
         growth: None,
         // The summary has left out what validity lets pass.

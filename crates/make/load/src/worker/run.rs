@@ -12,7 +12,7 @@ use stillwell_scope::{PartError, Tasks, Token, clock};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
 use tokio::sync::oneshot;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::super::connection;
 use super::super::pool::{Limits, Pool, Timing, pace};
@@ -93,9 +93,14 @@ async fn run_worker(setup: WorkerSetup, load: LoadSetup, scope: Token) -> Result
     worker.finish_all(&pools);
     // Requests of the schedule and work from here on are no part of the measured time.
     worker.stop(plan.until.duration, &baseline, &pools, ending);
-    let grace = plan.grace.as_duration();
     // What has not ended by then is cut, and counted so.
-    drop(timeout(grace, tasks.all_ended()).await);
+    // All arms are cancel-safe: they wait and do nothing else.
+    tokio::select! {
+        biased;
+        () = tasks.all_ended() => {}
+        () = scope.cancelled() => {}
+        () = sleep(plan.grace.as_duration()) => {}
+    }
     drop(tasks);
     worker.recorder.borrow_mut().cut();
     worker.count_overdue(&pools);

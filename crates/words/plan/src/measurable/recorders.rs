@@ -110,7 +110,7 @@ static RECORDERS: &[Recorders] = {
         ),
         Recorders::generators(
             (of::RESPONSE_TIME, of::SERVICE_TIME),
-            is_answered,
+            GeneratorPlan::has_responses,
             "no generator waits for responses",
         ),
         Recorders::generators(
@@ -318,16 +318,20 @@ const fn packs_units(plan: &GeneratorPlan) -> bool {
     )
 }
 
-fn is_answered(plan: &GeneratorPlan) -> bool {
-    let transport = &plan.transport;
-    let waits = matches!(
-        transport,
-        TransportPlan::TcpRr { .. }
-            | TransportPlan::ProcessTree(_)
-            | TransportPlan::Container(_)
-            | TransportPlan::Kubernetes(_)
-    );
-    waits || transport.url().is_some() || is_confirmed(transport)
+impl GeneratorPlan {
+    /// Returns true if it records the times of responses to its sends.
+    #[must_use]
+    pub fn has_responses(&self) -> bool {
+        let transport = &self.transport;
+        let waits = matches!(
+            transport,
+            TransportPlan::TcpRr { .. }
+                | TransportPlan::ProcessTree(_)
+                | TransportPlan::Container(_)
+                | TransportPlan::Kubernetes(_)
+        );
+        waits || transport.url().is_some() || is_confirmed(transport)
+    }
 }
 
 /// Returns true if a broker answers what it is given.

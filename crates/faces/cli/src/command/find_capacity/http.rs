@@ -8,7 +8,7 @@ use stillwell_run::LoadSnapshot;
 use stillwell_scope::Place;
 use stillwell_verdict::capacity::CapacityProbe;
 
-use super::{Found, Search, Watch, usage};
+use super::{ERRORS, Found, Search, Watch, usage, with_defaults};
 use crate::arguments::{CapacityRate, FindCapacityArguments, load_arguments};
 use crate::command::load;
 use crate::command::load::remedy::OptionNames;
@@ -18,8 +18,7 @@ use crate::secrets;
 /// Requests a second.
 const FROM: f64 = 100.0;
 const TO: f64 = 1e6;
-/// Default bound of errors.
-const ERRORS: &str = "errors<1%";
+
 /// The load of all probes, without the times at which requests are sent.
 pub(super) fn plan(arguments: &FindCapacityArguments) -> Result<LoadPlanParts, CommandError> {
     let of_load = load_arguments(arguments);
@@ -45,12 +44,7 @@ fn places(arguments: &FindCapacityArguments) -> Vec<Place> {
 }
 
 pub(super) fn bounds(arguments: &FindCapacityArguments) -> Vec<CapacityBound> {
-    let mut bounds = arguments.bound.clone();
-    let is_error_bound = |bound: &CapacityBound| bound.figure == CapacityFigure::Errors;
-    if !bounds.iter().any(is_error_bound) {
-        bounds.extend(ERRORS.parse::<CapacityBound>());
-    }
-    bounds
+    with_defaults(&arguments.bound, &[ERRORS])
 }
 
 pub(super) fn search(search: &Search<'_>) -> Result<Found, CommandError> {
@@ -140,4 +134,34 @@ pub(super) fn probe(
         .map(|warning| OptionNames::Load.with_advice(&warning.to_string(), warning.remedy()));
     first.look(failure, &search.watch)?;
     Ok(probed.probe)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use stillwell_experiment::capacity::load_at_connections;
+    use stillwell_plan::load::LoadPace;
+    use stillwell_units::Nanos;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct SearchLine {
+        #[command(flatten)]
+        arguments: FindCapacityArguments,
+    }
+
+    /// Responses later than 5 s after the end of a probe counted as errors, for any bound.
+    #[test]
+    fn a_probe_waits_for_each_request_until_its_timeout() {
+        let words = "find-capacity http://127.0.0.1:1/ --timeout 20s";
+        let typed = SearchLine::parse_from(words.split_whitespace());
+        let mut plan = plan(&typed.arguments).unwrap();
+        let lengths = (Nanos::ZERO, Nanos::SECOND);
+        let at_rate = load_at_rate(&plan, 100.0, lengths).unwrap();
+        assert_eq!(at_rate.grace, Nanos::from_secs(20));
+        plan.pace = LoadPace::Closed;
+        let at_full_speed = load_at_connections(&plan, 2, lengths).unwrap();
+        assert_eq!(at_full_speed.grace, Nanos::from_secs(20));
+    }
 }

@@ -9,14 +9,14 @@ use stillwell_plan::{GeneratorPlan, RateUnit, RunPlan, TransportPlan, Validity, 
 use stillwell_stats::capacity::Purpose;
 use stillwell_verdict::capacity::{CapacityProbe, ProbeLoad, quantile_of};
 
-use super::{Found, Search, usage};
+use super::{ERRORS, Found, Search, usage, with_defaults};
 use crate::arguments::CapacityRate;
 use crate::command::{observe, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 
-/// Default bound of a run.
+/// Default bound of a run: a target that falls behind passes less on than it is sent.
 const THROUGHPUT: &str = "throughput>99%";
 /// Additional default bound with stamps and a sink.
 const LOSS: &str = "loss<1%";
@@ -75,14 +75,7 @@ impl<'a> VariedRun<'a> {
             plan.observer.validity = validity.into();
         }
         let place = chosen(&plan, arguments.generator.as_deref())?;
-        let mut bounds = arguments.bound.clone();
-        if bounds.is_empty() {
-            bounds.extend(THROUGHPUT.parse::<CapacityBound>());
-            // What is thrown away is sent as well.
-            if plan.generators[place].stamps.is_some() && !plan.sinks.is_empty() {
-                bounds.extend(LOSS.parse::<CapacityBound>());
-            }
-        }
+        let bounds = with_defaults(&arguments.bound, &default_bounds(&plan, place));
         for bound in &bounds {
             measurable(bound)?;
         }
@@ -194,6 +187,20 @@ fn chosen(plan: &RunPlan, name: Option<&str>) -> Result<usize, CommandError> {
     }
 }
 
+/// Returns the default bounds of a run whose generator at `place` is varied.
+fn default_bounds(plan: &RunPlan, place: usize) -> Vec<&'static str> {
+    let generator = &plan.generators[place];
+    let mut bounds = vec![THROUGHPUT];
+    if generator.stamps.is_some() && !plan.sinks.is_empty() {
+        // An event that the target drops is sent as well, and has no latency.
+        bounds.push(LOSS);
+    } else if generator.has_responses() {
+        // A refusal is a response, and may be a fast one.
+        bounds.push(ERRORS);
+    }
+    bounds
+}
+
 fn range(
     generator: &GeneratorPlan,
     from: Option<CapacityRate>,
@@ -232,5 +239,34 @@ fn measurable(bound: &CapacityBound) -> Result<(), CommandError> {
             Err(usage(&what).hint("it has p50, p90, p99 and p99.9"))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a bound of latency alone, a service that refused all requests looked fast.
+    #[test]
+    fn a_run_is_bounded_by_failures_that_its_latency_does_not_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.yaml");
+        let (http, tcp) = ("http: 'http://127.0.0.1:9100/'", "tcp: '127.0.0.1:9100'");
+        let (stamped, sinks) = (", stamps: all", "  sinks: [{tcp: '127.0.0.1:9200'}]\n");
+        for (transport, stamps, sinks, expected) in [
+            (http, "", "", vec![THROUGHPUT, ERRORS]),
+            (http, "", sinks, vec![THROUGHPUT, ERRORS]),
+            (http, stamped, sinks, vec![THROUGHPUT, LOSS]),
+            (tcp, "", sinks, vec![THROUGHPUT]),
+            (tcp, stamped, sinks, vec![THROUGHPUT, LOSS]),
+        ] {
+            let text = format!(
+                "target: {{command: ./relay}}\nworkload:\n  generators: \
+                 [{{{transport}, payload: ascii{stamps}}}]\n{sinks}"
+            );
+            std::fs::write(&file, &text).unwrap();
+            let loaded = loader().run_plan(&file, &RunOverrides::default());
+            assert_eq!(default_bounds(&loaded.unwrap().plan, 0), expected, "{text}");
+        }
     }
 }

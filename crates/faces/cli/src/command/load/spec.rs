@@ -31,7 +31,10 @@ pub(super) fn parts(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<Loa
     let spec = spec(arguments, seed)?;
     let mut parts = on_this_host(arguments.quiet, |host| spec.parts(host))?;
     parts.validity = arguments.validity.into();
-    Ok(parts)
+    Ok(match arguments.threshold.is_empty() {
+        true => parts,
+        false => parts.with_timeout_as_grace(),
+    })
 }
 
 fn on_this_host<T>(
@@ -202,6 +205,7 @@ fn trace(arguments: &LoadTraceArguments) -> TraceSpec {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use stillwell_units::Nanos;
 
     use super::*;
 
@@ -216,5 +220,21 @@ mod tests {
         let typed = Typed::parse_from(["load", "http://a/"]);
         let run = || spec(&typed.load, Seed::from_number(1)).unwrap().run;
         assert_ne!(run(), run());
+    }
+
+    /// A response that came later than 5 s after the end counted as an error, for any bound.
+    #[test]
+    fn a_load_with_a_threshold_waits_for_each_request_until_its_timeout() {
+        let grace = |words: &str| {
+            let words = format!("load http://127.0.0.1:1/ {words}");
+            let typed = Typed::parse_from(words.split_whitespace());
+            parts(&typed.load, Seed::from_number(1)).unwrap().grace
+        };
+        assert_eq!(grace("--timeout 20s"), Nanos::from_secs(5));
+        assert_eq!(grace("--timeout 2s"), Nanos::from_secs(2));
+        assert_eq!(
+            grace("--timeout 20s --threshold p99<1s"),
+            Nanos::from_secs(20)
+        );
     }
 }

@@ -104,6 +104,7 @@ pub(super) fn thresholds(
     let seconds = result.measured.as_secs_f64().max(1e-9);
     let counts = LoadProbeCounts {
         requested: figures.requests,
+        never_begun: 0,
         errors: figures.errors.saturating_sub(figures.requests - answered),
         answered,
         reached: float_from_u64(users.started) / float_from_u64(due.max(1)),
