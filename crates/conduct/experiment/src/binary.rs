@@ -32,28 +32,32 @@ pub struct BinaryIdentity {
     pub sha256: Option<String>,
 }
 
-/// The targets of every variant of one experiment, in the plan's order: one for each build.
+/// The targets of every variant of one experiment.
 #[derive(Debug)]
-pub(crate) struct VariantTargets(Vec<Vec<TargetPlan>>);
+pub(crate) struct VariantTargets {
+    /// In the plan's order: one for each build.
+    of_variants: Vec<Vec<TargetPlan>>,
+    /// True if a change is confirmed on new pairs.
+    is_confirmed: bool,
+}
 
 impl VariantTargets {
     /// Returns the target of the variant at `place` in this pair. Builds are used in turn; those of
-    /// the confirmation are others than those of the search, if there are several.
+    /// a confirmation are others than those of the search, if there are several.
     pub(crate) fn of_pair(&self, place: usize, stage: RunStage, pair: u32) -> Option<&TargetPlan> {
-        let builds = self.0.get(place)?;
-        let build = build_of_pair(count(builds.len()), stage, pair);
+        let builds = self.of_variants.get(place)?;
+        let build = build_of_pair(count(builds.len()), self.is_confirmed, stage, pair);
         builds.get(usize::try_from(build).ok()?)
     }
 }
 
 /// Returns the place of the build for a pair.
-const fn build_of_pair(builds: u32, stage: RunStage, pair: u32) -> u32 {
-    let [search, confirm] = builds_of_stages(builds);
+const fn build_of_pair(builds: u32, is_confirmed: bool, stage: RunStage, pair: u32) -> u32 {
+    let [search, confirm] = builds_of_stages(builds, is_confirmed);
     let turn = pair.saturating_sub(1);
     match stage {
-        RunStage::Search => turn % search,
-        RunStage::Confirm if builds > 1 => search + turn % confirm,
-        RunStage::Confirm => 0,
+        RunStage::Confirm if builds > 1 && confirm > 0 => search + turn % confirm,
+        RunStage::Search | RunStage::Confirm => turn % search,
     }
 }
 
@@ -99,7 +103,10 @@ pub(crate) fn prepare(
             targets.push(of_variant);
         }
         check_builds(experiment, &prepared.binaries)?;
-        prepared.targets.push(VariantTargets(targets));
+        prepared.targets.push(VariantTargets {
+            of_variants: targets,
+            is_confirmed: experiment.confirm,
+        });
     }
     Ok(Some(prepared))
 }
@@ -249,21 +256,31 @@ impl Hashes {
 mod tests {
     use super::*;
 
+    /// The builds of the first four pairs of a stage.
+    fn names(builds: u32, is_confirmed: bool, stage: RunStage) -> String {
+        let name = |pair| build_of_pair(builds, is_confirmed, stage, pair).to_string();
+        (1..=4).map(name).collect::<Vec<_>>().join(" ")
+    }
+
     /// A confirmation with the builds of the search would confirm their layout.
     #[test]
     fn the_confirmation_has_other_builds_than_the_search() {
-        let names = |builds: u32, stage| {
-            let places = (1..=4).map(|pair| build_of_pair(builds, stage, pair).to_string());
-            places.collect::<Vec<_>>().join(" ")
-        };
         for (builds, search, confirm) in [
             (1, "0 0 0 0", "0 0 0 0"),
             (2, "0 0 0 0", "1 1 1 1"),
             (5, "0 1 2 0", "3 4 3 4"),
             (10, "0 1 2 3", "5 6 7 8"),
         ] {
-            assert_eq!(names(builds, RunStage::Search), search, "{builds}");
-            assert_eq!(names(builds, RunStage::Confirm), confirm, "{builds}");
+            assert_eq!(names(builds, true, RunStage::Search), search, "{builds}");
+            assert_eq!(names(builds, true, RunStage::Confirm), confirm, "{builds}");
+        }
+    }
+
+    /// Half of the builds were made and never used.
+    #[test]
+    fn the_search_has_all_builds_if_nothing_is_confirmed() {
+        for (builds, search) in [(1, "0 0 0 0"), (2, "0 1 0 1"), (5, "0 1 2 3")] {
+            assert_eq!(names(builds, false, RunStage::Search), search, "{builds}");
         }
     }
 }

@@ -362,7 +362,8 @@ pub(crate) struct CourseArguments {
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<Nanos>,
     /// Number of builds of each git: variant, each with a different STILLWELL_BUILD_SEED in the
-    /// environment of the build command; half of them are used for confirmation [default: 1]
+    /// environment of the build command; half of them are used for confirmation, if there is one
+    /// [default: 1]
     #[arg(long, value_name = "N", value_parser = within::<u32>(1..=100))]
     pub(crate) builds: Option<u32>,
     /// Finish within about two minutes: at most 6 pairs of runs with 500 ms of

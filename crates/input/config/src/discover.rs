@@ -268,6 +268,11 @@ pub(crate) fn first_prose(text: &str) -> Option<String> {
     None
 }
 
+/// Returns true if `only` selects `name`: without patterns, all names are selected.
+pub(crate) fn is_selected(only: &[String], name: &str) -> bool {
+    only.is_empty() || only.iter().any(|pattern| matches(pattern, name))
+}
+
 /// Returns true if `name` matches `pattern`, in which `*` is any text.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');

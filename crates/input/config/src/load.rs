@@ -131,18 +131,17 @@ impl<'l> Loader<'l> {
         files.any(|file| are_named || compares(file))
     }
 
-    /// Returns true if any of the files of `paths` has `targets`, valid or invalid.
+    /// Returns true if an experiment of `paths` that `only` selects has `targets`, valid or invalid.
     #[must_use]
-    pub fn has_targets(&self, paths: &[PathBuf]) -> bool {
-        targets::are_there(self.0, &absolutes(paths))
+    pub fn has_targets(&self, paths: &[PathBuf], only: &[String]) -> bool {
+        targets::are_there(self.0, &absolutes(paths), only)
     }
 
-    /// Reads the experiments of `paths`, each with several targets;
-    /// experiments below a folder that have variants instead are skipped.
+    /// Reads the experiments of `paths`, each with several targets.
     ///
     /// # Errors
-    /// Every mistake in all files, with its place; a target that was named and that
-    /// no experiment has; flags that do not fit.
+    /// Every mistake in all files, with its place; an experiment without `targets`; a target that
+    /// was named and that no experiment has; flags that do not fit.
     pub fn targets(
         &self,
         paths: &[PathBuf],

@@ -18,9 +18,11 @@ use crate::load::Loaded;
 use crate::rate::parse_request_rate;
 use crate::requests::{TlsSpec, suggested_path};
 
+pub(crate) mod base;
 mod keys;
 mod rows;
 
+use base::{QUERY_IN_STEPS, query_problem};
 use keys::{CHECK, FLOW, SCENARIO, STEP, TAKE};
 pub(crate) use keys::{SCENARIO_FIELDS, SCENARIO_FILE};
 
@@ -240,26 +242,30 @@ impl ScenarioContext<'_> {
     }
 
     fn target(&self, map: &MapReader<'_, '_>, typed: Option<&str>) -> Option<(String, Target)> {
-        let node = map.take("url");
-        let url = match (typed, node) {
-            (Some(url), _) => url,
-            (None, Some(node)) => self.reader.text(node)?,
+        let (url, span) = match (typed, map.take("url")) {
+            (Some(url), _) => (url, map.span()),
+            (None, Some(node)) => (self.reader.text(node)?, node.span),
             (None, None) => {
                 let error = self.reader.error(code::MISSING_KEY, map.span(), NO_URL);
                 self.reader.report(error.label("`url` is missing"));
                 return None;
             }
         };
-        match Target::from_url(url) {
-            Ok(target) => Some((url.to_owned(), target)),
+        let target = match Target::from_url(url) {
+            Ok(target) => target,
             Err(error) => {
-                let span = node.map_or_else(|| map.span(), |node| node.span);
                 let message = format!("`{url}`: {error}");
                 self.reader
                     .report(self.reader.error(code::BAD_VALUE, span, message));
-                None
+                return None;
             }
+        };
+        if let Some(message) = query_problem(&target) {
+            let error = self.reader.error(code::BAD_VALUE, span, message);
+            self.reader.report(error.label(QUERY_IN_STEPS));
+            return None;
         }
+        Some((url.to_owned(), target))
     }
 
     fn users(&self, map: &MapReader<'_, '_>) -> Option<UsersPlan> {

@@ -5,7 +5,7 @@ mod aggregate;
 pub(crate) mod compare;
 mod confirm;
 pub(crate) mod looks;
-mod pairs;
+pub(crate) mod pairs;
 mod ranking;
 pub(crate) mod skipped;
 pub(crate) mod table;

@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use stillwell_metric::Outcome;
 use stillwell_scope::clock;
@@ -16,7 +16,8 @@ pub(super) struct Alarm {
     pub(super) deadline: Moment,
     /// Goes off no later than `deadline`.
     sleep: Pin<Box<Sleep>>,
-    is_set: bool,
+    /// Waker of the task that `sleep` wakes; `None` if it is not set.
+    waker: Option<Waker>,
 }
 
 impl Alarm {
@@ -24,7 +25,7 @@ impl Alarm {
         Self {
             deadline: clock::now() + timeout,
             sleep: Box::pin(sleep(timeout.as_duration())),
-            is_set: false,
+            waker: None,
         }
     }
 
@@ -41,16 +42,18 @@ impl Alarm {
         .await
     }
 
-    /// Returns true if the deadline has passed; else the task is woken at the deadline. All
-    /// waits are one task's, so a timer that is set stays so.
+    /// Returns true if the deadline has passed; else the task is woken at the deadline. A timer
+    /// that is set for this task is kept; a wait of another task sets it again.
     pub(super) fn is_over(&mut self, context: &mut Context<'_>) -> bool {
-        if self.is_set && !self.sleep.is_elapsed() {
+        let waker = context.waker();
+        let is_set = self.waker.as_ref().is_some_and(|set| set.will_wake(waker));
+        if is_set && !self.sleep.is_elapsed() {
             return false;
         }
         loop {
             let left = self.deadline.since(clock::now());
             if left == Nanos::ZERO {
-                self.is_set = false;
+                self.waker = None;
                 return true;
             }
             if self.sleep.is_elapsed() {
@@ -63,7 +66,7 @@ impl Alarm {
                 .poll(context)
                 .is_pending()
             {
-                self.is_set = true;
+                self.waker = Some(context.waker().clone());
                 return false;
             }
         }
@@ -72,6 +75,8 @@ impl Alarm {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// Reading took the task's whole turn, and the timer was never looked at.
@@ -88,6 +93,32 @@ mod tests {
                 let read = alarm.wait(|context| pin!(tokio::task::consume_budget()).poll(context));
                 if let Err(outcome) = read.await {
                     return assert_eq!(outcome, Outcome::TimedOut);
+                }
+            }
+        });
+    }
+
+    /// The timer woke only the task of the first wait: a later user of the same connection waited
+    /// for a silent peer without end.
+    #[test]
+    fn a_deadline_wakes_the_task_that_waits_for_it_last() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let timeout = Nanos::from_millis(20);
+            let mut alarm = Alarm::new(timeout);
+            let mut earlier = Context::from_waker(Waker::noop());
+            let first = pin!(alarm.wait(|_| Poll::<()>::Pending)).poll(&mut earlier);
+            // A thread that stalls is late already.
+            assert!(matches!(first, Poll::Pending | Poll::Ready(Err(_))));
+            alarm.deadline = clock::now() + timeout;
+            tokio::select! {
+                biased;
+                () = sleep(Duration::from_secs(60)) => panic!("the deadline woke no task"),
+                waited = alarm.wait(|_| Poll::<()>::Pending) => {
+                    assert_eq!(waited, Err(Outcome::TimedOut));
                 }
             }
         });

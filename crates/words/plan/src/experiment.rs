@@ -39,7 +39,7 @@ pub struct ExperimentPlan {
     /// gates.
     pub confirm: bool,
     /// Builds of each variant that comes from a revision: the first half of them is for the
-    /// search, the others for the confirmation.
+    /// search, the others for the confirmation. Without a confirmation all are for the search.
     #[serde(default = "one_build", skip_serializing_if = "is_one_build")]
     pub builds: u32,
     /// The matrix that it is one cell of, if it is.
@@ -71,13 +71,14 @@ const fn is_one_build(builds: &u32) -> bool {
     *builds == 1
 }
 
-/// Returns how many of `builds` builds are for the search and how many for the confirmation. A
-/// single one is for both.
+/// Returns how many of `builds` builds are for the search and how many for the confirmation: none
+/// if nothing is confirmed. A single one is for both.
 #[must_use]
-pub const fn builds_of_stages(builds: u32) -> [u32; 2] {
-    match builds {
-        0 | 1 => [1, 1],
-        builds => [builds.div_ceil(2), builds / 2],
+pub const fn builds_of_stages(builds: u32, is_confirmed: bool) -> [u32; 2] {
+    match (builds, is_confirmed) {
+        (0 | 1, _) => [1, 1],
+        (builds, false) => [builds, 0],
+        (builds, true) => [builds.div_ceil(2), builds / 2],
     }
 }
 

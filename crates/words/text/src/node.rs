@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use granit_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, StrInput, Tag};
 
 use crate::code;
 use crate::diagnostic::Diagnostic;
@@ -407,33 +407,41 @@ impl<'s> Tree<'s> {
             start: byte,
             end: byte,
         };
-        if let Some(span) = tab_indent(self.source.text()) {
+        // Some errors have the place where a scalar begins, and the tab is in a line below.
+        let lines = match error.kind() {
+            ErrorKind::TabAtBlockScalarStart | ErrorKind::TabInPlainScalar => usize::MAX,
+            ErrorKind::CommentInterceptedScalar => 2,
+            _ => 1,
+        };
+        if let Some(span) = self.tab_indent(byte, lines) {
             let tab = self.error(span, "a tab indents this line");
             return tab.label("YAML permits spaces only");
         }
         self.error(span, "this is not YAML").label(error.info())
     }
 
+    /// Returns the first tab that indents a line with content, in `lines` lines from the line of `byte` on.
+    fn tab_indent(&self, byte: usize, lines: usize) -> Option<Span> {
+        let mut start = self.source.line_above(byte, 0);
+        let text = self.source.text().get(start..)?;
+        for line in text.split_inclusive('\n').take(lines) {
+            let content = line.trim_start_matches(' ');
+            let is_content = !content.trim().is_empty() && !content.trim_start().starts_with('#');
+            if content.starts_with('\t') && is_content {
+                let start = start + line.len() - content.len();
+                return Some(Span {
+                    start,
+                    end: start + 1,
+                });
+            }
+            start += line.len();
+        }
+        None
+    }
+
     fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code::SYNTAX, message).at(Place::new(self.source, span))
     }
-}
-
-/// Returns the first tab that indents a line with text.
-fn tab_indent(text: &str) -> Option<Span> {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        if line[indent..].starts_with('\t') && !line.trim().is_empty() {
-            let start = start + indent;
-            return Some(Span {
-                start,
-                end: start + 1,
-            });
-        }
-        start += line.len();
-    }
-    None
 }
 
 fn scalar(text: String, style: ScalarStyle) -> Value {

@@ -294,23 +294,24 @@ impl Reader {
                 let message = format!("`{name}` is not the name of a header");
                 self.report(self.error(code::BAD_VALUE, entry.key.span, message));
             }
-            if let Value::Scalar { text, .. } = &entry.value.value
-                && text.chars().any(|c| c.is_control() && c != '\t')
-            {
-                let message = format!("the value of header `{name}` contains a control character");
-                self.report(self.error(code::BAD_VALUE, entry.value.span, message));
-            } else if let Value::Scalar { text, .. } = &entry.value.value
-                && is_host_header(entry)
-                && !is_authority(text)
-            {
-                let message = format!("`{text}` is not a host with or without a port");
-                self.report(self.error(code::BAD_VALUE, entry.value.span, message));
-            }
             if ["content-length", "transfer-encoding"]
                 .iter()
                 .any(|reserved| name.eq_ignore_ascii_case(reserved))
             {
                 self.reserved_header(entry);
+            }
+            let value = match &entry.value.value {
+                Value::Scalar { text, .. } => text.as_str(),
+                Value::Null => "",
+                // Reported as a wrong shape.
+                Value::List(_) | Value::Map(_) => continue,
+            };
+            if value.chars().any(|c| c.is_control() && c != '\t') {
+                let message = format!("the value of header `{name}` contains a control character");
+                self.report(self.error(code::BAD_VALUE, entry.value.span, message));
+            } else if is_host_header(entry) && !is_authority(value) {
+                let message = format!("`{value}` is not a host with or without a port");
+                self.report(self.error(code::BAD_VALUE, entry.value.span, message));
             }
         }
         self.text_map(node)
@@ -410,7 +411,7 @@ mod tests {
         let text = "Host: a.example:1";
         assert_eq!(errors(text, Reader::request_headers), (host.clone(), 0));
         assert_eq!(errors(text, Reader::headers), (host, 1));
-        for text in ["Host: a/b", "Host: \"\"", "Content-Length: 5"] {
+        for text in ["Host: a/b", "Host: \"\"", "Host:", "Content-Length: 5"] {
             assert_eq!(errors(text, Reader::request_headers).1, 1, "{text}");
         }
     }

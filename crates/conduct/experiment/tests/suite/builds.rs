@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use stillwell_capture::RunStage;
 use stillwell_experiment::{SuiteError, SuiteProgress, SuiteRecord, run_suite};
 use stillwell_plan::experiment::{BinarySource, GitSource};
 use stillwell_plan::{StoppingPlan, SuitePlan, TargetKind};
@@ -153,21 +154,32 @@ fn builds_have_their_own_seeds_and_are_used_in_turn() {
     plan.experiments.truncate(1);
     plan.experiments[0].builds = 4;
     plan.experiments[0].stopping = StoppingPlan::Fixed { pairs: 3 };
-    let mut mock = Mock::new(costlier_comparison);
-    run(&plan, &options(folder.path(), false), &mut mock).unwrap();
-    // Two of the four builds are for new pairs.
-    for (index, (_, pair, variant)) in mock.ran().iter().enumerate() {
-        let TargetKind::Child(child) = &mock.requests[index].plan.target.kind else {
-            panic!("not a child");
-        };
-        let output = Command::new(&child.program).output().unwrap();
-        let place = u32::from(*variant == "comparison");
-        let revision = if place == 0 { "one" } else { "two" };
-        let seed = 1 + place + 2 * ((pair - 1) % 2);
-        let expected = format!("{revision}\n{seed}\n");
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    for is_confirmed in [true, false] {
+        plan.experiments[0].confirm = is_confirmed;
+        let mut mock = Mock::new(costlier_comparison);
+        run(&plan, &options(folder.path(), false), &mut mock).unwrap();
+        for request in &mock.requests {
+            let identity = request.identity.as_ref().unwrap();
+            let TargetKind::Child(child) = &request.plan.target.kind else {
+                panic!("not a child");
+            };
+            let output = Command::new(&child.program).output().unwrap();
+            let place = u32::from(identity.variant == "comparison");
+            let revision = if place == 0 { "one" } else { "two" };
+            let turn = identity.pair - 1;
+            // Two of the four builds are for new pairs, if there are any.
+            let build = match (is_confirmed, identity.stage) {
+                (true, RunStage::Search) => turn % 2,
+                (true, RunStage::Confirm) => 2 + turn % 2,
+                (false, _) => turn % 4,
+            };
+            let seed = 1 + place + 2 * build;
+            let expected = format!("{revision}\n{seed}\n");
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+        }
+        assert_eq!(entries(folder.path()).len(), 8);
+        fs::remove_dir_all(folder.path().join("results")).unwrap();
     }
-    assert_eq!(entries(folder.path()).len(), 8);
 }
 
 #[test]

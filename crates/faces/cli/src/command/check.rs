@@ -69,7 +69,7 @@ impl PlanOverrides {
             [file] if is_single_run(file, &overrides.suite) => {
                 overrides.run = run_overrides(select, file)?;
             }
-            paths if loader().has_targets(paths) => {
+            paths if loader().has_targets(paths, &overrides.suite.only) => {
                 overrides.targets = targets::overrides(select, &[], None)?;
             }
             _ => {}
@@ -111,7 +111,7 @@ impl LoadedPlans {
                 let loaded = loader().run_plan(file, &overrides.run)?;
                 Self::Run(file.clone(), Box::new(loaded))
             }
-            paths if loader().has_targets(paths) => {
+            paths if loader().has_targets(paths, &overrides.suite.only) => {
                 Self::Targets(loader().targets(paths, &overrides.targets)?)
             }
             paths => Self::Suite(load_suite(paths, &overrides.suite)?),
@@ -275,6 +275,31 @@ mod tests {
             };
             assert_eq!(read, kind, "{text}");
         }
+    }
+
+    #[test]
+    fn the_selected_experiments_decide_their_kind() {
+        let suite = tempfile::tempdir().unwrap();
+        let targets = "targets: {a: {command: [a]}}\n";
+        for (name, text) in [
+            ("a", format!("{targets}{WORKLOAD}")),
+            ("b", format!("{TARGET}{VARIANTS}{WORKLOAD}")),
+        ] {
+            let folder = suite.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join(EXPERIMENT), text).unwrap();
+        }
+        let read = |only: &str| {
+            let arguments = checked(suite.path(), |select| {
+                select.changes.only = vec![only.to_owned()];
+            });
+            let overrides = PlanOverrides::of(&arguments).unwrap();
+            LoadedPlans::read(&arguments.paths, &overrides)
+        };
+        assert!(matches!(read("a"), Ok(LoadedPlans::Targets(_))));
+        assert!(matches!(read("b"), Ok(LoadedPlans::Suite(_))));
+        let error = read("*").err().unwrap().to_string();
+        assert!(error.contains("by separate commands"), "{error}");
     }
 
     #[test]

@@ -54,7 +54,15 @@ fn the_port_and_the_kind_of_a_program_are_found() {
 #[test]
 fn programs_without_a_port_and_services_that_run_get_files_too() {
     let suite = Suite::new();
-    let words = ["--kind", "files", "--command", "tail -F {state}/in.log"];
+    // `--wait` is the longest wait for a port, which this program does not have.
+    let words = [
+        "--kind",
+        "files",
+        "--wait",
+        "300ms",
+        "--command",
+        "tail -F {state}/in.log",
+    ];
     let text = init(&suite, "reader", &words);
     assert_holds(&text, &["file_gen: {log: \"{state}/in.log\""]);
     let script = "sh -c 'echo started to consume the topic; exec sleep 60'";

@@ -19,7 +19,8 @@ use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, VariantArgu
 use crate::rate::parse_rate;
 use crate::rules::builds_problem;
 use crate::spec::{
-    PROBE_DEFAULT, check_variants, counted_by, parse_goal, parse_share, rate_problem,
+    PROBE_DEFAULT, RateContext, Workload, check_variants, counted_by, default_blocks, goal_problem,
+    parse_goal, parse_share, rate_problem,
 };
 
 mod course;
@@ -28,6 +29,10 @@ mod program;
 
 use name::shown;
 pub(super) use program::check_commands;
+
+/// Advice for experiments of both kinds in one command.
+pub(super) const SEPARATE_COMMANDS: &str =
+    "run experiments with `targets` and experiments with `variants` by separate commands";
 
 /// Way in which a program of the command line replaces a file's target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,7 +79,8 @@ pub fn to_run(
         reseed(run_plan, seed);
     }
     if let Some(rate) = &overrides.rate {
-        set_rate(&mut run_plan.generators, rate, &[], diagnostics);
+        let context = RateContext::default();
+        set_rate(&mut run_plan.generators, rate, &context, diagnostics);
     }
     match target_from_override(&overrides.target, run_plan) {
         Some(chosen) if target == FileTarget::Layout => in_layout(&mut run_plan.target, chosen),
@@ -153,8 +159,9 @@ pub(super) struct Given {
     pub(super) several_targets: bool,
     /// Place of missing keys.
     pub(super) place: Option<Place>,
-    /// Ids of its generators whose scenarios have arrivals.
-    pub(super) arrivals: Vec<String>,
+    pub(super) rate_context: RateContext,
+    /// Its workload, if it is in the native format.
+    pub(super) workload: Option<Workload>,
     /// The build that the repository of revisions names.
     pub(super) build: Option<RepositoryBuild>,
 }
@@ -172,10 +179,15 @@ pub(super) fn to_experiment(
         reseed(&mut plan.run_plan, seed);
     }
     if let Some(goal) = &overrides.goal {
-        set_goal(plan, goal, diagnostics);
+        set_goal(plan, goal, given.workload.as_ref(), diagnostics);
     }
-    if let Some(rate) = &overrides.rate {
-        set_operating_point(plan, rate, &given.arrivals, diagnostics);
+    match &overrides.rate {
+        Some(rate) => set_operating_point(plan, rate, &given.rate_context, diagnostics),
+        None => set_blocks(
+            plan.operating_point,
+            &mut plan.run_plan,
+            &given.rate_context,
+        ),
     }
     if let Some(command) = &overrides.target_command {
         program::set_command(plan, command);
@@ -224,12 +236,11 @@ pub(super) fn reseed(run_plan: &mut RunPlan, seed: Seed) {
     }
 }
 
-/// Sets the rate of the only generator, or `max` of all. `arrivals` are the ids of generators whose scenarios have
-/// arrivals.
+/// Sets the rate of the only generator, or `max` of all.
 pub(super) fn set_rate(
     generators: &mut [GeneratorPlan],
     text: &str,
-    arrivals: &[String],
+    context: &RateContext,
     diagnostics: &mut Diagnostics,
 ) -> bool {
     let rate = match parse_rate(text) {
@@ -252,21 +263,39 @@ pub(super) fn set_rate(
     let mut is_right = true;
     for generator in generators {
         let rate = counted_by(&generator.transport, rate.clone());
-        is_right &= check_rate(generator, &rate, (text, arrivals), diagnostics);
+        is_right &= check_rate(generator, &rate, (text, context), diagnostics);
+        set_default_blocks(generator, &rate, context);
         generator.rate = rate;
     }
     is_right
+}
+
+/// Sets the blocks of generators without `block` where the operating point replaces their rates.
+pub(super) fn set_blocks(point: OperatingPoint, run_plan: &mut RunPlan, context: &RateContext) {
+    if point != OperatingPoint::Max {
+        return;
+    }
+    for generator in &mut run_plan.generators {
+        set_default_blocks(generator, &RatePlan::MAX, context);
+    }
+}
+
+/// Sets the blocks of a generator without `block` to those of `rate`.
+fn set_default_blocks(generator: &mut GeneratorPlan, rate: &RatePlan, context: &RateContext) {
+    if context.default_blocks.contains(&generator.id) {
+        generator.payload.blocks = default_blocks(&generator.transport, rate);
+    }
 }
 
 /// Reports a rate of the command line that the file could not have either. Returns true if it could.
 fn check_rate(
     generator: &GeneratorPlan,
     rate: &RatePlan,
-    (text, arrivals): (&str, &[String]),
+    (text, context): (&str, &RateContext),
     diagnostics: &mut Diagnostics,
 ) -> bool {
     let id = &generator.id;
-    let Some(problem) = rate_problem(generator, rate, arrivals.contains(id)) else {
+    let Some(problem) = rate_problem(generator, rate, context.arrivals.contains(id)) else {
         return true;
     };
     let message = format!("`--rate {text}` of generator `{id}`: {}", problem.message);
@@ -277,7 +306,7 @@ fn check_rate(
 fn set_operating_point(
     plan: &mut ExperimentPlan,
     text: &str,
-    arrivals: &[String],
+    context: &RateContext,
     diagnostics: &mut Diagnostics,
 ) {
     if let Some(rest) = text.strip_prefix("probe") {
@@ -298,10 +327,11 @@ fn set_operating_point(
         };
         // Typed rates replace those of the file.
         for generator in &mut plan.run_plan.generators {
-            check_rate(generator, &RatePlan::MAX, (text, arrivals), diagnostics);
+            check_rate(generator, &RatePlan::MAX, (text, context), diagnostics);
+            set_default_blocks(generator, &RatePlan::MAX, context);
             generator.rate.shape = RateShape::Max;
         }
-    } else if set_rate(&mut plan.run_plan.generators, text, arrivals, diagnostics) {
+    } else if set_rate(&mut plan.run_plan.generators, text, context, diagnostics) {
         plan.operating_point = if text == "max" {
             OperatingPoint::Max
         } else {
@@ -311,7 +341,12 @@ fn set_operating_point(
 }
 
 /// Puts a goal first; what is not typed of it stays as in the file.
-fn set_goal(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut Diagnostics) {
+fn set_goal(
+    plan: &mut ExperimentPlan,
+    text: &str,
+    workload: Option<&Workload>,
+    diagnostics: &mut Diagnostics,
+) {
     let typed = match parse_goal(text) {
         Ok(typed) => typed,
         Err(reason) => {
@@ -320,6 +355,12 @@ fn set_goal(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut Diagnostics
             return;
         }
     };
+    if let Some(problem) = workload.and_then(|workload| goal_problem(&typed.metric, workload)) {
+        let message = format!("{}: `--goal {text}`: {}", shown(plan), problem.message);
+        let error = Diagnostic::error(code::GOAL_WITHOUT_LOAD, message);
+        diagnostics.push(error.help(problem.advice));
+        return;
+    }
     let mut goals = plan.goals.iter();
     let there = goals.position(|goal| goal.metric == typed.metric);
     let mut goal = match there {
@@ -363,10 +404,7 @@ fn set_variants(
                     shown(plan)
                 );
                 let error = Diagnostic::error(code::VARIANTS, message);
-                diagnostics
-                    .push(error.help(
-                        "run experiments with `targets` and experiments with `variants` by separate commands",
-                    ));
+                diagnostics.push(error.help(SEPARATE_COMMANDS));
                 return;
             }
             let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs `variants`")

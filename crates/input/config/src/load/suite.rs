@@ -9,12 +9,13 @@ use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 use super::build_file::RepositoryBuild;
 use super::native::NativeFile;
 use super::{Loaded, NATIVE, apply, build_file, plan_of};
-use crate::discover::{Case, CaseKind, Lookup, first_prose, matches};
+use crate::discover::{Case, CaseKind, Lookup, first_prose, is_selected, matches};
 use crate::files::Files;
 use crate::foreign::ForeignFormat;
 use crate::matrix::{Cell, names_of};
 use crate::overrides::SuiteOverrides;
 use crate::rules::is_built;
+use crate::spec::RateContext;
 
 /// More names than this are not listed one by one.
 const NAMES_SHOWN_MAX: usize = 24;
@@ -144,14 +145,15 @@ impl<'l> Opened<'l> {
     ) -> Option<(ExperimentPlan, apply::Given)> {
         let (mut spec, place) = self.file.as_ref()?.read(files, cell, diagnostics)?;
         let variants = std::mem::take(&mut spec.variants);
-        let arrivals = std::mem::take(&mut spec.arrivals);
+        let rate_context = std::mem::take(&mut spec.rate_context);
         let given = apply::Given {
             program: true,
             target: spec.has_target,
             variants: spec.has_variants,
             several_targets: spec.has_several_targets,
             place: Some(place),
-            arrivals,
+            rate_context,
+            workload: Some(spec.workload.clone()),
             build: None,
         };
         let folder = self.case.folder.clone();
@@ -218,7 +220,8 @@ fn read_foreign(
         variants: true,
         several_targets: false,
         place: None,
-        arrivals: Vec::new(),
+        rate_context: RateContext::default(),
+        workload: None,
         build: None,
     };
     Some((case.plan, given))
@@ -275,21 +278,21 @@ fn select(opened: &mut Vec<Opened<'_>>, only: &[String], diagnostics: &mut Diagn
             matches(pattern, &case.case.name) || names.any(|name| matches(pattern, name))
         };
         if !opened.iter().any(is_meant) {
-            diagnostics.push(no_match(pattern, opened));
+            let cases = opened.iter().map(|opened| opened.case.name.as_str());
+            let cells = opened.iter().flat_map(|opened| &opened.cells);
+            let cells = cells.map(|(name, _)| name.as_str());
+            diagnostics.push(no_match(pattern, cases.collect(), cells.collect()));
         }
     }
-    let is_meant = |name: &str| only.iter().any(|pattern| matches(pattern, name));
-    for case in opened.iter_mut().filter(|case| !is_meant(&case.case.name)) {
-        case.cells.retain(|(name, _)| is_meant(name));
+    let cases = opened.iter_mut();
+    for case in cases.filter(|case| !is_selected(only, &case.case.name)) {
+        case.cells.retain(|(name, _)| is_selected(only, name));
     }
     opened.retain(|case| !case.cells.is_empty());
 }
 
-fn no_match(pattern: &str, opened: &[Opened<'_>]) -> Diagnostic {
-    let cells = opened.iter().flat_map(|opened| &opened.cells);
-    let cells: Vec<&str> = cells.map(|(name, _)| name.as_str()).collect();
-    let cases = opened.iter().map(|opened| opened.case.name.as_str());
-    let cases: Vec<&str> = cases.collect();
+/// Returns the error about a `pattern` that matches neither a case nor a cell, by their names.
+pub(super) fn no_match(pattern: &str, cases: Vec<&str>, cells: Vec<&str>) -> Diagnostic {
     let message = format!("`--only {pattern}` matches no experiment");
     let mut error = Diagnostic::error(code::NOTHING_FOUND, message);
     if let Some(near) = nearest(pattern, cases.iter().chain(&cells).copied()) {

@@ -8,104 +8,139 @@ use stillwell_plan::{RateShape, TargetsPlan};
 use stillwell_text::{Diagnostic, Diagnostics, Place, code, nearest};
 
 use super::native::NativeFile;
+use super::suite::no_match;
 use super::{Loaded, NATIVE, apply};
-use crate::discover::{Case, Lookup, first_prose, matches};
+use crate::discover::{Case, Lookup, first_prose, is_selected, matches};
 use crate::files::Files;
 use crate::matrix::Cell;
 use crate::overrides::TargetsOverrides;
-use crate::spec::ExperimentSpec;
+use crate::spec::{ExperimentSpec, RateContext};
 
-/// Returns true if any of the files of the absolute `paths` has `targets`.
-pub(super) fn are_there(lookup: Lookup<'_>, paths: &[PathBuf]) -> bool {
+/// Returns true if a case of the absolute `paths` that `only` selects has `targets`.
+pub(super) fn are_there(lookup: Lookup<'_>, paths: &[PathBuf], only: &[String]) -> bool {
     let cases = paths.iter().filter_map(|path| lookup.discover(path).ok());
-    cases.flatten().any(|case| {
-        case.native_file().is_some_and(|file| {
-            NativeFile::parse(file, &mut Diagnostics::new())
-                .is_some_and(|file| file.has_key("targets"))
-        })
+    let mut cases = cases.flatten();
+    cases.any(|case| {
+        let file = case.native_file();
+        let file = file.filter(|_| is_selected(only, &case.name));
+        let file = file.and_then(|file| NativeFile::parse(file, &mut Diagnostics::new()));
+        file.is_some_and(|file| file.has_key("targets"))
     })
 }
 
-/// [`Loader::targets`](super::Loader::subjects) for absolute `paths`.
+/// [`Loader::targets`](super::Loader::targets) for absolute `paths`.
 pub(super) fn load(
     lookup: Lookup<'_>,
     paths: &[PathBuf],
     overrides: &TargetsOverrides,
 ) -> Result<Loaded<Vec<TargetsPlan>>, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
-    let mut plans: Vec<TargetsPlan> = Vec::new();
-    let mut known: Vec<String> = Vec::new();
-    let mut passed_over = 0_usize;
-    for path in paths {
-        let cases = match lookup.discover(path) {
-            Ok(cases) => cases,
-            Err(error) => {
-                diagnostics.push(*error);
-                continue;
-            }
-        };
-        let is_meant = |case: &Case<'_>| {
-            let only = &overrides.only;
-            only.is_empty() || only.iter().any(|pattern| matches(pattern, &case.name))
-        };
-        for case in cases.into_iter().filter(is_meant) {
-            match plan_of_case(lookup.files, &case, overrides, &mut diagnostics) {
-                Some(plan) => match plans.iter().find(|earlier| earlier.name == plan.name) {
-                    Some(earlier) => {
-                        let message = format!("two experiments are called `{}`", plan.name);
-                        let error = Diagnostic::error(code::SAME_NAME, message);
-                        let (this, earlier) = (plan.folder.display(), earlier.folder.display());
-                        diagnostics.push(error.help(format!("{this} and {earlier}")));
-                    }
-                    None => plans.push(plan),
-                },
-                None => passed_over += 1,
-            }
-        }
-    }
+    let cases = selected_cases(lookup, paths, &overrides.only, &mut diagnostics);
+    let mut plans = plans_of(lookup.files, &cases, overrides, &mut diagnostics);
+    let known = plans.iter().flat_map(|plan| &plan.targets);
+    let known: Vec<String> = known.map(|target| target.name.clone()).collect();
     for plan in &mut plans {
-        known.extend(plan.targets.iter().map(|target| target.name.clone()));
         select(plan, &overrides.targets);
     }
     check_names(&overrides.targets, &known, &mut diagnostics);
     plans.retain(|plan| !plan.targets.is_empty());
     if plans.is_empty() && !diagnostics.has_errors() {
-        let message = match passed_over {
-            0 => "no experiment was found under that name",
-            _ => "there is no experiment with `targets`",
-        };
+        let message = "there is no experiment with `targets`";
         let error = Diagnostic::error(code::NOTHING_FOUND, message);
         diagnostics.push(error.help("`--targets` chooses among the `targets` of an experiment"));
     }
     Loaded::checked(Some(plans), NATIVE, diagnostics)
 }
 
-/// Returns the plan of a native case with several targets; `None` for all others, and if it cannot
-/// be
-/// read.
+/// Returns the cases of `paths` that `only` selects. Reports patterns that match none.
+fn selected_cases<'l>(
+    lookup: Lookup<'l>,
+    paths: &[PathBuf],
+    only: &[String],
+    diagnostics: &mut Diagnostics,
+) -> Vec<Case<'l>> {
+    let mut cases: Vec<Case<'l>> = Vec::new();
+    for path in paths {
+        match lookup.discover(path) {
+            Ok(more) => cases.extend(more),
+            Err(error) => diagnostics.push(*error),
+        }
+    }
+    for pattern in only {
+        if !cases.iter().any(|case| matches(pattern, &case.name)) {
+            let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+            diagnostics.push(no_match(pattern, names.clone(), names));
+        }
+    }
+    cases.retain(|case| is_selected(only, &case.name));
+    cases
+}
+
+/// Returns the plans of cases, all of which must have `targets`.
+fn plans_of(
+    files: &dyn Files,
+    cases: &[Case<'_>],
+    overrides: &TargetsOverrides,
+    diagnostics: &mut Diagnostics,
+) -> Vec<TargetsPlan> {
+    let mut plans: Vec<TargetsPlan> = Vec::new();
+    let mut without_targets: Vec<&str> = Vec::new();
+    for case in cases {
+        let Some(file) = case.native_file() else {
+            without_targets.push(&case.name);
+            continue;
+        };
+        let Some(file) = NativeFile::parse(file, diagnostics) else {
+            continue;
+        };
+        if !file.has_key("targets") {
+            without_targets.push(&case.name);
+            continue;
+        }
+        let Some(plan) = plan_of_case(files, case, &file, overrides, diagnostics) else {
+            continue;
+        };
+        match plans.iter().find(|earlier| earlier.name == plan.name) {
+            Some(earlier) => {
+                let message = format!("two experiments are called `{}`", plan.name);
+                let error = Diagnostic::error(code::SAME_NAME, message);
+                let (this, earlier) = (plan.folder.display(), earlier.folder.display());
+                diagnostics.push(error.help(format!("{this} and {earlier}")));
+            }
+            None => plans.push(plan),
+        }
+    }
+    if let (Some(name), Some(plan)) = (without_targets.first(), plans.first()) {
+        let message = format!("{name}: it has no `targets`, but `{}` has them", plan.name);
+        let error = Diagnostic::error(code::VARIANTS, message);
+        let error = error.help(apply::SEPARATE_COMMANDS);
+        diagnostics.push(error.help("`--only` selects experiments of a folder"));
+    }
+    plans
+}
+
+/// Returns the plan of a case whose `file` has several targets; `None` if it cannot be read.
 fn plan_of_case(
     files: &dyn Files,
     case: &Case<'_>,
+    file: &NativeFile,
     overrides: &TargetsOverrides,
     diagnostics: &mut Diagnostics,
 ) -> Option<TargetsPlan> {
-    let file = NativeFile::parse(case.native_file()?, diagnostics)?;
-    if !file.has_key("targets") {
-        return None;
-    }
     if file.cells().is_some() {
         let message = format!("{}: a matrix and `targets` exclude each other", case.name);
         let error = Diagnostic::error(code::MATRIX, message).at(file.place());
         diagnostics.push(error.help("remove one of them"));
     }
     let (mut spec, _) = file.read(files, &Cell::default(), diagnostics)?;
-    let arrivals = std::mem::take(&mut spec.arrivals);
+    let rate_context = std::mem::take(&mut spec.rate_context);
+    apply::set_blocks(spec.operating_point, &mut spec.run_plan, &rate_context);
     let mut plan = plan_of(spec, case, file.place(), diagnostics);
     if plan.summary.is_none() {
         let readme = files.read(&case.folder.join("README.md"));
         plan.summary = readme.ok().and_then(|text| first_prose(&text));
     }
-    apply_overrides(&mut plan, overrides, &arrivals, diagnostics);
+    apply_overrides(&mut plan, overrides, &rate_context, diagnostics);
     Some(plan)
 }
 
@@ -144,7 +179,7 @@ fn plan_of(
 fn apply_overrides(
     plan: &mut TargetsPlan,
     overrides: &TargetsOverrides,
-    arrivals: &[String],
+    rate_context: &RateContext,
     diagnostics: &mut Diagnostics,
 ) {
     let (warmup, measure) = (overrides.warmup, overrides.measure);
@@ -154,7 +189,8 @@ fn apply_overrides(
         plan.seed = seed;
     }
     if let Some(rate) = &overrides.rate {
-        apply::set_rate(&mut plan.run_plan.generators, rate, arrivals, diagnostics);
+        let generators = &mut plan.run_plan.generators;
+        apply::set_rate(generators, rate, rate_context, diagnostics);
     }
     if let Some(runs) = overrides.runs {
         plan.runs = runs;

@@ -26,7 +26,7 @@ pub struct RecordedRequest {
 /// The first line that is no request, or that there is none.
 pub fn request_lines(text: &str) -> Result<Vec<RecordedRequest>, LoadSpecError> {
     let mut requests = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
+    for (number, line) in (1..).zip(without_mark(text).lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -37,6 +37,11 @@ pub fn request_lines(text: &str) -> Result<Vec<RecordedRequest>, LoadSpecError> 
         return Err(LoadSpecError::text("the file contains no requests"));
     }
     Ok(requests)
+}
+
+/// Returns `text` without the byte order mark that some editors and recorders write first.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 fn read_line(line: &str) -> Result<RecordedRequest, LoadSpecError> {
@@ -135,7 +140,7 @@ struct HarBody {
 /// # Errors
 /// It is no archive, an entry is no request, or there is none.
 pub fn har(text: &str) -> Result<(Vec<RecordedRequest>, usize), LoadSpecError> {
-    let har: Har = serde_json::from_str(text).reading(|| "read the recording")?;
+    let har: Har = serde_json::from_str(without_mark(text)).reading(|| "read the recording")?;
     let mut requests = Vec::new();
     let mut skipped = 0;
     for (number, entry) in (1..).zip(har.log.entries) {
@@ -249,6 +254,16 @@ mod tests {
         assert_eq!(read[1].body, BodyPlan::Bytes(b"{\"a\": 1}".to_vec()));
         assert!(request_lines("# nothing").is_err());
         assert!(format!("{:?}", request_lines("\nGET\n").unwrap_err()).contains("line 2"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_changes_no_request() {
+        let lines = "GET http://a/ x\nhttp://b/\n";
+        let marked = request_lines(&format!("\u{feff}{lines}")).unwrap();
+        assert_eq!(marked, request_lines(lines).unwrap());
+        let text = r#"{"log": {"entries": [{"request": {"method": "GET", "url": "http://a/"}}]}}"#;
+        let marked = har(&format!("\u{feff}{text}")).unwrap();
+        assert_eq!(marked, har(text).unwrap());
     }
 
     #[test]

@@ -89,6 +89,36 @@ fn threads_are_at_most_as_many_as_users() {
 }
 
 #[test]
+fn a_base_url_has_no_query() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scenario.yaml");
+    for (typed, in_file, has_query) in [
+        (None, "http://a:1/b?c=d", true),
+        (Some("http://a:1/b?c=d"), "http://a:1/", true),
+        (Some("http://a:1/b#c?d"), "http://a:1/?e", false),
+    ] {
+        let steps = "steps: [{name: a, path: /}]";
+        let text = format!("scenario:\n  url: '{in_file}'\n  {steps}\n");
+        fs::write(&path, text).unwrap();
+        let flags = ScenarioFlags {
+            url: typed.map(str::to_owned),
+            ..flags()
+        };
+        let read = load_scenario(&Disk, &path, flags).map_err(|errors| errors.render(false));
+        match read {
+            Ok(loaded) => {
+                assert!(!has_query, "{typed:?}");
+                assert_eq!(loaded.plan.scenario.base, "/b");
+            }
+            Err(error) => assert!(
+                has_query && error.contains("`http://a:1/b`, has a query"),
+                "{error}"
+            ),
+        }
+    }
+}
+
+#[test]
 fn mistakes_are_named_with_what_is_right() {
     let step = |rest: &str| format!("scenario:\n  steps:\n  - name: a\n{rest}");
     for (text, part) in [

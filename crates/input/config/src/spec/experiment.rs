@@ -14,11 +14,12 @@ use stillwell_plan::{
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::{Nanos, Seed, Target};
 
-use super::generator::{self, GeneratorSpec};
+use super::generator::{self, GeneratorSpec, RateContext};
+use super::goal::{self, Workload};
 use super::target::{self, STOP_DEFAULT, TargetSpec};
 use super::{
-    PROBE_DEFAULT, ReadContext, check, course, design, disk, goal, network, observe,
-    operating_point, phases, placement, sink, stamp, stopping, targets, timeline, variant,
+    PROBE_DEFAULT, ReadContext, check, course, design, disk, network, observe, operating_point,
+    phases, placement, sink, stamp, stopping, targets, timeline, variant,
 };
 use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::matrix;
@@ -170,7 +171,7 @@ pub(crate) const EXPERIMENT: Element = Element {
             Shape::Whole,
             "Number of builds of each variant that comes from a revision; 1 by default. Each build has \
              another `STILLWELL_BUILD_SEED` in its environment. The first half is used for the search, \
-             the other half for the confirmation.",
+             the other half for the confirmation; without one, all are used for the search.",
         ),
         optional(
             "design",
@@ -219,8 +220,7 @@ pub(crate) const EXPERIMENT: Element = Element {
 pub(crate) struct ExperimentSpec {
     pub(crate) description: Option<String>,
     pub(crate) run_plan: RunPlan,
-    /// Ids of generators whose scenarios have arrivals.
-    pub(crate) arrivals: Vec<String>,
+    pub(crate) rate_context: RateContext,
     /// Empty where the file compares nothing.
     pub(crate) variants: Vec<VariantPlan>,
     /// Programs that are put side by side, if any are.
@@ -228,6 +228,7 @@ pub(crate) struct ExperimentSpec {
     /// Runs of each of them.
     pub(crate) runs: Option<u32>,
     pub(crate) goals: Vec<GoalPlan>,
+    pub(crate) workload: Workload,
     pub(crate) operating_point: OperatingPoint,
     pub(crate) stopping: StoppingPlan,
     pub(crate) design: DesignPlan,
@@ -255,13 +256,12 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
     let description = description.and_then(|node| context.filled(node));
     let seed = read_seed(reader, &map);
     let (target, variants) = read_compared(context, &map);
-    let read = |node| read_workload(context, node, &seed);
-    let (generators, sinks) = map.take("workload").and_then(read).unwrap_or_default();
+    let (generators, sinks) = read_workload(context, &map, &seed).unwrap_or_default();
     if target.is_some() || map.take("targets").is_some() {
         check_paths(reader, &generators, &sinks);
     }
     let operating_point = read_operating_point(context, &map, &generators);
-    let goals = read_goals(context, &map, &generators);
+    let (goals, workload) = read_goals(context, &map, &generators);
     let course = course::read(context, &map);
     let has_network = map.take("network").is_some();
     let around = timeline::Around {
@@ -281,7 +281,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
     target::check_url(context, &map, (compared, &generators), &mut parts.isolation);
     // It was read before anything else.
     map.ignore("matrix");
-    let arrivals = arrivals_of(&generators);
+    let rate_context = generator::rate_context(&generators);
     let generators = plans_of(generators, has_network);
     let ready = ready_probe_of(&generators, sinks.iter().map(|sink| &sink.value));
     let (targets, runs) = targets::read_targets(context, &map, &ready);
@@ -302,11 +302,12 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
             placement: parts.placement,
             checks: parts.checks,
         },
-        arrivals,
+        rate_context,
         variants: variants.unwrap_or_default(),
         targets,
         runs,
         goals,
+        workload,
         operating_point,
         stopping: course.stopping,
         design: course.design,
@@ -332,11 +333,6 @@ fn read_seed(reader: &Reader, map: &MapReader<'_, '_>) -> Seed {
 fn check_paths(reader: &Reader, generators: &[GeneratorSpec], sinks: &[Placed<SinkPlan>]) {
     let placed = generators.iter().map(|spec| spec.plan.clone());
     check_bypasses_target(reader, &placed.collect::<Vec<_>>(), sinks);
-}
-
-fn arrivals_of(generators: &[GeneratorSpec]) -> Vec<String> {
-    let arriving = generators.iter().filter(|spec| spec.has_arrivals);
-    arriving.map(|spec| spec.plan.value.id.clone()).collect()
 }
 
 /// Returns the plans of generators; with a `network`, those that send from its link.
@@ -416,9 +412,10 @@ impl Parts {
 
 fn read_workload(
     context: &ReadContext<'_>,
-    node: &Node,
+    map: &MapReader<'_, '_>,
     seed: &Seed,
 ) -> Option<(Vec<GeneratorSpec>, Vec<Placed<SinkPlan>>)> {
+    let node = map.take("workload")?;
     let map = context.reader.map(node, &WORKLOAD.keys())?;
     let generators = map.take("generators");
     let generators = generators.map(|node| generator::read_generators(context, node, seed));
@@ -481,13 +478,32 @@ fn read_operating_point(
     }
 }
 
-/// Goals are held against what the file lists, not against what of it could be
-/// understood: one mistake must not cause another.
+/// The goals, and the workload that they need.
 fn read_goals(
     context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     specs: &[GeneratorSpec],
-) -> Vec<GoalPlan> {
+) -> (Vec<GoalPlan>, Workload) {
+    let workload = workload_of(context, map, specs);
+    let goals = match (map.take("goals"), context.target_url) {
+        (Some(node), _) => {
+            let goals = goal::read_goals(context, node);
+            goal::check_goals(context.reader, &goals, &workload);
+            goals.into_iter().map(|goal| goal.plan).collect()
+        }
+        (None, None) => goal::default_goals(workload.generators),
+        (None, Some(_)) => goal::default_goals_of_url(),
+    };
+    (goals, workload)
+}
+
+/// Goals are held against what the file lists, not against what of it could be
+/// understood: one mistake must not cause another.
+fn workload_of(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    specs: &[GeneratorSpec],
+) -> Workload {
     let workload = map.take("workload");
     let generators = workload.map_or(&[][..], |node| items(node, "generators"));
     let sinks = workload.map_or(&[][..], |node| items(node, "sinks"));
@@ -497,7 +513,7 @@ fn read_goals(
         let silent = ["tcp", "udp", "unix_stream", "unix_datagram"];
         silent.iter().any(|kind| item.entry(kind).is_some())
     };
-    let workload = goal::Workload {
+    Workload {
         generators: !generators.is_empty(),
         sinks: !sinks.is_empty(),
         answers: !generators.iter().all(is_silent),
@@ -507,16 +523,7 @@ fn read_goals(
         is_process: context.target_url.is_none_or(is_on_loopback),
         are_all_known: specs.len() == generators.len() && !context.reader.has_errors(),
         routes: specs.iter().flat_map(routes_of).collect(),
-    };
-    let Some(node) = map.take("goals") else {
-        return match context.target_url {
-            None => goal::default_goals(workload.generators),
-            Some(_) => goal::default_goals_of_url(),
-        };
-    };
-    let goals = goal::read_goals(context, node);
-    goal::check_goals(context.reader, &goals, &workload);
-    goals.into_iter().map(|goal| goal.plan).collect()
+    }
 }
 
 /// Returns true if a process of this host may listen at `url`, which is then watched.

@@ -41,11 +41,11 @@ const ACKNOWLEDGEMENTS: Element = Element {
     name: "acknowledgements",
     about: "Polls for the acknowledgement of sent events.",
     fields: &[
-        optional("every", DURATION, "Time between two polls."),
+        optional("every", DURATION, "Time between polls; 10s by default."),
         optional(
             "timeout",
             DURATION,
-            "Time after which an event without acknowledgement counts as lost.",
+            "Time after which an event without acknowledgement counts as lost; 300s by default.",
         ),
     ],
     one_of: &[],
@@ -78,7 +78,7 @@ const TRACE_AGENT: Element = Element {
         optional(
             "retries",
             Shape::Whole,
-            "Maximum number of retries of a request that the agent refused as busy.",
+            "Maximum number of retries of a request that the agent refused as busy; 3 by default.",
         ),
     ],
     one_of: &[],
@@ -410,6 +410,28 @@ pub(crate) struct GeneratorSpec {
     pub(crate) has_rate: bool,
     /// `true`: users arrive at the rate of its scenario.
     pub(crate) has_arrivals: bool,
+    /// `true`: it sends a payload in blocks that follow from its rate.
+    pub(crate) has_default_blocks: bool,
+}
+
+/// Ids of generators for which a rate of the command line means more than its number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RateContext {
+    /// Generators whose scenarios have arrivals.
+    pub(crate) arrivals: Vec<String>,
+    /// Generators that send a payload in blocks that follow from the rate.
+    pub(crate) default_blocks: Vec<String>,
+}
+
+pub(super) fn rate_context(generators: &[GeneratorSpec]) -> RateContext {
+    let ids = |has: fn(&GeneratorSpec) -> bool| -> Vec<String> {
+        let generators = generators.iter().filter(|spec| has(spec));
+        generators.map(|spec| spec.plan.value.id.clone()).collect()
+    };
+    RateContext {
+        arrivals: ids(|spec| spec.has_arrivals),
+        default_blocks: ids(|spec| spec.has_default_blocks),
+    }
 }
 
 /// Returns true if programs outside the run are reachable.
@@ -524,6 +546,7 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
         },
         has_rate: rate_node.is_some() || users.is_some(),
         has_arrivals: matches!(users, Some(UsersPlan::Arriving { .. })),
+        has_default_blocks: sends_payload && block.is_none(),
     })
 }
 
@@ -633,9 +656,16 @@ fn read_threads(
     map: &MapReader<'_, '_>,
     users: Option<UsersPlan>,
 ) -> (Option<u16>, Option<Concurrency>) {
-    let read = |key, default| map.read_or(key, default, |node| reader.whole(node, 1, u16::MAX));
-    let connections = read("connections", users.map_or(1, scenario::users_max));
-    let workers = read("workers", 1);
+    let read = |node: &Node| reader.whole(node, 1, u16::MAX);
+    let connections = match (map.take("connections"), users) {
+        (Some(node), _) => read(node),
+        (None, Some(users)) => {
+            let span = map.key_span("scenario").unwrap_or_else(|| map.span());
+            scenario::users_max(reader, span, users)
+        }
+        (None, None) => Some(1),
+    };
+    let workers = map.read_or("workers", 1, read);
     if let (Some(connections), Some(workers), Some(node)) =
         (connections, workers, map.take("workers"))
         && workers > connections
@@ -680,7 +710,7 @@ fn read_blocks(
     let properties = transport.properties();
     let (limit, default) = (properties.block_limit, properties.block_default);
     let Some(node) = node else {
-        return Some(default_blocks(transport, rate, default));
+        return Some(default_blocks(transport, rate));
     };
     if matches!(node.value, Value::Scalar { .. }) {
         let maximum = read_maximum(context, node, limit)?;
@@ -698,12 +728,14 @@ fn read_blocks(
     }
 }
 
-fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize) -> BlockShape {
-    let count =
-        rate::event_rate_max(rate).and_then(|rate| match transport.properties().events_default {
-            EventsDefault::Count(count) => Some(count),
-            EventsDefault::OneAtLowRates => (rate <= SINGLE_EVENTS_MAX).then_some(1),
-        });
+/// Returns the blocks of a generator without `block` at `rate`.
+pub(crate) fn default_blocks(transport: &TransportPlan, rate: &RatePlan) -> BlockShape {
+    let properties = transport.properties();
+    let maximum = properties.block_default;
+    let count = rate::event_rate_max(rate).and_then(|rate| match properties.events_default {
+        EventsDefault::Count(count) => Some(count),
+        EventsDefault::OneAtLowRates => (rate <= SINGLE_EVENTS_MAX).then_some(1),
+    });
     match count {
         Some(count) => BlockShape::Events { count, maximum },
         None => BlockShape::UpTo { maximum },

@@ -298,7 +298,7 @@ fn read_series_goal(reader: &Reader, map: &MapReader<'_, '_>) -> Option<GoalPlan
 
 /// Properties of a workload that goals need.
 #[derive(Clone, Debug)]
-pub(super) struct Workload {
+pub(crate) struct Workload {
     pub(super) generators: bool,
     pub(super) sinks: bool,
     /// Generators that wait for answers.
@@ -317,38 +317,50 @@ pub(super) struct Workload {
     pub(super) routes: Vec<String>,
 }
 
+/// The reason why a goal can never be measured.
+#[derive(Clone, Debug)]
+pub(crate) struct GoalProblem {
+    pub(crate) message: String,
+    pub(crate) advice: String,
+}
+
 /// Reports goals that this workload can never reach.
 pub(super) fn check_goals(reader: &Reader, goals: &[PlacedGoal], workload: &Workload) {
     for goal in goals {
-        let metric = &goal.plan.metric;
-        let Some(missing) = missing(metric, workload) else {
-            continue;
-        };
-        let message = format!("`{metric}` can never be measured here");
-        let error = reader.error(code::GOAL_WITHOUT_LOAD, goal.span, message);
-        reader.report(error.label(missing));
+        if let Some(problem) = goal_problem(&goal.plan.metric, workload) {
+            let error = reader.error(code::GOAL_WITHOUT_LOAD, goal.span, problem.message);
+            reader.report(error.label(problem.advice));
+        }
     }
-    check_routes(reader, goals, workload);
 }
 
-/// Reports goals of routes that have no requests.
-fn check_routes(reader: &Reader, goals: &[PlacedGoal], workload: &Workload) {
-    for goal in goals {
-        let GoalMetric::Route(of_route) = &goal.plan.metric else {
-            continue;
-        };
-        let route = of_route.route();
-        let is_known = workload.routes.iter().any(|name| name == route);
-        if is_known || !workload.answers || !workload.are_all_known {
-            continue;
-        }
-        let message = format!("no generator sends `{route}`");
-        let error = reader.error(code::GOAL_WITHOUT_LOAD, goal.span, message);
-        reader.report(match workload.routes.as_slice() {
-            [] => error.label("leave out `route`, or give `requests` a `mix` of several routes"),
-            routes => error.label(format!("the routes are {}", routes.join(", "))),
+/// Returns the reason if `workload` can never reach a goal of `metric`.
+pub(crate) fn goal_problem(metric: &GoalMetric, workload: &Workload) -> Option<GoalProblem> {
+    if let Some(missing) = missing(metric, workload) {
+        return Some(GoalProblem {
+            message: format!("`{metric}` can never be measured here"),
+            advice: missing.to_owned(),
         });
     }
+    match metric {
+        GoalMetric::Route(of_route) => route_problem(of_route.route(), workload),
+        _ => None,
+    }
+}
+
+/// Returns the reason if `route` has no requests.
+fn route_problem(route: &str, workload: &Workload) -> Option<GoalProblem> {
+    let is_known = workload.routes.iter().any(|name| name == route);
+    if is_known || !workload.answers || !workload.are_all_known {
+        return None;
+    }
+    Some(GoalProblem {
+        message: format!("no generator sends `{route}`"),
+        advice: match workload.routes.as_slice() {
+            [] => "leave out `route`, or give `requests` a `mix` of several routes".to_owned(),
+            routes => format!("the routes are {}", routes.join(", ")),
+        },
+    })
 }
 
 fn missing(metric: &GoalMetric, workload: &Workload) -> Option<&'static str> {

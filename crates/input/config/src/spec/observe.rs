@@ -115,11 +115,11 @@ pub(super) const OBSERVE: Element = Element {
     name: "observer",
     about: "Metrics to record, and their interval.",
     fields: &[
-        optional("period", DURATION, "Time between samples."),
+        optional("period", DURATION, "Time between samples; 1s by default."),
         optional(
             "detail_period",
             DURATION,
-            "Time between samples that are expensive to read.",
+            "Time between samples that are expensive to read; 10s by default.",
         ),
         optional(
             "prometheus",

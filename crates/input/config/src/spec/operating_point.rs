@@ -12,7 +12,7 @@ const PROBE: Element = Element {
     about: "A run of the baseline at full speed that determines the rate.",
     fields: &[
         optional("share", Shape::Like("60%"), "Share of the capacity."),
-        optional("length", DURATION, "Length of the probe."),
+        optional("length", DURATION, "Length of the probe; 3s by default."),
     ],
     one_of: &[],
 };

@@ -22,30 +22,38 @@ pub(super) const PHASES: Element = Element {
         optional(
             "prepare",
             DURATION,
-            "Deadline for building payloads and binding sinks.",
+            "Deadline for building payloads and binding sinks; 120s by default.",
         ),
-        optional("ready", DURATION, "Deadline for the target to be ready."),
+        optional(
+            "ready",
+            DURATION,
+            "Deadline for the target to be ready; 30s by default.",
+        ),
         optional(
             "warmup",
             Shape::Any(&[DURATION, Shape::Words(&["auto"]), Shape::Element(&MEASURED)]),
             "Length of load that is not measured; 5s by default. `auto`: determined from the runs of the \
              first two pairs, at least 5s.",
         ),
-        optional("measure", DURATION, "Length of load that is measured."),
+        optional(
+            "measure",
+            DURATION,
+            "Length of load that is measured; 20s by default.",
+        ),
         optional(
             "drain",
             DURATION,
-            "Deadline for the target to forward the events that it still holds.",
+            "Deadline for the target to forward the events that it still holds; 10s by default.",
         ),
         optional(
             "quiet",
             DURATION,
-            "The drain ends when sinks received nothing for this time.",
+            "The drain ends when sinks received nothing for this time; 500ms by default.",
         ),
         optional(
             "close",
             DURATION,
-            "Deadline for sinks, observers and capture to close.",
+            "Deadline for sinks, observers and capture to close; 10s by default.",
         ),
     ],
     one_of: &[],

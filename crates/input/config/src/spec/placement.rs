@@ -31,7 +31,8 @@ pub(super) const PLACEMENT: Element = Element {
         optional(
             "ours",
             CPUS,
-            "CPUs of what Stillwell runs: generators, sinks and observers.",
+            "CPUs of what Stillwell runs (generators, sinks and observers), as a list such as `[0, 1]`. \
+             A number without a list is a number of CPUs.",
         ),
         optional(
             "reserved",

@@ -11,12 +11,13 @@ use stillwell_plan::target::{
 use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{TargetKind, TargetPlan, TransportPlan, VariantPlan};
 use stillwell_text::{MapReader, Node, Reader, Value, check_any_url, code};
-use stillwell_units::{ByteSize, Nanos};
+use stillwell_units::{ByteSize, Nanos, Target};
 
 use super::generator::GeneratorSpec;
 use super::{ReadContext, placement, timeline};
 use crate::element::{DURATION, Element, Field, Shape, TEXTS, optional, required};
 use crate::files::EntryKind;
+use crate::scenario::base::{QUERY_IN_STEPS, query_problem};
 
 /// A command, split or not.
 pub(super) const COMMAND: Shape = Shape::Any(&[TEXTS, Shape::Text]);
@@ -50,8 +51,16 @@ pub(super) const STOP: Element = Element {
     name: "stop",
     about: "How the target is stopped.",
     fields: &[
-        optional("signal", timeline::SIGNAL, "The first signal."),
-        optional("grace", DURATION, "Time to end before SIGKILL is sent."),
+        optional(
+            "signal",
+            timeline::SIGNAL,
+            "The first signal; TERM by default.",
+        ),
+        optional(
+            "grace",
+            DURATION,
+            "Time to end before SIGKILL is sent; 10s by default.",
+        ),
     ],
     one_of: &[],
 };
@@ -93,8 +102,11 @@ pub(super) mod field {
         Shape::Any(&[Shape::Words(&["immediately"]), Shape::Element(&PROBE)]),
         "Test that it is ready; by default a connection to the first generator's target.",
     );
-    pub(in super::super) const CPUS: Field =
-        optional("cpus", placement::CPUS, "The CPUs that it may use.");
+    pub(in super::super) const CPUS: Field = optional(
+        "cpus",
+        placement::CPUS,
+        "The CPUs that it may use, as a list such as `[2, 3]`. A number without a list is a number of CPUs.",
+    );
     pub(in super::super) const MEMORY: Field =
         optional("memory", SIZE, "The memory that it may use.");
     pub(in super::super) const STOP: Field = optional(
@@ -446,6 +458,7 @@ pub(super) fn check_url(
             .reader
             .report(context.reader.error(code::BAD_VALUE, span, message));
     }
+    check_base_urls(context.reader, map, variants, generators);
     if (isolation.links.is_some() || isolation.network == Wanted::Required)
         && let Some(span) = map.key_span("target")
     {
@@ -455,4 +468,34 @@ pub(super) fn check_url(
         context.reader.report(error.help(help));
     }
     isolation.network = Wanted::No;
+}
+
+/// Reports URLs of variants that cannot be the base URL of a scenario.
+fn check_base_urls(
+    reader: &Reader,
+    map: &MapReader<'_, '_>,
+    variants: &[VariantPlan],
+    generators: &[GeneratorSpec],
+) {
+    let is_to_target = |spec: &GeneratorSpec| match &spec.plan.value.transport {
+        TransportPlan::Scenario(plan) => plan.is_to_target,
+        _ => false,
+    };
+    let Some(node) = map.take("variants") else {
+        return;
+    };
+    if !generators.iter().any(is_to_target) {
+        return;
+    }
+    for variant in variants {
+        let base = variant.url.as_deref().map(Target::from_url);
+        if let Some(Ok(base)) = base
+            && let Some(message) = query_problem(&base)
+        {
+            let entry = node.entry(&variant.name);
+            let url = entry.and_then(|entry| entry.entry("url"));
+            let error = reader.error(code::BAD_VALUE, url.unwrap_or(node).span, message);
+            reader.report(error.label(QUERY_IN_STEPS));
+        }
+    }
 }

@@ -1,9 +1,9 @@
-//! `subjects`.
+//! `targets`.
 
 use stillwell_plan::TargetPlan;
 use stillwell_plan::target::ReadyProbe;
 use stillwell_plan::targets::{ComparedTargetPlan, Delivery, Durability, RUNS_MAX};
-use stillwell_text::{Key, MapReader, Node, Span, Value, code};
+use stillwell_text::{Key, MapReader, Node, Reader, Span, Value, code};
 
 use super::ReadContext;
 use super::target::{COMMAND, field, target_of};
@@ -82,6 +82,7 @@ pub(super) fn read_targets(
             report_both(context, span, targets, key);
         }
     }
+    check_unused(reader, map);
     let Some(entries) = node.entries() else {
         reader.wrong_shape(node, "a map of names and targets");
         return (Vec::new(), runs);
@@ -93,6 +94,51 @@ pub(super) fn read_targets(
         .iter()
         .filter_map(|entry| read_target_entry(context, &entry.key, &entry.value, ready));
     (targets.collect(), runs)
+}
+
+/// Keys that only a comparison of `variants` uses.
+const OF_VARIANTS: [&str; 9] = [
+    "builds",
+    "checks",
+    "confirm",
+    "design",
+    "erratic",
+    "goals",
+    "max_time",
+    "pairs",
+    "report_links",
+];
+
+/// Reports keys and values that several targets do not use.
+fn check_unused(reader: &Reader, map: &MapReader<'_, '_>) {
+    let report = |span: Span, what: &str, help: &str| {
+        let message = format!("{what} has no effect with `targets`");
+        reader.report(reader.error(code::COURSE, span, message).help(help));
+    };
+    for key in OF_VARIANTS {
+        if let (Some(_), Some(span)) = (map.take(key), map.key_span(key)) {
+            let help = "leave it out: it is for `variants`";
+            report(span, &format!("`{key}`"), help);
+        }
+    }
+    let point = map.take("operating_point");
+    if let Some(node) = point.filter(|node| has_form(node, "probe", "probe")) {
+        let help = "leave it out: without a `rate`, each target gets as much load as it accepts";
+        report(node.span, "`operating_point: probe`", help);
+    }
+    let warmup = map.take("phases").and_then(|node| node.entry("warmup"));
+    if let Some(node) = warmup.filter(|node| has_form(node, "auto", "at_least")) {
+        let help = "write its length, such as `warmup: 5s`";
+        report(node.span, "a measured warm-up", help);
+    }
+}
+
+/// Returns true if `node` is `word` or a map with `key`.
+fn has_form(node: &Node, word: &str, key: &str) -> bool {
+    match &node.value {
+        Value::Scalar { text, .. } => text == word,
+        Value::Null | Value::List(_) | Value::Map(_) => node.entry(key).is_some(),
+    }
 }
 
 fn report_both(context: &ReadContext<'_>, span: Span, targets: Span, key: &str) {

@@ -224,6 +224,44 @@ fn goals_of_the_command_line_come_first() {
 }
 
 #[test]
+fn a_goal_of_the_command_line_keeps_the_rules_of_goals_in_files() {
+    let routes = LEAST.replace(
+        "{tcp: 127.0.0.1:9100, payload: ascii}",
+        "{requests: {url: 'http://127.0.0.1:9100/', mix: [{path: /a}, {path: /b}]}}",
+    );
+    let never = "can never be measured here";
+    for (text, goal, expected) in [
+        (LEAST, "ingress_throughput", None),
+        (LEAST, "latency_p99", Some(never)),
+        (LEAST, "loss", Some(never)),
+        (LEAST, "series:target/x:rate:lower", Some(never)),
+        (&routes, "latency_p50['GET /a']", None),
+        (
+            &routes,
+            "latency_p50['GET /c']",
+            Some("the routes are GET /a, GET /b"),
+        ),
+    ] {
+        let overrides = SuiteOverrides {
+            goal: Some(goal.to_owned()),
+            ..SuiteOverrides::default()
+        };
+        match (experiment_with(text, &overrides), expected) {
+            (Ok(loaded), None) => {
+                let first = &loaded.plan.experiments[0].goals[0];
+                assert_eq!(first.metric.to_string(), goal);
+            }
+            (Err(errors), Some(expected)) => {
+                let errors = errors.to_string();
+                assert!(errors.contains(expected), "{goal}: {errors}");
+                assert!(errors.contains(&format!("`--goal {goal}`")), "{errors}");
+            }
+            (result, expected) => panic!("{goal}: {expected:?} {result:?}"),
+        }
+    }
+}
+
+#[test]
 fn the_default_goals_are_those_that_can_be_measured() {
     let idle = LEAST.replace(
         "workload:\n  generators: [{tcp: 127.0.0.1:9100, payload: ascii}]\n",

@@ -259,3 +259,58 @@ fn the_unit_of_max_is_the_same_in_files_and_flags() {
     let plan = rated(REQUESTS, "max").unwrap();
     assert_eq!(plan.run_plan.generators[0].rate.unit, RateUnit::Events);
 }
+
+/// Transports of payloads, each without a `block` and with two.
+fn payload_generators() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let transports = [
+        "tcp: '127.0.0.1:9100'",
+        "udp: '127.0.0.1:9100'",
+        "http: 'http://127.0.0.1:9100/'",
+        "kafka: {address: '127.0.0.1:9092', topic: a}",
+    ];
+    let blocks = ["", ", block: 4 KiB", ", block: {events: 3}"];
+    transports
+        .into_iter()
+        .flat_map(move |transport| blocks.map(|block| (transport, block)))
+}
+
+#[test]
+fn a_generator_at_a_rate_is_the_same_for_all_rates_of_files_and_flags() {
+    let rates = ["5/s", "200k/s", "1 MiB/s", "max"];
+    for (transport, block) in payload_generators() {
+        let with = |rate: &str| format!("{{{transport}, payload: ascii{block}, rate: {rate}}}");
+        for (stated, typed) in rates.iter().flat_map(|a| rates.map(|b| (a, b))) {
+            let by_flag = rated(&with(stated), typed).unwrap();
+            let text = format!("workload: {{generators: [{}]}}\n", with(typed));
+            let in_file = super::run_plan(&text).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(
+                by_flag.run_plan.generators, in_file.plan.generators,
+                "{transport}{block} {stated} {typed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn generators_at_full_speed_have_the_same_blocks_for_all_stated_rates() {
+    let none = SuiteOverrides::default();
+    let probe = SuiteOverrides {
+        rate: Some("probe".to_owned()),
+        ..none.clone()
+    };
+    for (transport, block) in payload_generators() {
+        let payload = |rate: &str, point: &str, overrides: &SuiteOverrides| {
+            let text = format!(
+                "target: {{command: ./x}}\nvariants: {{baseline: {{}}, comparison: {{arguments: [a]}}}}\n\
+                 workload: {{generators: [{{{transport}, payload: ascii{block}{rate}}}]}}\n{point}"
+            );
+            let mut plan = read(&text, overrides).unwrap();
+            plan.run_plan.generators.remove(0).payload
+        };
+        let expected = payload(", rate: max", "", &none);
+        let max = payload(", rate: 5/s", "operating_point: max\n", &none);
+        assert_eq!(max, expected, "{transport}{block}");
+        let probed = payload(", rate: 5/s", "", &probe);
+        assert_eq!(probed, payload("", "", &none), "{transport}{block}");
+    }
+}

@@ -76,6 +76,14 @@ fn users_of_a_scenario_file_are_the_connections_and_the_rate_of_a_generator() {
     let threads = (ramp.concurrency.connections(), ramp.concurrency.workers());
     assert_eq!(threads, (7, 2));
     assert!(matches!(ramp.rate.shape, RateShape::Ramp(_)));
+
+    // A generator with `connections` does not use the users of the file.
+    let many = SCENARIO.replace("users: 3", "users: 70000");
+    let few = read("{scenario: shop.yaml, connections: 7}", &many).unwrap();
+    assert_eq!(few.concurrency.connections(), 7);
+    let many = SCENARIO.replace("users: 3", "users: 65535");
+    let many = read("scenario: shop.yaml", &many).unwrap();
+    assert_eq!(many.concurrency.connections(), u16::MAX);
 }
 
 #[test]
@@ -120,6 +128,21 @@ fn mistakes_of_a_scenario_are_reported_where_they_are() {
             SCENARIO,
             "a scenario needs `url`",
         ),
+        (
+            "scenario: shop.yaml",
+            &SCENARIO.replace("users: 3", "users: 65536"),
+            "`users` of the scenario (65536) is out of range",
+        ),
+        (
+            "scenario: shop.yaml",
+            &arrivals.replace("5/s", "5/s\n  users_max: 70000"),
+            "`users_max` of the scenario (70000) is out of range",
+        ),
+        (
+            "scenario: shop.yaml",
+            &SCENARIO.replace("1/shop", "1/shop?a=b"),
+            "`http://127.0.0.1:1/shop`, has a query",
+        ),
     ] {
         let error = read(generator, scenario).unwrap_err();
         assert!(error.contains(message), "{generator}: {error}");
@@ -157,4 +180,19 @@ fn users_go_to_the_url_of_each_variant_and_steps_have_goals() {
     }
     let error = experiment(&with("c")).unwrap_err().to_string();
     assert!(error.contains("the routes are a, b"), "{error}");
+}
+
+#[test]
+fn steps_are_below_no_url_with_a_query() {
+    for url in ["http://127.0.0.1:1/v1", "https://other:2/v2"] {
+        let text = AT_URL.replace(url, &format!("{url}?a=b"));
+        let error = experiment(&text).unwrap_err().to_string();
+        let message = format!("`{url}`, has a query");
+        assert!(error.contains(&message), "{error}");
+    }
+    // The URL of the generator replaces both.
+    let apart = AT_URL.replace("/v1", "/v1?a").replace("/v2", "/v2?b");
+    let apart = apart.replace("scenario: {", "scenario: {url: 'http://127.0.0.1:3/', ");
+    let apart = format!("{apart}goals: [latency_p99]\n");
+    experiment(&apart).unwrap_or_else(|errors| panic!("{errors}"));
 }

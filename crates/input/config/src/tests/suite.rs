@@ -208,7 +208,7 @@ fn a_key_without_a_value_is_missing() {
     assert_eq!(plan.experiments[0].variants.len(), 2);
     let several = format!("{LEAST}targets:\n");
     let files = Memory::with([("/suite/one/experiment.yaml", several.as_str())]);
-    assert!(!Loader::new(&files, &[]).has_targets(&["/suite/one".into()]));
+    assert!(!Loader::new(&files, &[]).has_targets(&["/suite/one".into()], &[]));
     assert!(experiment(&several).is_ok());
 }
 

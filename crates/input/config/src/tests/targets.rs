@@ -8,9 +8,10 @@ use stillwell_plan::targets::{Delivery, Durability};
 use stillwell_units::Nanos;
 
 use super::Memory;
+use super::golden::LEAST;
 use crate::{Loaded, Loader, TargetsOverrides};
 
-/// Uses every key of `subjects`, and a slow sink.
+/// Uses every key of `targets`, and a slow sink.
 pub(super) const FINE: &str = "\
 targets:
   relay:
@@ -87,15 +88,108 @@ fn keys_without_a_value_may_be_beside_targets() {
 }
 
 #[test]
+fn keys_that_only_variants_use_are_errors() {
+    for (text, name) in [
+        ("builds: 2", "`builds`"),
+        (
+            "checks: [{name: a, series: total_rss_bytes, upper_bound: 1 GiB}]",
+            "`checks`",
+        ),
+        ("confirm: false", "`confirm`"),
+        ("design: duet", "`design`"),
+        ("erratic: true", "`erratic`"),
+        ("goals: [memory]", "`goals`"),
+        ("max_time: 1m", "`max_time`"),
+        ("pairs: 4", "`pairs`"),
+        (
+            "report_links: [{text: a, link: 'http://a/'}]",
+            "`report_links`",
+        ),
+        ("operating_point: probe", "`operating_point: probe`"),
+        (
+            "operating_point: {probe: {share: 50%}}",
+            "`operating_point: probe`",
+        ),
+        ("phases: {warmup: auto}", "a measured warm-up"),
+        ("phases: {warmup: {at_least: 2s}}", "a measured warm-up"),
+    ] {
+        let text = format!("{FINE}{text}\n");
+        let error = load(&text, &TargetsOverrides::default()).unwrap_err();
+        let message = format!("{name} has no effect with `targets`");
+        assert!(error.contains(&message), "{text}: {error}");
+        assert_eq!(error.matches("error[").count(), 1, "{text}: {error}");
+    }
+    for text in ["operating_point: max", "phases: {warmup: 2s}", "pairs:"] {
+        let loaded = load(&format!("{FINE}{text}\n"), &TargetsOverrides::default());
+        assert!(loaded.is_ok(), "{text}: {loaded:?}");
+    }
+}
+
+#[test]
+fn targets_at_full_speed_have_the_same_blocks_for_all_stated_rates() {
+    let payload = |rate: &str, point: &str| {
+        let text = FINE.replace("payload: ascii", &format!("payload: ascii, rate: {rate}"));
+        let loaded = load(&format!("{text}{point}"), &TargetsOverrides::default());
+        let mut run_plan = loaded.unwrap().plan.remove(0).run_plan;
+        run_plan.generators.remove(0).payload
+    };
+    let point = "operating_point: max\n";
+    assert_eq!(payload("5/s", point), payload("max", ""));
+}
+
+#[test]
+fn experiments_with_targets_and_with_variants_need_separate_commands() {
+    let files = Memory::with([
+        ("/suite/one/experiment.yaml", FINE),
+        ("/suite/one/other.conf", ""),
+        ("/suite/two/experiment.yaml", LEAST),
+    ]);
+    let loader = Loader::new(&files, &[]);
+    let only = |name: &str| TargetsOverrides {
+        only: vec![name.to_owned()],
+        ..TargetsOverrides::default()
+    };
+    for paths in [
+        &["/suite"][..],
+        &["/suite/one", "/suite/two"],
+        &["/suite/two", "/suite/one"],
+    ] {
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let error = loader.targets(&paths, &TargetsOverrides::default());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("two: it has no `targets`"), "{error}");
+        assert!(error.contains("by separate commands"), "{error}");
+        let loaded = loader.targets(&paths, &only("one"));
+        let loaded = loaded.unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(loaded.plan.len(), 1);
+        for (name, has_targets) in [("one", true), ("o*", true), ("two", false)] {
+            let only = only(name).only;
+            assert_eq!(loader.has_targets(&paths, &only), has_targets, "{name}");
+        }
+        assert!(loader.has_targets(&paths, &[]));
+    }
+}
+
+#[test]
 fn mistakes_are_reported_with_a_remedy() {
     let named = |name: &str| TargetsOverrides {
         targets: vec![name.to_owned()],
+        ..TargetsOverrides::default()
+    };
+    let only = |pattern: &str| TargetsOverrides {
+        only: vec!["one".to_owned(), pattern.to_owned()],
         ..TargetsOverrides::default()
     };
     let all = TargetsOverrides::default();
     let with = |more: &str| format!("{FINE}{more}");
     for (text, overrides, expected) in [
         (FINE.to_owned(), named("relays"), "did you mean `relay`?"),
+        (
+            FINE.to_owned(),
+            only("on"),
+            "`--only on` matches no experiment",
+        ),
+        (FINE.to_owned(), only("on"), "did you mean `one`?"),
         (
             with("variants: {a: {}, b: {}}\n"),
             all.clone(),

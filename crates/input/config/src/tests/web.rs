@@ -50,6 +50,30 @@ fn requests_of_a_mix_come_in_turn_by_weight_with_common_headers() {
 }
 
 #[test]
+fn a_host_header_replaces_the_host_of_the_url() {
+    for (text, authorities) in [
+        (
+            "{url: 'http://127.0.0.1:1/', headers: {Host: a.example}}",
+            &["a.example"][..],
+        ),
+        (
+            "{url: 'http://127.0.0.1:1/', headers: {Host: a.example}, \
+             mix: [{}, {path: /b, headers: {host: 'b.example:8080'}}]}",
+            &["a.example", "b.example:8080"],
+        ),
+        (
+            "{url: 'http://127.0.0.1:1/', mix: [{path: /c, headers: {Host: c.example}}, {}]}",
+            &["c.example", "127.0.0.1:1"],
+        ),
+    ] {
+        let sent = requests(text);
+        let read: Vec<&str> = sent.iter().map(|request| &*request.authority).collect();
+        assert_eq!(read, authorities, "{text}");
+        assert!(sent.iter().all(|request| request.headers.is_empty()));
+    }
+}
+
+#[test]
 fn a_url_alone_is_one_get_request_and_a_rate_counts_requests() {
     let sent = requests("'http://127.0.0.1:1/'");
     assert_eq!((sent.len(), sent[0].method.as_str()), (1, "GET"));
@@ -77,6 +101,10 @@ fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
             "write JSON in quotes",
         ),
         ("{url: 'http://a:1/', streams: 2}", "HTTP/1.1"),
+        (
+            "{url: 'http://a:1/', headers: {Host: a/b}}",
+            "`a/b` is not a host",
+        ),
         (
             "{url: 'http://a:1/', mix: [{}, {body: 'payload:json'}]}",
             "use it alone",

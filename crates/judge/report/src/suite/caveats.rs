@@ -61,11 +61,16 @@ pub(super) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec
 /// Returns the effect of the layout of builds on a change.
 fn layout(experiment: &ExperimentVerdict) -> Option<String> {
     let changed = [Verdict::Regressed, Verdict::Improved, Verdict::Different];
-    let [search, confirm] = builds_of_stages(experiment.builds);
     if experiment.builds > 1 {
+        let [search, confirm] = builds_of_stages(experiment.builds, experiment.confirm);
+        let stages = if experiment.confirm {
+            format!(" for the search and {confirm} for new pairs")
+        } else {
+            String::new()
+        };
         return Some(format!(
-            "builds: {search} of each git: variant for the search and {confirm} for new pairs, used \
-             in turn; with fewer builds than pairs, the interval does not cover their memory layout"
+            "builds: {search} of each git: variant{stages}, used in turn; with fewer builds than \
+             pairs, the interval does not cover their memory layout"
         ));
     }
     changed.contains(&experiment.verdict).then(|| {
@@ -310,6 +315,27 @@ mod tests {
                 .iter()
                 .any(|line| line.starts_with("each variant was one build"));
             assert_eq!(is_listed, expected, "{lines:?}");
+        }
+    }
+
+    /// New pairs were named where nothing is confirmed.
+    #[test]
+    fn builds_are_reported_for_the_stages_that_use_them() {
+        for (confirm, expected) in [
+            (
+                true,
+                "builds: 3 of each git: variant for the search and 2 for new pairs, used",
+            ),
+            (false, "builds: 5 of each git: variant, used in turn;"),
+        ] {
+            let experiment = ExperimentVerdict {
+                builds: 5,
+                confirm,
+                ..regressed()
+            };
+            let lines = of_experiment(&experiment);
+            let is_listed = lines.iter().any(|line| line.starts_with(expected));
+            assert!(is_listed, "{lines:?}");
         }
     }
 

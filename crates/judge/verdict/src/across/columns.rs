@@ -9,6 +9,7 @@ use stillwell_units::{Tolerance, count, float_from_u64};
 
 use super::Finding;
 use crate::judge::compare::too_few_for_equivalent;
+use crate::judge::pairs::is_lost;
 use crate::limits::{COMPARED_DEGREES_MIN, COMPARED_RANKS_BELOW, PAIRS_EQUIVALENT_MIN};
 use crate::rule::{Change, Verdict, verdict_of};
 
@@ -95,6 +96,15 @@ pub fn judge_unpaired(
 /// Compares pair by pair, (baseline, comparison).
 #[must_use]
 pub fn judge_paired(pairs: &[(f64, f64)], question: ColumnsQuestion) -> ColumnsAnswer {
+    // A loss of everything has no logarithm: the shares of the baseline are compared as they are.
+    if question.scale == Scale::Ratio && is_lost(pairs) {
+        let shares = vec![(1.0, 0.0); pairs.len()];
+        let question = ColumnsQuestion {
+            scale: Scale::Difference,
+            ..question
+        };
+        return judge_paired(&shares, question);
+    }
     if pairs.is_empty() {
         let reason = "no pair has this number in both runs";
         return ColumnsAnswer::without_verdict(Finding::Nothing, reason);
@@ -394,6 +404,28 @@ mod tests {
             panic!("not paired");
         };
         assert!(wilcoxon_p.unwrap() < 0.05);
+    }
+
+    /// Zeros have no logarithm, so such pairs had no verdict, and the comparison passed.
+    #[test]
+    fn losing_everything_in_every_pair_is_a_regression() {
+        let higher = question(Some(Direction::HigherIsBetter), 0.05);
+        let answer = judge_paired(&[(100.0, 0.0); 6], higher);
+        let lost = Change {
+            estimate: -1.0,
+            lower: -1.0,
+            upper: -1.0,
+        };
+        assert_eq!(answer.verdict, Some(Verdict::Regressed));
+        assert_eq!(answer.finding.change(), Some(lost));
+        assert_eq!(answer.finding.p_value(), Some(0.0));
+        let unknown = judge_paired(&[(100.0, 0.0); 6], question(None, 0.05));
+        assert_eq!(unknown.verdict, Some(Verdict::Different));
+        let few = judge_paired(&[(100.0, 0.0); 2], higher);
+        assert_eq!(few.verdict, None);
+        assert_eq!(few.finding.change(), Some(lost));
+        // Nothing on both sides is no loss.
+        assert_eq!(judge_paired(&[(0.0, 0.0); 6], higher).verdict, None);
     }
 
     #[test]

@@ -128,7 +128,7 @@ pub(super) fn alone(
 
 /// True if the comparison gave nothing at all in every pair, and the baseline
 /// something in every pair: a change of −100 % that has no logarithm.
-pub(super) fn is_lost(values: &[(f64, f64)]) -> bool {
+pub(crate) fn is_lost(values: &[(f64, f64)]) -> bool {
     let lost = |(baseline, comparison): &(f64, f64)| *baseline > 0.0 && *comparison <= 0.0;
     !values.is_empty() && values.iter().all(lost)
 }

@@ -309,6 +309,7 @@ impl User {
         append_path(&context.plan, plan, values, output);
         output.extend_from_slice(b" HTTP/1.1\r\nhost: ");
         output.extend_from_slice(context.plan.authority.as_bytes());
+        let mut kept_cookies = cookies.as_slice();
         for (name, value) in &plan.headers {
             output.extend_from_slice(b"\r\n");
             output.extend_from_slice(name.as_bytes());
@@ -322,8 +323,13 @@ impl User {
                 let text = format!("a value in header {name} has control characters");
                 return Err(StepError::new(StepFailure::Value, text));
             }
+            if name.eq_ignore_ascii_case("cookie") {
+                // All cookies are in one header (RFC 6265, 5.4).
+                let before: &[u8] = if output.len() == from { b"" } else { b"; " };
+                write_cookies(std::mem::take(&mut kept_cookies), before, output);
+            }
         }
-        write_cookies(cookies, b"\r\ncookie: ", output);
+        write_cookies(kept_cookies, b"\r\ncookie: ", output);
         let length: usize = parts(&plan.body, values).map(str::len).sum();
         if length > 0 || sends_length(&plan.method) {
             // A vector takes every byte.
@@ -439,19 +445,19 @@ mod tests {
     use super::super::fixture::{UncountedSteps, one_step};
     use super::*;
 
+    fn context_of(plan: ScenarioPlan) -> UserContext {
+        let prepared = PreparedUsers::new(plan).unwrap();
+        let share = WorkerShare { index: 0, of: 1 };
+        let seed = Seed::from_number(1);
+        UserContext::new(&prepared, &seed, share, Rc::new(UncountedSteps))
+    }
+
     /// Uploads to a server that sends `answer` before it has read all, and closes the connection.
     /// Returns the status, and true if the connection would be used again.
     async fn upload(answer: &[u8]) -> (Result<u16, StepFailure>, bool) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let prepared = PreparedUsers::new(one_step(address, "PUT", LoadProtocol::Http1)).unwrap();
-        let share = WorkerShare { index: 0, of: 1 };
-        let context = UserContext::new(
-            &prepared,
-            &Seed::from_number(1),
-            share,
-            Rc::new(UncountedSteps),
-        );
+        let context = context_of(one_step(address, "PUT", LoadProtocol::Http1));
         let mut user = User::new(&context.plan);
         let serve = async {
             let (mut stream, _) = listener.accept().await.unwrap();
@@ -498,6 +504,36 @@ mod tests {
         keep_cookie(&mut cookies, b"b=2; Max-Age=0");
         keep_cookie(&mut cookies, b"none");
         assert_eq!(cookies, [("a".to_owned(), "3".to_owned())]);
+    }
+
+    #[test]
+    fn cookies_of_a_user_and_of_a_step_are_one_header() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let _inside = runtime.enter();
+        for (headers, expected) in [
+            (&[("Cookie", "c=3")][..], "Cookie: c=3; a=1; b=2"),
+            (&[("cookie", "")], "cookie: a=1; b=2"),
+            (&[], "cookie: a=1; b=2"),
+        ] {
+            let mut plan = one_step("127.0.0.1:1".to_owned(), "GET", LoadProtocol::Http1);
+            let step = &mut plan.flows[0].steps[0];
+            step.body = TextTemplate::default();
+            for (name, value) in headers {
+                let value = TextTemplate(vec![TextPart::Text((*value).to_owned())]);
+                step.headers.push(((*name).to_owned(), value));
+            }
+            let context = context_of(plan);
+            let mut user = User::new(&context.plan);
+            keep_cookie(&mut user.cookies, b"a=1");
+            keep_cookie(&mut user.cookies, b"b=2");
+            let step = &context.choose_flow()[0];
+            user.write_request(&context, step).unwrap();
+            let expected = format!("GET / HTTP/1.1\r\nhost: a\r\n{expected}\r\n\r\n");
+            assert_eq!(String::from_utf8_lossy(&user.output), expected);
+        }
     }
 
     #[test]

@@ -109,3 +109,24 @@ fn an_indent_with_a_tab_is_named_where_it_is() {
     // Within a value a tab is text.
     assert!(parse(&Source::new("a.yaml", "a: \"b\tc\"\n")).is_ok());
 }
+
+#[test]
+fn a_tab_is_named_only_where_it_is_the_error() {
+    for (text, tab) in [
+        ("a: b\n\tc: d\n", Some(5)),
+        ("a: b # c\n\td: e\n", Some(9)),
+        ("a: 'b'\n\tc: d\n", Some(7)),
+        ("a: |\n\tb\n", Some(5)),
+        // Tabs in a block scalar and before a comment are permitted.
+        ("a: |\n  b\n  \tc\nd: e: f\n", None),
+        ("a: b: c\n\t# d\n", None),
+        ("\t# a\nb: c: d\n", None),
+    ] {
+        let error = parse(&Source::new("a.yaml", text)).unwrap_err();
+        let is_tab = error.message == "a tab indents this line";
+        assert_eq!(is_tab, tab.is_some(), "{text:?}: {}", error.message);
+        if let Some(tab) = tab {
+            assert_eq!(error.place.unwrap().span.start, tab, "{text:?}");
+        }
+    }
+}

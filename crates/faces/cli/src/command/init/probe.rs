@@ -306,7 +306,7 @@ async fn listeners(
         if is_portless && waited >= PORTLESS[0] && (waited >= PORTLESS[1] || !is_silent()) {
             return Ok(last);
         }
-        if waited >= request.wait {
+        if !is_portless && waited >= request.wait {
             return Err(no_port(request, target));
         }
         tokio::select! {

@@ -4,7 +4,7 @@ use stillwell_plan::generator::ExchangePlan;
 use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::scenario::UsersPlan;
 use stillwell_plan::{RatePlan, RateShape, RateUnit, TransportPlan};
-use stillwell_text::{MapReader, Node, Reader, check_any_url, code};
+use stillwell_text::{MapReader, Node, Reader, Span, check_any_url, code};
 
 use super::fit::ARRIVALS_AND_RATE;
 use super::{ReadContext, http, is_short};
@@ -167,11 +167,18 @@ pub(super) fn rate_of(reader: &Reader, rate: Option<&Node>, users: UsersPlan) ->
     })
 }
 
-/// Returns the maximum number of users at a time.
-pub(super) fn users_max(users: UsersPlan) -> u16 {
-    let users = match users {
-        UsersPlan::Closed(users) => users,
-        UsersPlan::Arriving { at_a_time_max, .. } => at_a_time_max,
+/// Returns the maximum number of users at a time. Reports at `span` more than a generator can have.
+pub(super) fn users_max(reader: &Reader, span: Span, users: UsersPlan) -> Option<u16> {
+    let (key, users) = match users {
+        UsersPlan::Closed(users) => ("users", users),
+        UsersPlan::Arriving { at_a_time_max, .. } => ("users_max", at_a_time_max),
     };
-    u16::try_from(users).unwrap_or(u16::MAX)
+    let users_max = u16::try_from(users).ok();
+    if users_max.is_none() {
+        let message = format!("`{key}` of the scenario ({users}) is out of range");
+        let label = format!("a generator has at most {} users at a time", u16::MAX);
+        let error = reader.error(code::OUT_OF_RANGE, span, message);
+        reader.report(error.label(label));
+    }
+    users_max
 }

@@ -31,7 +31,11 @@ const METHOD: Field = optional(
     Shape::Text,
     "Method; GET by default, POST with a body.",
 );
-const HEADERS: Field = optional("headers", TEXT_MAP, "Headers besides Content-Length.");
+const HEADERS: Field = optional(
+    "headers",
+    TEXT_MAP,
+    "Headers besides Content-Length; `Host` replaces the host of the URL.",
+);
 const BODY: Field = optional(
     "body",
     Shape::Like("{\"name\": 1}"),
@@ -322,7 +326,8 @@ type RequestParts = (Option<String>, Vec<Header>, Option<String>);
 
 fn read_parts(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<RequestParts> {
     let method = map.read("method", |node| context.filled(node));
-    let headers = map.take("headers").map(|node| context.reader.headers(node));
+    let headers = map.take("headers");
+    let headers = headers.map(|node| context.reader.request_headers(node));
     let headers = headers.unwrap_or_default().into_iter();
     let body = map.read("body", |node| read_body(context, node));
     Some((
