@@ -1,6 +1,7 @@
 //! Saved results, read as points of a history.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -119,40 +120,55 @@ pub fn is_results(folder: &Path) -> bool {
 }
 
 /// Reads the suites in these results folders that began in `span`, in milliseconds since 1970; each
-/// folder once, however often it is named.
+/// folder once, however often it is named. A copy of a results folder is skipped.
 #[must_use]
 pub fn read_history(folders: &[PathBuf], span: &Range<u64>) -> SavedHistory {
     let mut history = SavedHistory::default();
     let mut seen = BTreeSet::new();
+    let mut suites = BTreeMap::<_, &PathBuf>::new();
     for folder in folders {
         let place = folder.canonicalize().unwrap_or_else(|_| folder.clone());
         if !seen.insert(place.clone()) {
             continue;
         }
-        match read_suite(&place, span) {
-            Ok(suite) => {
+        let suite = match read_suite(&place, span) {
+            Ok(Some(suite)) => suite,
+            Ok(None) => continue,
+            Err(reason) => {
+                history.skipped.push((folder.clone(), reason));
+                continue;
+            }
+        };
+        let name = place.file_name().map(ToOwned::to_owned);
+        match suites.entry((name, suite.identity)) {
+            Entry::Occupied(first) => {
+                let reason = format!("it is a copy of {}", first.get().display());
+                history.skipped.push((folder.clone(), reason));
+            }
+            Entry::Vacant(new) => {
+                new.insert(folder);
                 let describe = suite.without_verdict.into_iter();
                 history
                     .skipped
                     .extend(describe.map(|why| (folder.clone(), why)));
                 history.points.extend(suite.points);
             }
-            Err(reason) => history.skipped.push((folder.clone(), reason)),
         }
     }
     history
 }
 
 /// Points of one suite.
-#[derive(Default)]
 struct SuitePoints {
+    /// Start, in milliseconds since 1970, and SHA-256 of the plan.
+    identity: (u64, String),
     points: Vec<HistoryPoint>,
     /// Of which experiments it says nothing.
     without_verdict: Vec<String>,
 }
 
-/// One suite; no points where it began outside of `span`.
-fn read_suite(folder: &Path, span: &Range<u64>) -> Result<SuitePoints, String> {
+/// One suite; `None` where it began outside of `span`.
+fn read_suite(folder: &Path, span: &Range<u64>) -> Result<Option<SuitePoints>, String> {
     let describe = |error: SuiteError| {
         let cause = std::error::Error::source(&error);
         cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
@@ -160,9 +176,13 @@ fn read_suite(folder: &Path, span: &Range<u64>) -> Result<SuitePoints, String> {
     let results = Results::new(folder.to_path_buf());
     let record = results.record().map_err(describe)?;
     if !span.contains(&record.started_wall_millis) {
-        return Ok(SuitePoints::default());
+        return Ok(None);
     }
-    let mut suite = SuitePoints::default();
+    let mut suite = SuitePoints {
+        identity: (record.started_wall_millis, record.fingerprint.clone()),
+        points: Vec::new(),
+        without_verdict: Vec::new(),
+    };
     for experiment in &record.plan.experiments {
         let runs = results.summaries(experiment).map_err(describe)?;
         for variant in experiment.variants.iter().skip(1) {
@@ -186,7 +206,7 @@ fn read_suite(folder: &Path, span: &Range<u64>) -> Result<SuitePoints, String> {
     if suite.points.is_empty() {
         return Err("no experiment has a valid pair for any goal".to_owned());
     }
-    Ok(suite)
+    Ok(Some(suite))
 }
 
 fn origin(

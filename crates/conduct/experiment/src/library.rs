@@ -23,6 +23,13 @@ const FILES_MAX: usize = 500;
 const DEPTH_MAX: usize = 8;
 /// Maximum size of a file that describes a result.
 const HEAD_MAX: u64 = 32 << 20;
+/// Files that describe the result in their folder; the first one that does so decides.
+const HEADS: [&str; 4] = [
+    "manifest.json",
+    "targets.json",
+    "suite.json",
+    "capacity.json",
+];
 /// Bytes of the start of a file that say what it is.
 const START_BYTES: u64 = 4096;
 /// Folders without results of users.
@@ -130,7 +137,7 @@ impl Library {
 
     /// Of too many results, those that changed last are described.
     fn survey_at_most(&self, roots: &ResultRoots, results_max: usize) -> ResultListing {
-        let mut walk = Walk::default();
+        let mut walk = Walk::new(self);
         for (root, folder) in roots.folders().iter().enumerate() {
             let place = PlaceBelow {
                 root,
@@ -162,8 +169,30 @@ impl Library {
 
     /// Returns the result at `place`.
     pub fn result(&self, path: &Path, place: &PlaceBelow) -> Option<ResultEntry> {
-        let located = Located::at(path.to_path_buf(), place)?;
+        let located = self.locate(path.to_path_buf(), place)?;
         Some(self.entry(&located))
+    }
+
+    /// Returns the result at `path`, if there is one. A known result is read again only if it has changed.
+    fn locate(&self, path: PathBuf, place: &PlaceBelow) -> Option<Located> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = known.get(place);
+        let last = last.map(|(stamp, entry)| (*stamp, entry.kind));
+        drop(known);
+        let unchanged = last.filter(|(stamp, kind)| stamp_of(&path, *kind) == *stamp);
+        let (stamp, kind) = match unchanged {
+            Some(unchanged) => unchanged,
+            None => {
+                let kind = kind_of(&path)?;
+                (stamp_of(&path, kind), kind)
+            }
+        };
+        Some(Located {
+            path,
+            place: place.clone(),
+            kind,
+            stamp,
+        })
     }
 
     fn entry(&self, located: &Located) -> ResultEntry {
@@ -196,26 +225,23 @@ struct Located {
     stamp: u64,
 }
 
-impl Located {
-    fn at(path: PathBuf, place: &PlaceBelow) -> Option<Self> {
-        let kind = kind_of(&path)?;
-        Some(Self {
-            stamp: stamp_of(&path, kind),
-            path,
-            place: place.clone(),
-            kind,
-        })
-    }
-}
-
-#[derive(Default)]
-struct Walk {
+struct Walk<'l> {
+    library: &'l Library,
     listing: ResultListing,
     located: Vec<Located>,
     entries: usize,
 }
 
-impl Walk {
+impl<'l> Walk<'l> {
+    fn new(library: &'l Library) -> Self {
+        Self {
+            library,
+            listing: ResultListing::default(),
+            located: Vec::new(),
+            entries: 0,
+        }
+    }
+
     fn folder(&mut self, folder: &Path, place: &PlaceBelow) {
         if place.names.len() > DEPTH_MAX {
             return;
@@ -236,7 +262,7 @@ impl Walk {
                 if is_hidden || SKIPPED.contains(&name.as_str()) {
                     continue;
                 }
-                match Located::at(path.clone(), &inner) {
+                match self.library.locate(path.clone(), &inner) {
                     Some(located) => self.located.push(located),
                     None => self.folder(&path, &inner),
                 }
@@ -253,42 +279,35 @@ impl Walk {
                 false => self.listing.are_files_cut = true,
             }
         } else {
-            self.located.extend(Located::at(path, &place));
+            self.located.extend(self.library.locate(path, &place));
         }
     }
 }
 
 /// Returns the kind of the result in a folder or file, by the rules of `stillwell report`.
 fn kind_of(path: &Path) -> Option<ResultKind> {
-    let has = |name: &str| path.join(name).is_file();
-    let above = || path.parent().and_then(Path::file_name);
     if path.is_file() {
         let (kind, mark) = kind_of_file(path)?;
         return start_of(path).ok()?.contains(mark).then_some(kind);
     }
-    if has("manifest.json") {
-        let start = start_of(&path.join("manifest.json")).ok()?;
-        return Some(match start.contains("\"stillwell/load-capture") {
-            true => ResultKind::Load,
-            false if above().is_some_and(|above| above == "benches") => ResultKind::Bench,
-            false => ResultKind::Run,
-        });
+    HEADS.into_iter().find_map(|name| {
+        let head = read_head(&path.join(name)).filter(Head::is_of_result)?;
+        Some(kind_of_head(path, name, &head))
+    })
+}
+
+/// Returns the kind of the result in `folder`, which the file `name` describes.
+fn kind_of_head(folder: &Path, name: &str, head: &Head) -> ResultKind {
+    let above = folder.parent().and_then(Path::file_name);
+    match name {
+        "manifest.json" if head.schema.starts_with("stillwell/load-capture/") => ResultKind::Load,
+        "manifest.json" if above.is_some_and(|above| above == "benches") => ResultKind::Bench,
+        "manifest.json" => ResultKind::Run,
+        "targets.json" => ResultKind::Targets,
+        "suite.json" if head.is_of_ab() => ResultKind::Ab,
+        "suite.json" => ResultKind::Suite,
+        _ => ResultKind::Capacity,
     }
-    if has("targets.json") {
-        return Some(ResultKind::Targets);
-    }
-    if has("suite.json") {
-        let start = start_of(&path.join("suite.json")).ok()?;
-        let is_ab = start
-            .split_once("\"command\"")
-            .is_some_and(|(_, words)| words.split('"').nth(3) == Some("ab"));
-        return Some(if is_ab {
-            ResultKind::Ab
-        } else {
-            ResultKind::Suite
-        });
-    }
-    has("capacity.json").then_some(ResultKind::Capacity)
 }
 
 /// Returns the kind of results that are one file with this name, and the mark at the start of such files.
@@ -305,6 +324,13 @@ fn kind_of_file(name: &Path) -> Option<(ResultKind, &'static str)> {
 pub fn is_result_file(name: &Path, content: &[u8]) -> bool {
     let start = start_in(content).unwrap_or_default();
     kind_of_file(name).is_some_and(|(_, mark)| start.contains(mark))
+}
+
+/// Returns true if a file with this content describes a result in its folder. Many programs have files with the same
+/// names.
+#[must_use]
+pub fn is_result_head(content: &[u8]) -> bool {
+    serde_json::from_slice(content).is_ok_and(|head: Head| head.is_of_result())
 }
 
 /// Returns the start of a file as text.
@@ -344,9 +370,10 @@ fn stamp_of(path: &Path, kind: ResultKind) -> u64 {
     changed(&head).max(report).unwrap_or(0)
 }
 
-/// The part of a describing file that is shown.
+/// The part of a describing file that identifies it or is shown.
 #[derive(Default, Deserialize)]
 struct Head {
+    schema: String,
     #[serde(default)]
     command: Option<serde_json::Value>,
     /// Of suites and runs.
@@ -355,6 +382,17 @@ struct Head {
     /// Of loads, in nanoseconds.
     #[serde(default)]
     started: Option<u64>,
+}
+
+impl Head {
+    fn is_of_result(&self) -> bool {
+        self.schema.starts_with("stillwell/")
+    }
+
+    fn is_of_ab(&self) -> bool {
+        let words = self.command.as_ref().and_then(serde_json::Value::as_array);
+        words.is_some_and(|words| words.get(1).is_some_and(|word| word == "ab"))
+    }
 }
 
 fn describe(path: &Path, place: &PlaceBelow, kind: ResultKind, stamp: u64) -> ResultEntry {
@@ -387,6 +425,10 @@ fn line_of(words: &[serde_json::Value]) -> String {
 }
 
 fn read_head(path: &Path) -> Option<Head> {
+    // To open a pipe would wait for its writer.
+    if !path.is_file() {
+        return None;
+    }
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
     file.take(HEAD_MAX).read_to_end(&mut bytes).ok()?;
@@ -416,131 +458,4 @@ fn headline(report: &Path) -> Option<Headline> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn write(folder: &Path, name: &str, text: &str) {
-        let path = folder.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    /// Writes a folder with results of each kind and other files.
-    fn fill(at: &Path) {
-        write(
-            at,
-            ".stillwell/results/a/suite.json",
-            r#"{"schema": "stillwell/suite/v1", "command": ["/x/stillwell", "run", "suite"]}"#,
-        );
-        write(
-            at,
-            ".stillwell/results/a/report.md",
-            "<!-- x -->\n### ❌ 1 regression · `a` vs `b`\n",
-        );
-        write(at, ".stillwell/results/a/case/pair-001/manifest.json", "{}");
-        write(
-            at,
-            ".stillwell/results/b/suite.json",
-            r#"{"command": ["stillwell", "ab", "http://a/", "http://b/"]}"#,
-        );
-        write(
-            at,
-            ".stillwell/loads/c/manifest.json",
-            r#"{"schema": "stillwell/load-capture/v1", "command": ["stillwell", "load"]}"#,
-        );
-        write(at, ".stillwell/runs/d/manifest.json", "{}");
-        write(at, ".stillwell/benches/e/manifest.json", "not JSON");
-        write(
-            at,
-            ".stillwell/capacity/f/capacity.json",
-            r#"{"command": "stillwell find-capacity http://a/"}"#,
-        );
-        write(at, ".stillwell/calibrations/g/case/manifest.json", "{}");
-        write(at, ".git/manifest.json", "{}");
-        write(
-            at,
-            "page.html",
-            r#"<meta name="generator" content="stillwell">"#,
-        );
-        write(at, "other.html", "<p>");
-        write(at, "suite/experiment.yaml", "");
-        std::os::unix::fs::symlink(at, at.join("again")).unwrap();
-    }
-
-    #[test]
-    fn of_too_many_results_the_newest_are_listed() {
-        let root = tempfile::tempdir().unwrap();
-        for age in 0..8_u64 {
-            let name = format!("{age}/manifest.json");
-            write(root.path(), &name, "{}");
-            let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 - age);
-            let file = File::options().write(true).open(root.path().join(name));
-            file.unwrap().set_modified(changed).unwrap();
-        }
-        let roots = ResultRoots::new(vec![root.path().to_path_buf()]);
-        for (max, expected, is_cut) in [(3, "0 1 2", true), (8, "0 1 2 3 4 5 6 7", false)] {
-            let listing = Library::default().survey_at_most(&roots, max);
-            let names = listing.results.iter().map(|entry| entry.place.shown());
-            assert_eq!(names.collect::<Vec<_>>().join(" "), expected);
-            assert_eq!(listing.is_cut, is_cut);
-        }
-    }
-
-    #[test]
-    fn a_file_is_a_result_by_its_ending_and_its_start() {
-        let load = br#"{"schema": "stillwell/load/v1"}"#;
-        assert!(is_result_file("a/load.json".as_ref(), load));
-        assert!(!is_result_file("a/load.txt".as_ref(), load));
-        assert!(!is_result_file("a/other.json".as_ref(), b"{}"));
-    }
-
-    #[test]
-    fn results_are_found_by_their_files_and_configurations_beside_them() {
-        let root = tempfile::tempdir().unwrap();
-        let at = root.path();
-        fill(at);
-        let roots = ResultRoots::new(vec![at.to_path_buf()]);
-        let library = Library::default();
-        let listing = library.survey(&roots);
-        let mut results: Vec<(String, ResultKind)> = listing
-            .results
-            .iter()
-            .map(|entry| (entry.place.shown(), entry.kind))
-            .collect();
-        results.sort();
-        let expected = [
-            (".stillwell/benches/e", ResultKind::Bench),
-            (".stillwell/capacity/f", ResultKind::Capacity),
-            (".stillwell/loads/c", ResultKind::Load),
-            (".stillwell/results/a", ResultKind::Suite),
-            (".stillwell/results/b", ResultKind::Ab),
-            (".stillwell/runs/d", ResultKind::Run),
-            ("page.html", ResultKind::Page),
-        ];
-        assert_eq!(
-            results,
-            expected.map(|(path, kind)| (path.to_owned(), kind))
-        );
-        let suite = listing
-            .results
-            .iter()
-            .find(|entry| entry.kind == ResultKind::Suite)
-            .unwrap();
-        assert_eq!(
-            suite
-                .headline
-                .as_ref()
-                .map(|line| (line.sign, line.text.as_str())),
-            Some(("▲", "1 regression"))
-        );
-        assert_eq!(suite.command, "stillwell run suite");
-        assert_eq!(
-            listing.files,
-            [PlaceBelow::parse("0/suite/experiment.yaml").unwrap()]
-        );
-        assert!(!listing.is_cut && !listing.are_files_cut);
-        assert_eq!(library.survey(&roots), listing);
-    }
-}
+mod tests;

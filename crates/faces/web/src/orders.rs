@@ -195,8 +195,12 @@ pub(crate) fn words(
         });
     }
     for field in kind.fields() {
-        let value = fields.line(field.name);
-        let added = add(field, value, file, &mut words, &mut arguments);
+        let value = match field.input {
+            // Browsers send lines with CR LF.
+            FieldInput::Body => fields.text(field.name).replace("\r\n", "\n"),
+            _ => fields.line(field.name).to_owned(),
+        };
+        let added = add(field, &value, file, &mut words, &mut arguments);
         added.map_err(|message| FieldError {
             field: field.name,
             message,
@@ -246,20 +250,27 @@ fn add(
             }
         }
         FieldInput::Body => {
-            if value.starts_with('@') {
-                return Err(
-                    "a file (@FILE) cannot be sent from here: enter the text itself".to_owned(),
-                );
-            }
-            if value.contains('\0') {
-                return Err("the text has a zero byte".to_owned());
-            }
-            if !value.is_empty() {
-                words.push(format!("{option}={value}"));
-            }
+            let value = body(value)?;
+            words.extend(value.map(|value| format!("{option}={value}")));
         }
     }
     Ok(())
+}
+
+/// Returns a body: the text as it was entered, or the name of a payload. `None` if there is no text.
+fn body(text: &str) -> Result<Option<&str>, String> {
+    let trimmed = text.trim();
+    if trimmed.starts_with('@') {
+        return Err("a file (@FILE) cannot be sent from here: enter the text itself".to_owned());
+    }
+    if text.contains('\0') {
+        return Err("the text has a zero byte".to_owned());
+    }
+    let body = match trimmed.starts_with("payload:") {
+        true => trimmed,
+        false => text,
+    };
+    Ok((!trimmed.is_empty()).then_some(body))
 }
 
 fn line(value: &str) -> Result<&str, String> {
@@ -332,6 +343,21 @@ mod tests {
     }
 
     #[test]
+    fn a_body_is_sent_as_it_was_entered() {
+        for (typed, sent) in [
+            ("+a%0D%0Ab%0D%0A", Some(" a\nb\n")),
+            ("a%0Db", Some("a\rb")),
+            ("%0D%0Apayload:json:4KiB%0D%0A", Some("payload:json:4KiB")),
+            ("+%0D%0A", None),
+            ("", None),
+        ] {
+            let words = load(&format!("url=http://a/&body={typed}")).unwrap();
+            let body = words.iter().find_map(|word| word.strip_prefix("--body="));
+            assert_eq!(body, sent, "{typed}");
+        }
+    }
+
+    #[test]
     fn a_new_experiment_needs_a_folder_and_a_program() {
         let init = |text: &str| words(OrderKind::Init, &Fields::parse(text.as_bytes()), "x", None);
         let words = init("folder=a/b&command=./server+--port+1&kind=http&url=&rate=");
@@ -368,6 +394,7 @@ mod tests {
             ("url=3*http://a/", "url"),
             ("url=http://a/+b", "url"),
             ("url=http://a/&body=@/etc/passwd", "body"),
+            ("url=http://a/&body=%0D%0A@/etc/passwd", "body"),
             ("url=http://a/&rate=1%00", "rate"),
             ("url=http://a/&method=GET+/", "method"),
             ("url=http://a/&header=a%1b", "header"),

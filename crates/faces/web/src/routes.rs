@@ -318,22 +318,29 @@ async fn history(State(shared): Server, RawQuery(query): RawQuery) -> Result<Ans
         let mut folders: Vec<PathBuf> = suites.collect();
         folders.reverse();
         if folders.is_empty() {
-            return Err(Refusal {
+            let refusal = Refusal {
                 message: "There are no results of `stillwell run` in this folder yet.".to_owned(),
                 hint: Some(
                     "A history needs several of them: one for each night, or for each commit."
                         .to_owned(),
                 ),
-            });
+            };
+            return (listing.is_cut, Err(refusal));
         }
-        shared.program.history(&folders, &only)
+        (listing.is_cut, shared.program.history(&folders, &only))
     };
-    let report = shared.work(read).await?;
+    let (is_cut, report) = shared.work(read).await?;
     let chrome = shared.chrome();
     let only = fields.line("only");
     Ok(match report {
-        Ok(report) => rendered(&report, Section::History, "", &pages::only(only), chrome),
-        Err(refusal) => answer::page(StatusCode::OK, pages::history(only, &refusal, chrome)),
+        Ok(report) => {
+            let around = pages::only(only, is_cut);
+            rendered(&report, Section::History, "", &around, chrome)
+        }
+        Err(refusal) => {
+            let page = pages::history(only, is_cut, &refusal, chrome);
+            answer::page(StatusCode::OK, page)
+        }
     })
 }
 

@@ -41,6 +41,7 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
         results: root.to_path_buf(),
         resume: false,
         judge_only: false,
+        problems: Vec::new(),
         command: Vec::new(),
         secrets: Secrets::Masked,
         stillwell: PathBuf::new(),
@@ -89,6 +90,34 @@ fn suites_become_points_and_other_folders_are_skipped() {
     assert_eq!(first.origin.commit, Some("comparison".repeat(4)));
     assert!((first.measurements[0].delta - 1.2_f64.ln()).abs() < 1e-12);
     assert!(results_in(&root.join("nowhere")).unwrap().is_empty());
+}
+
+#[test]
+fn a_copy_of_a_results_folder_is_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let first = write(root, "a", 2000, 1, 110.0);
+    let copy = write(&root.join("copies"), "a", 2000, 1, 110.0);
+    // A copy that is not complete does not replace the result.
+    let incomplete = root.join("incomplete/a");
+    fs::create_dir_all(&incomplete).unwrap();
+    fs::copy(first.join("suite.json"), incomplete.join("suite.json")).unwrap();
+    let folders = [
+        incomplete.clone(),
+        first.clone(),
+        copy.clone(),
+        // Another name, another time, another plan.
+        write(root, "b", 2000, 1, 110.0),
+        write(&root.join("later"), "a", 3000, 1, 110.0),
+        write(&root.join("planned"), "a", 2000, 2, 110.0),
+    ];
+    let history = read_history(&folders, &(0..9000));
+    assert_eq!(history.points.len(), 4);
+    let [(left, _), (right, reason)] = &history.skipped[..] else {
+        panic!("{:?}", history.skipped);
+    };
+    assert_eq!((left, right), (&incomplete, &copy));
+    assert_eq!(*reason, format!("it is a copy of {}", first.display()));
 }
 
 #[test]

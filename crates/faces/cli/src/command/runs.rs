@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 use stillwell_experiment::library::{Library, ResultEntry, ResultRoots, describe_result};
 use stillwell_report::Format;
-use stillwell_report::document::{Block, Cell, Column, Document, Table};
+use stillwell_report::document::{Block, Cell, Column, Document, Table, escape};
 use stillwell_report::history::utc_minute;
 use stillwell_units::{float_from_u64, human};
 
@@ -106,6 +106,7 @@ fn show(result: &Path, paint: &Paint) -> anyhow::Result<()> {
                 Some(entry.command),
             ] {
                 let line = line.filter(|line| !line.is_empty());
+                let line = line.map(|line| escape::terminal(&line));
                 line.map_or(Ok(()), |line| Paint::data(&format!("{line}\n")))?;
             }
             files_of(result)?

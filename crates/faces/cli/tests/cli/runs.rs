@@ -27,7 +27,7 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let result = folder.path().join("results/a");
     fs::create_dir_all(result.join("case/pair-001")).unwrap();
-    let suite = r#"{"command": ["stillwell", "run", "x"], "started_wall_millis": 1795269933000}"#;
+    let suite = r#"{"command": ["stillwell", "run", "x"], "schema": "stillwell/suite/v1", "started_wall_millis": 1795269933000}"#;
     fs::write(result.join("suite.json"), suite).unwrap();
     fs::write(result.join("report.md"), "### ✅ no regression · x\n").unwrap();
     fs::write(result.join("case/pair-001/a b&c.txt"), "text").unwrap();
@@ -76,6 +76,48 @@ fn results_are_listed_and_removed_only_on_request() {
     let removed = run(&["runs", "rm", "--yes", "results/a"]);
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     assert!(!folder.path().join("results/a").exists());
+}
+
+#[test]
+fn a_folder_of_another_program_is_not_removed() {
+    let folder = folder();
+    let (endpoint, objects) = store();
+    let keys = keys(&endpoint);
+    let run = |words: &[&str]| stillwell(folder.path(), words, &keys);
+    for name in ["manifest.json", "suite.json"] {
+        let place = folder.path().join("app").join(name);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        let (key, content) = (format!("/b/app/{name}"), br#"{"name": "app"}"#);
+        fs::write(&place, content).unwrap();
+        let object = (key.clone(), content.to_vec());
+        objects.lock().unwrap().extend([object]);
+        for result in ["app", "s3://b/app"] {
+            let ended = run(&["runs", "rm", "--yes", result]);
+            assert_eq!(ended.code, 3, "{result}: {}", ended.stderr);
+            let reason = format!("{result} is not a result of Stillwell");
+            assert!(ended.stderr.contains(&reason), "{}", ended.stderr);
+        }
+        assert!(place.exists(), "{name}");
+        assert!(objects.lock().unwrap().contains_key(&key), "{key}");
+        let listed = run(&["runs", "list"]);
+        assert!(!listed.stdout.contains("app"), "{}", listed.stdout);
+    }
+}
+
+#[test]
+fn texts_of_a_result_do_not_steer_the_terminal() {
+    let folder = folder();
+    let result = folder.path().join("results/a");
+    let suite =
+        r#"{"command": ["stillwell", "\u001b]0;title\u0007"], "schema": "stillwell/suite/v1"}"#;
+    fs::write(result.join("suite.json"), suite).unwrap();
+    let report = "### ✅ no \u{1b}[2Jregression · x\n";
+    fs::write(result.join("report.md"), report).unwrap();
+    let shown = stillwell(folder.path(), &["runs", "show", "results/a"], &[]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains("]0;title"), "{}", shown.stdout);
+    let steers = |character: char| character.is_control() && character != '\n';
+    assert!(!shown.stdout.contains(steers), "{:?}", shown.stdout);
 }
 
 /// Objects by path, as a store has them.

@@ -57,23 +57,29 @@ pub(crate) fn compare(
     page(Section::Results, "Compare", chrome, false, &body)
 }
 
-/// Returns the form that chooses the experiments of a history.
-pub(crate) fn only(only: &str) -> Markup {
+/// Returns the form that chooses the experiments of a history, with a remark if the list of results is cut.
+pub(crate) fn only(only: &str, is_cut: bool) -> Markup {
     html! {
         form action="/history" method="get" class="inline" {
             label { "Experiments " input name="only" value=(only) placeholder="all; * matches any text"; }
             button type="submit" { "Show" }
         }
+        (cut_remark(is_cut))
     }
 }
 
 /// Returns the page of a history that cannot be shown.
-pub(crate) fn history(only_name: &str, refusal: &Refusal, chrome: Chrome<'_>) -> String {
+pub(crate) fn history(
+    only_name: &str,
+    is_cut: bool,
+    refusal: &Refusal,
+    chrome: Chrome<'_>,
+) -> String {
     let body = html! {
         h1 { "History" }
         p class="remark note" { (refusal.message) }
         @if let Some(hint) = &refusal.hint { p { (hint) } }
-        (only(only_name))
+        (only(only_name, is_cut))
     };
     page(Section::History, "History", chrome, false, &body)
 }

@@ -106,6 +106,18 @@ fn a_refused_form_keeps_its_fields_and_shows_the_reason_at_one() {
 }
 
 #[test]
+fn a_history_of_a_list_that_is_cut_has_a_remark() {
+    for is_cut in [false, true] {
+        let around = only("", is_cut).into_string();
+        let page = history("", is_cut, &Refusal::default(), CHROME);
+        for text in [around, page] {
+            let has_remark = text.contains("more entries than are shown");
+            assert_eq!(has_remark, is_cut, "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_greeting_opens_the_page_without_the_token() {
     let page = greeting("/edit/0/<a>");
     let refresh = "http-equiv=\"refresh\" content=\"0;url=/edit/0/&lt;a&gt;\"";
@@ -294,7 +306,7 @@ fn every_page_has_its_navigation_and_no_inline_code() {
         results(&listing, CHROME),
         files(&listing, CHROME),
         compare(&listing, CompareChoice::default(), Some(&refusal), CHROME),
-        history("a", &refusal, CHROME),
+        history("a", false, &refusal, CHROME),
         message("Not Found", &refusal, CHROME),
         stored(&place("0/a.html"), CHROME),
         cluster(&[], CHROME),

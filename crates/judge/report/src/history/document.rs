@@ -80,7 +80,9 @@ fn items(trend: &Trend) -> Vec<Item> {
 fn headline(report: &HistoryReport) -> String {
     let count = |number: usize| count(number);
     let points = || report.trends.iter().flat_map(|trend| &trend.points);
-    let mut runs: Vec<&str> = points().map(|point| point.origin.run.as_str()).collect();
+    // Folders of several places may have the same name.
+    let run = |point: &TrendPoint| (point.origin.time_millis, point.origin.run.clone());
+    let mut runs: Vec<(u64, String)> = points().map(run).collect();
     runs.sort_unstable();
     runs.dedup();
     let results = words::counted(count(runs.len()), "result", "results");

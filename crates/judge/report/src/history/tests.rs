@@ -148,6 +148,20 @@ fn changes_of_one_result_are_one_group_where_a_metric_began_later() {
     assert_eq!(times, 1, "{regressions}");
 }
 
+#[test]
+fn results_whose_folders_have_one_name_are_counted_apart() {
+    let mut points = points();
+    for point in &mut points {
+        point.origin.run = "results".to_owned();
+    }
+    let text = render_history(
+        &report(&points, STILLWELL),
+        HistoryFormat::Report(Format::Terminal),
+        Style::default(),
+    );
+    assert!(text.contains("history of 20 results from "), "{text}");
+}
+
 /// Numbers stay numbers, and what names the change names its commits.
 #[test]
 fn a_step_for_programs() {

@@ -36,7 +36,8 @@ pub fn condense(plan: &ExperimentPlan, runs: &[RunSummary], comparison: &str) ->
     let primary = plan.goals.iter().find(|goal| !is_skipped(goal));
     let goals = plan.goals.iter().map(|goal| {
         let is_primary = primary.is_some_and(|primary| primary.metric == goal.metric);
-        let role = match is_primary {
+        // Verdicts of an erratic experiment are information only.
+        let role = match is_primary && !plan.erratic {
             true => Role::Primary,
             false => Role::Secondary,
         };

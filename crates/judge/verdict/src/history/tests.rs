@@ -310,6 +310,30 @@ fn small_changes_can_be_left_out() {
 }
 
 #[test]
+fn an_erratic_experiment_has_no_alarm_unless_its_metric_is_requested() {
+    let mut runs = Vec::new();
+    for (variant, cost) in [("baseline", 100.0), ("comparison", 110.0)] {
+        let place = (RunStage::Search, 1, variant);
+        runs.push(synthetic::run("relay", place, &[(CPU, cost)]));
+    }
+    for (erratic, metrics, gates) in [
+        (false, vec![], true),
+        (true, vec![], false),
+        (true, vec![CPU], true),
+    ] {
+        let mut plan = synthetic::plan("relay", goals());
+        plan.erratic = erratic;
+        let point = point(1, condense(&plan, &runs, "comparison"));
+        let options = TrendOptions {
+            metrics,
+            ..options(0.01)
+        };
+        let trend = only(trends(&[point], &options));
+        assert_eq!(trend.gates, gates, "{erratic}");
+    }
+}
+
+#[test]
 fn unreliable_runs_discard_their_pair() {
     let plan = synthetic::plan("relay", goals());
     let run = |stage, pair, variant, cost| {

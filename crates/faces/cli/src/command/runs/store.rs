@@ -8,7 +8,7 @@ use serde_json::json;
 use stillwell_capture::{make_private, write_private};
 use stillwell_config::files::open_input;
 use stillwell_experiment::ObjectStore;
-use stillwell_experiment::library::{PlaceBelow, is_result_file};
+use stillwell_experiment::library::{PlaceBelow, is_result_file, is_result_head};
 use stillwell_units::{ByteSize, float_from_u64, human};
 
 use super::{ResultFile, table};
@@ -32,19 +32,28 @@ const HEADS: [&str; 5] = [
     "bisect.json",
 ];
 
-/// Returns true if these are the files of one result, and not of several or of others.
+/// Returns true if these are the files of one result, and neither of several results nor of another program.
 pub(super) fn is_result(store: &ObjectStore, files: &[ResultFile]) -> anyhow::Result<bool> {
     match files {
         [(name, _)] if name.is_empty() => {
             let content = store.download("", FILE_MAX)?;
             Ok(is_result_file(store.address("").as_ref(), &content))
         }
-        _ => Ok(has_head(files)),
+        _ => {
+            for head in heads(files) {
+                if is_result_head(&store.download(head, FILE_MAX)?) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
     }
 }
 
-fn has_head(files: &[ResultFile]) -> bool {
-    files.iter().any(|(name, _)| HEADS.contains(&name.as_str()))
+/// Returns the files that may describe a result, by their names.
+fn heads(files: &[ResultFile]) -> impl Iterator<Item = &str> {
+    let names = files.iter().map(|(name, _)| name.as_str());
+    names.filter(|name| HEADS.contains(name))
 }
 
 /// Removes the files of a result, those last that describe it: what an interruption leaves can be removed later.
@@ -192,11 +201,9 @@ mod tests {
         let files = |names: &[&str]| -> Vec<ResultFile> {
             names.iter().map(|name| ((*name).to_owned(), 1)).collect()
         };
-        assert!(has_head(&files(&["report.md", "suite.json"])));
-        assert!(!has_head(&files(&[
-            "a/suite.json",
-            "b/suite.json",
-            "photo.jpg"
-        ])));
+        let single = files(&["report.md", "suite.json"]);
+        assert_eq!(heads(&single).collect::<Vec<_>>(), ["suite.json"]);
+        let several = files(&["a/suite.json", "b/suite.json", "photo.jpg"]);
+        assert_eq!(heads(&several).count(), 0);
     }
 }
