@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use stillwell_run::{CallDescriber, RunMetrics};
 use stillwell_units::Secrets;
 
+use crate::Problem;
+
 /// Paths and options of a suite.
 #[derive(Clone, Debug)]
 pub struct SuiteOptions {
@@ -15,6 +17,8 @@ pub struct SuiteOptions {
     /// True if nothing is built or run: what is in the folder is judged, wherever it was measured.
     /// Experiments without a folder are not judged, but the correction for several experiments counts them. Needs `resume`.
     pub judge_only: bool,
+    /// Problems of experiments that were measured elsewhere, for `judge_only`: they count as problems of this suite.
+    pub problems: Vec<Problem>,
     /// The command line, for the record.
     pub command: Vec<String>,
     /// Handling of secrets in results.

@@ -101,6 +101,10 @@ impl<'a> Session<'a> {
         for experiment in &self.plan.experiments {
             self.expect(experiment);
         }
+        for problem in &self.options.problems {
+            let reason = problem.reason.clone();
+            self.problem(&problem.experiment, problem.kind, reason, progress);
+        }
         for (index, experiment) in self.plan.experiments.iter().enumerate() {
             if self.interrupt.signal().is_some() {
                 break;

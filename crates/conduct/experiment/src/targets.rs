@@ -85,8 +85,19 @@ pub fn run_targets(
     let started = clock::now();
     let results = Results::new(options.results.clone());
     let lock = results.lock()?;
+    let has_begun = has_begun(options, &results)?;
     let identities = identity::identities(plans, options, interrupt)?;
-    begin(plans, options, &results, &identities)?;
+    // A version that was not read would differ from the one of a resumed run.
+    if let Some(signal) = interrupt.signal() {
+        return Ok(TargetsOutcome {
+            runs: vec![Vec::new(); plans.len()],
+            identities,
+            interrupted: Some(signal),
+            problems: Vec::new(),
+            elapsed: clock::now().since(started),
+        });
+    }
+    begin(plans, options, &results, &identities, has_begun)?;
     let mut course = TargetsCourse {
         options,
         results: &results,
@@ -145,28 +156,29 @@ impl Results {
     }
 }
 
+/// Returns true if there is a record to continue.
+fn has_begun(options: &SuiteOptions, results: &Results) -> Result<bool, SuiteError> {
+    let there = results.targets().exists() || results.suite().exists();
+    match (options.resume, there) {
+        (false, _) if results.has_results() => Err(SuiteError::AlreadyThere {
+            results: results.root().to_path_buf(),
+        }),
+        (true, false) => Err(SuiteError::NothingToResume {
+            results: results.root().to_path_buf(),
+        }),
+        _ => Ok(there),
+    }
+}
+
 /// Writes down what is to be done, or holds it against what was.
 fn begin(
     plans: &[TargetsPlan],
     options: &SuiteOptions,
     results: &Results,
     identities: &BTreeMap<String, TargetIdentity>,
+    has_begun: bool,
 ) -> Result<(), SuiteError> {
     let path = results.targets();
-    let there = path.exists() || results.suite().exists();
-    match (options.resume, there) {
-        (false, _) if results.has_results() => {
-            return Err(SuiteError::AlreadyThere {
-                results: results.root().to_path_buf(),
-            });
-        }
-        (true, false) => {
-            return Err(SuiteError::NothingToResume {
-                results: results.root().to_path_buf(),
-            });
-        }
-        _ => {}
-    }
     let record = TargetsRecord {
         schema: TARGETS_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -175,7 +187,7 @@ fn begin(
         plans: plans.to_vec(),
         identities: identities.clone(),
     };
-    if !there {
+    if !has_begun {
         let record = options.secrets.json(as_json(&record, &path)?);
         return write_json(&path, &record);
     }

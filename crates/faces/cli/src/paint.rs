@@ -59,11 +59,15 @@ impl Paint {
         }
     }
 
-    /// Prints a message beside the data, without secrets. A closed standard error is ignored. What
-    /// others wrote does not steer the terminal.
+    /// Prints a message beside the data, without secrets.
     pub(crate) fn print_message(text: &str) {
-        let text = secrets::handling().text(text);
-        let text = visible(&text);
+        Self::print_masked(&secrets::handling().text(text));
+    }
+
+    /// Prints a message whose secrets are masked already. A closed standard error is ignored. Text from outside does
+    /// not steer the terminal.
+    pub(crate) fn print_masked(text: &str) {
+        let text = visible(text);
         let mut err = io::stderr().lock();
         if writeln!(err, "{text}").is_err() {
             // Standard error is closed: there is nowhere left to say so.

@@ -15,6 +15,7 @@ use stillwell_experiment::{PairsWanted, Problem, SuiteProgress, TimeLeft};
 use stillwell_plan::stopping::DesignPlan;
 use stillwell_run::{Interrupt, Progress};
 use stillwell_scope::clock;
+use stillwell_units::Secrets;
 use stillwell_verdict::{ExperimentVerdict, NextStep, RunStage};
 
 pub(crate) use self::capacity::SearchDisplay;
@@ -24,6 +25,7 @@ use self::look::{described, folded, light_load, so_far, span, waiting};
 use self::record::ProgressRecords;
 use self::suite::SuiteView;
 use crate::paint::Paint;
+use crate::secrets;
 
 /// Prints progress on standard error.
 #[derive(Debug)]
@@ -281,9 +283,8 @@ impl<'a> ProgressDisplay<'a> {
 
     fn problem(&self, problem: &Problem) {
         let red = AnsiColor::Red.on_default();
-        let text = format!("  {}: {}", problem.experiment, problem.reason);
-        let text = self.paint.styled(red, &text);
-        self.always(&text);
+        let line = problem_line(problem, secrets::handling());
+        self.print_masked(&self.paint.styled(red, &line));
     }
 
     fn block(&self, block: u32, of: u32, order: &[&str], left: TimeLeft) {
@@ -335,11 +336,22 @@ impl<'a> ProgressDisplay<'a> {
     }
 
     fn always(&self, text: &str) {
+        self.print_masked(&secrets::handling().text(text));
+    }
+
+    /// Prints a text whose secrets are masked already.
+    fn print_masked(&self, text: &str) {
         match &self.live {
-            Some(live) => live.print_message(&folded(text, usize::from(Paint::message_columns()))),
-            None => Paint::print_message(text),
+            Some(live) => live.print_masked(&folded(text, usize::from(Paint::message_columns()))),
+            None => Paint::print_masked(text),
         }
     }
+}
+
+/// The line of a problem. Only its reason may have secrets: an experiment can be named like one.
+fn problem_line(problem: &Problem, secrets: Secrets) -> String {
+    let reason = secrets.text(&problem.reason);
+    format!("  {}: {reason}", problem.experiment)
 }
 
 /// The line of a pair; where a line is `live`, only its failures.
@@ -434,7 +446,10 @@ fn joined(order: &[&str], design: DesignPlan) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::build_facts;
+    use stillwell_experiment::{Problem, ProblemKind};
+    use stillwell_units::Secrets;
+
+    use super::{build_facts, problem_line};
 
     /// `bisect` names commits, and each was printed twice.
     #[test]
@@ -448,5 +463,18 @@ mod tests {
         ] {
             assert_eq!(build_facts(typed, "0a1b", seed), expected, "{typed}");
         }
+    }
+
+    #[test]
+    fn a_problem_of_an_experiment_named_like_a_secret_loses_only_secrets() {
+        let problem = Problem {
+            experiment: "auth-service".to_owned(),
+            kind: ProblemKind::GivenUp,
+            reason: "the target printed DB_PASSWORD=abc and ended".to_owned(),
+        };
+        assert_eq!(
+            problem_line(&problem, Secrets::Masked),
+            "  auth-service: the target printed DB_PASSWORD=*** and ended"
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use stillwell_units::Secrets;
+use stillwell_units::{MASK, Secrets};
 
 static HANDLING: OnceLock<Secrets> = OnceLock::new();
 
@@ -31,17 +31,68 @@ pub(crate) fn set_command(words: &[String]) {
 
 /// Returns the words of this process's command line, for results and messages.
 pub(crate) fn command_words() -> Vec<String> {
-    let words = COMMAND.get_or_init(|| {
+    handling().words(typed_words())
+}
+
+/// Returns true if [`command_words`] has [`MASK`] in place of a secret that was typed.
+pub(crate) fn are_masked() -> bool {
+    command_words() != typed_words()
+}
+
+/// Returns true if [`MASK`] was typed in place of a secret.
+pub(crate) fn is_mask_typed() -> bool {
+    has_mask(typed_words())
+}
+
+fn typed_words() -> &'static [String] {
+    COMMAND.get_or_init(|| {
         let words = std::env::args_os();
         words
             .map(|word| word.to_string_lossy().into_owned())
             .collect()
-    });
-    handling().words(words)
+    })
+}
+
+/// Returns true if one of `words` has [`MASK`] where a secret would be masked.
+fn has_mask(words: &[String]) -> bool {
+    let secrets = words.iter().map(|word| word.replace(MASK, "S3cret"));
+    let masked = Secrets::Masked.words(&secrets.collect::<Vec<_>>());
+    let mut pairs = words.iter().zip(masked);
+    pairs.any(|(word, masked)| word.contains(MASK) && *word == masked)
 }
 
 /// Returns `texts` without secrets.
 pub(crate) fn texts(texts: &[String]) -> Vec<String> {
     let texts = texts.iter();
     texts.map(|text| handling().text(text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_counts_only_in_the_place_of_a_secret() {
+        let has_mask = |line: &str| {
+            let words: Vec<String> = line.split('|').map(str::to_owned).collect();
+            has_mask(&words)
+        };
+        for line in [
+            "run|--baseline|cmd:app -H \"Authorization: ***\"",
+            "run|--baseline|cmd:app Authorization Bearer ***",
+            "run|--variable|API_KEY=***",
+            "run|--password|***",
+            "ab|http://***@host/",
+            "ab|http://host/?token=***&page=1",
+        ] {
+            assert!(has_mask(line), "{line}");
+        }
+        for line in [
+            "run|--only|***",
+            "run|--only|a***b|--password|abc",
+            "run|suite",
+        ] {
+            assert!(!has_mask(line), "{line}");
+        }
+    }
 }

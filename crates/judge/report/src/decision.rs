@@ -1,10 +1,11 @@
 //! The decision of a suite for programs: what was found, what the exit code is, and test cases.
 
 use serde_json::{Value, json as object};
+use stillwell_units::Secrets;
 use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, GoalVerdict, Verdict};
 
 use crate::document::escape;
-use crate::{SuiteProblem, SuiteReport, by_attention, words};
+use crate::{SuiteReport, by_attention, words};
 
 /// Names the shape of [`decision_json`]'s text; keys are added within a version and never removed.
 pub const DECISION_SCHEMA: &str = "stillwell/decision/v1";
@@ -23,20 +24,24 @@ pub struct GateFinding {
     pub text: String,
 }
 
-/// Returns the problems, and the experiments that do not pass, those first that need attention most.
+/// Returns the problems, and the experiments that do not pass, those first that need attention most. The secrets of
+/// their texts are handled; names of experiments stay.
 #[must_use]
-pub fn gate_findings(report: &SuiteReport) -> Vec<GateFinding> {
+pub fn gate_findings(report: &SuiteReport, secrets: Secrets) -> Vec<GateFinding> {
     let ordered = by_attention(&report.experiments).into_iter();
     let open = ordered.filter(|entry| entry.gate != Gate::Held && !entry.erratic);
     let open = open.map(|entry| GateFinding {
         experiment: entry.name.clone(),
         gate: Some(entry.gate),
-        text: sentence(entry),
+        text: secrets.text(&sentence(entry)),
     });
-    let problems = report.problems.iter().map(|problem| GateFinding {
-        experiment: problem.experiment.clone().unwrap_or_default(),
-        gate: None,
-        text: problem.reason.lines().next().unwrap_or_default().to_owned(),
+    let problems = report.problems.iter().map(|problem| {
+        let reason = secrets.text(&problem.reason);
+        GateFinding {
+            experiment: problem.experiment.clone().unwrap_or_default(),
+            gate: None,
+            text: reason.lines().next().unwrap_or_default().to_owned(),
+        }
     });
     problems.chain(open).collect()
 }
@@ -51,9 +56,9 @@ fn sentence(entry: &ExperimentVerdict) -> String {
 }
 
 /// Returns the decision as JSON: the exit code, and the verdict and change of each experiment. Changes are shares of
-/// one.
+/// one. The secrets of each text are handled before it is a part of the JSON; names of experiments stay.
 #[must_use]
-pub fn decision_json(report: &SuiteReport, policy: GatePolicy) -> String {
+pub fn decision_json(report: &SuiteReport, policy: GatePolicy, secrets: Secrets) -> String {
     let code = report.exit_code(policy);
     let decision = match code {
         0 => "pass",
@@ -66,14 +71,17 @@ pub fn decision_json(report: &SuiteReport, policy: GatePolicy) -> String {
         let gating = gating.filter(|entry| !entry.erratic && entry.gate == gate);
         gating.count()
     };
-    let experiments = report.experiments.iter().map(experiment);
+    let experiments = report.experiments.iter();
+    let experiments = experiments.map(|entry| experiment(entry, secrets));
+    let problems = report.problems.iter();
+    let problems = problems.map(|problem| problem.masked(secrets).line());
     let value = object!({
         "schema": DECISION_SCHEMA,
         "decision": decision,
         "exit_code": code,
-        "title": report.title,
-        "baseline": report.baseline,
-        "comparison": report.comparison,
+        "title": secrets.text(&report.title),
+        "baseline": secrets.text(&report.baseline),
+        "comparison": secrets.text(&report.comparison),
         "counts": {
             "held": count(Gate::Held),
             "regressed": count(Gate::Regressed),
@@ -82,35 +90,37 @@ pub fn decision_json(report: &SuiteReport, policy: GatePolicy) -> String {
             "inconclusive": count(Gate::Inconclusive),
         },
         "experiments": experiments.collect::<Vec<_>>(),
-        "problems": report.problems.iter().map(SuiteProblem::line).collect::<Vec<_>>(),
-        "command": report.command,
+        "problems": problems.collect::<Vec<_>>(),
+        "command": secrets.text(&report.command),
         "seed": report.seed,
         "version": report.version,
-        "results_folder": report.results_folder,
+        "results_folder": secrets.text(&report.results_folder),
     });
     escape::json(&format!("{value:#}\n"))
 }
 
-fn experiment(entry: &ExperimentVerdict) -> Value {
+fn experiment(entry: &ExperimentVerdict, secrets: Secrets) -> Value {
     let goal = words::deciding(entry);
     let change = goal.and_then(|goal| goal.change);
     let checks = entry.checks.iter().filter(|check| check.is_broken());
     let checks: Vec<&str> = checks.map(|check| check.name.as_str()).collect();
+    let skipped = words::skipped(entry).into_iter();
+    let skipped: Vec<String> = skipped.map(|line| secrets.text(&line)).collect();
     object!({
         "name": entry.name,
         "verdict": entry.verdict.name(),
         "gate": entry.gate.name(),
         "erratic": entry.erratic,
         "goal": goal.map(|goal| goal.metric.name()),
-        "variant": goal.map(|goal| goal.comparison.as_str()),
+        "variant": goal.map(|goal| secrets.text(&goal.comparison)),
         "change_share": change.map(|change| change.estimate),
         "lower_share": change.map(|change| change.lower),
         "upper_share": change.map(|change| change.upper),
         "tolerance_share": goal.map(|goal| goal.tolerance.share()),
         "pairs": goal.map_or(entry.pairs_used, GoalVerdict::headline_pairs),
         "failed_checks": checks,
-        "skipped": words::skipped(entry),
-        "text": sentence(entry),
+        "skipped": skipped,
+        "text": secrets.text(&sentence(entry)),
     })
 }
 
@@ -123,18 +133,34 @@ enum CaseOutcome {
     Skipped(String),
 }
 
-/// Returns the decision in JUnit's XML: a test case for the primary goal and each check of every experiment.
+impl CaseOutcome {
+    /// Returns the outcome with the secrets of its text handled.
+    fn masked(self, secrets: Secrets) -> Self {
+        match self {
+            Self::Passed => Self::Passed,
+            Self::Failed(text) => Self::Failed(secrets.text(&text)),
+            Self::Broken(text) => Self::Broken(secrets.text(&text)),
+            Self::Skipped(text) => Self::Skipped(secrets.text(&text)),
+        }
+    }
+}
+
+/// Returns the decision in JUnit's XML: a test case for the primary goal and each check of every experiment. Secrets are
+/// handled as in [`decision_json`].
 #[must_use]
-pub fn junit(report: &SuiteReport) -> String {
+pub fn junit(report: &SuiteReport, secrets: Secrets) -> String {
     let mut suites = String::new();
     let mut all = [0_usize; 4];
     let problems = report.problems.iter().map(|problem| {
         let name = problem.experiment.as_deref().unwrap_or("suite");
-        let outcome = CaseOutcome::Broken(problem.line());
+        let outcome = CaseOutcome::Broken(problem.masked(secrets).line());
         (name, vec![("run".to_owned(), outcome)])
     });
-    let experiments = report.experiments.iter();
-    let experiments = experiments.map(|entry| (entry.name.as_str(), cases(entry)));
+    let experiments = report.experiments.iter().map(|entry| {
+        let cases = cases(entry).into_iter();
+        let cases = cases.map(|(name, outcome)| (secrets.text(&name), outcome.masked(secrets)));
+        (entry.name.as_str(), cases.collect::<Vec<_>>())
+    });
     for (experiment, cases) in problems.chain(experiments) {
         let counts = counts(&cases);
         for (sum, count) in all.iter_mut().zip(counts) {
@@ -162,7 +188,10 @@ fn cases(entry: &ExperimentVerdict) -> Vec<(String, CaseOutcome)> {
         _ if entry.erratic => CaseOutcome::Skipped(format!("erratic: {text}")),
         (Gate::Regressed, _) => CaseOutcome::Failed(text),
         (Gate::Invalid, _) | (_, Verdict::Invalid) => CaseOutcome::Broken(text),
-        (Gate::Inconclusive, _) | (_, Verdict::Inconclusive) => CaseOutcome::Skipped(text),
+        // A regression that was not confirmed, also if a check decides the gate.
+        (Gate::Inconclusive, _) | (_, Verdict::Inconclusive | Verdict::Regressed) => {
+            CaseOutcome::Skipped(text)
+        }
         _ => CaseOutcome::Passed,
     };
     let goal = words::deciding(entry).map_or_else(
@@ -246,6 +275,7 @@ mod tests {
     use stillwell_verdict::SkippedGoal;
 
     use super::*;
+    use crate::SuiteProblem;
     use crate::fixture::{
         equivalent, erratic, failed_check, inconclusive, invalid, of_three, regressed, report,
     };
@@ -263,12 +293,12 @@ mod tests {
 
     #[test]
     fn junit_of_many() {
-        insta::assert_snapshot!(junit(&many()));
+        insta::assert_snapshot!(junit(&many(), Secrets::Masked));
     }
 
     #[test]
     fn decision_of_many() {
-        insta::assert_snapshot!(decision_json(&many(), GatePolicy::Normal));
+        insta::assert_snapshot!(decision_json(&many(), GatePolicy::Normal, Secrets::Masked));
     }
 
     /// Figures of the runs that a target survived are not the answer, where it did not survive others.
@@ -287,10 +317,11 @@ mod tests {
             .to_vec();
         let report = report(vec![entry]);
         let words = "the target of comparison failed in 4 runs, that of baseline in 1";
-        assert!(junit(&report).contains("<error"), "{}", junit(&report));
+        let test_cases = junit(&report, Secrets::Masked);
+        assert!(test_cases.contains("<error"), "{test_cases}");
         for text in [
-            junit(&report),
-            decision_json(&report, GatePolicy::Normal),
+            test_cases,
+            decision_json(&report, GatePolicy::Normal, Secrets::Masked),
             crate::terminal(&report, crate::Style::default()),
         ] {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -311,11 +342,12 @@ mod tests {
         let reason = "the machine has no instruction counter";
         let line =
             format!("instructions per event skipped: {reason}; CPU per event decides instead");
-        let value: Value =
-            serde_json::from_str(&decision_json(&report, GatePolicy::Normal)).unwrap();
+        let text = decision_json(&report, GatePolicy::Normal, Secrets::Masked);
+        let value: Value = serde_json::from_str(&text).unwrap();
         let skipped = value["experiments"][0]["skipped"][0].as_str().unwrap();
         assert!(skipped.starts_with(&line), "{skipped}");
-        assert!(junit(&report).contains(&format!("<skipped message=\"{reason}\"/>")));
+        let test_cases = junit(&report, Secrets::Masked);
+        assert!(test_cases.contains(&format!("<skipped message=\"{reason}\"/>")));
         let value: Value = serde_json::from_str(&crate::json(&report)).unwrap();
         let skipped = &value["experiments"][0]["skipped"][0];
         assert_eq!(skipped["metric"], "instructions_per_event");
@@ -334,11 +366,13 @@ mod tests {
 
     #[test]
     fn a_regression_that_was_not_confirmed_is_a_skipped_test_case() {
-        let mut entry = regressed();
-        entry.gate = Gate::Inconclusive;
-        let (_, outcome) = cases(&entry).remove(0);
-        let text = words::finding(&entry);
-        assert_eq!(outcome, CaseOutcome::Skipped(text));
+        for gate in [Gate::Inconclusive, Gate::CheckFailed] {
+            let mut entry = regressed();
+            entry.gate = gate;
+            let (_, outcome) = cases(&entry).remove(0);
+            let text = words::finding(&entry);
+            assert_eq!(outcome, CaseOutcome::Skipped(text));
+        }
     }
 
     #[test]
@@ -350,7 +384,7 @@ mod tests {
             (of_three(), Some("second")),
             (empty, None),
         ] {
-            let text = decision_json(&report(vec![entry]), GatePolicy::Normal);
+            let text = decision_json(&report(vec![entry]), GatePolicy::Normal, Secrets::Masked);
             let value: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(value["experiments"][0]["variant"].as_str(), variant);
         }
@@ -365,7 +399,7 @@ mod tests {
             (vec![invalid(), regressed()], GatePolicy::Normal, "fail", 1),
             (vec![erratic()], GatePolicy::Strict, "pass", 0),
         ] {
-            let text = decision_json(&report(experiments), policy);
+            let text = decision_json(&report(experiments), policy, Secrets::Masked);
             let value: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(value["decision"], decision);
             assert_eq!(value["exit_code"], code);
@@ -383,7 +417,7 @@ mod tests {
             ..report(vec![equivalent()])
         };
         for (code, decision) in [(3, "could_not_run"), (4, "unreliable")] {
-            let text = decision_json(&with(code), GatePolicy::Normal);
+            let text = decision_json(&with(code), GatePolicy::Normal, Secrets::Masked);
             let value: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(value["decision"], decision);
             assert_eq!(value["exit_code"], code);
@@ -394,15 +428,59 @@ mod tests {
             ..with(3)
         };
         assert_eq!(regressed.exit_code(GatePolicy::Normal), 1);
-        assert!(junit(&with(3)).contains("<error message=\"case: port 9000 is taken\"/>"));
-        let findings = gate_findings(&with(3));
+        let test_cases = junit(&with(3), Secrets::Masked);
+        assert!(test_cases.contains("<error message=\"case: port 9000 is taken\"/>"));
+        let findings = gate_findings(&with(3), Secrets::Masked);
         assert_eq!(findings[0].experiment, "case");
         assert_eq!(findings[0].text, "port 9000 is taken");
     }
 
+    /// Masked behind its escapes, a quoted header ended the string of the command.
+    #[test]
+    fn a_decision_is_json_without_the_secrets_of_its_texts() {
+        let command = |secret: &str| {
+            format!("stillwell run --baseline 'cmd:app -H \"Authorization: {secret}\"' suite")
+        };
+        for (secrets, typed, expected) in [
+            (Secrets::Masked, "Bearer abc", "***"),
+            (Secrets::Masked, "***", "***"),
+            (Secrets::Kept, "Bearer abc", "Bearer abc"),
+        ] {
+            let report = SuiteReport {
+                command: command(typed),
+                ..report(vec![regressed()])
+            };
+            let text = decision_json(&report, GatePolicy::Normal, secrets);
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["command"], command(expected));
+        }
+    }
+
+    #[test]
+    fn an_experiment_named_like_a_secret_keeps_its_problem() {
+        let report = SuiteReport {
+            problems: vec![SuiteProblem {
+                experiment: Some("auth-service".to_owned()),
+                reason: "port 9000 is taken by app DB_PASSWORD=\"abc\" x".to_owned(),
+                exit_code: 3,
+            }],
+            ..report(vec![equivalent()])
+        };
+        let reason = "port 9000 is taken by app DB_PASSWORD=\"***\" x";
+        let findings = gate_findings(&report, Secrets::Masked);
+        assert_eq!(findings[0].text, reason);
+        let line = format!("auth-service: {reason}");
+        let text = decision_json(&report, GatePolicy::Normal, Secrets::Masked);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["problems"][0], line);
+        let test_cases = junit(&report, Secrets::Masked);
+        let message = format!("<error message=\"{}\"/>", xml(&line));
+        assert!(test_cases.contains(&message), "{test_cases}");
+    }
+
     #[test]
     fn a_decision_has_the_keys_of_its_schema() {
-        let text = decision_json(&many(), GatePolicy::Normal);
+        let text = decision_json(&many(), GatePolicy::Normal, Secrets::Masked);
         let value: Value = serde_json::from_str(&text).unwrap();
         let schema: Value = serde_json::from_str(DECISION_JSON_SCHEMA).unwrap();
         let keys = |value: &Value| {
@@ -422,7 +500,7 @@ mod tests {
 
     #[test]
     fn findings_are_what_the_exit_code_is_about() {
-        let findings = gate_findings(&many());
+        let findings = gate_findings(&many(), Secrets::Masked);
         let gates: Vec<Gate> = findings.iter().filter_map(|entry| entry.gate).collect();
         let expected = [
             Gate::Regressed,
@@ -431,7 +509,7 @@ mod tests {
             Gate::Inconclusive,
         ];
         assert_eq!(gates, expected);
-        assert!(gate_findings(&report(vec![equivalent(), erratic()])).is_empty());
+        assert!(gate_findings(&report(vec![equivalent(), erratic()]), Secrets::Masked).is_empty());
     }
 
     #[test]

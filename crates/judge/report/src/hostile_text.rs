@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use stillwell_profile::{FlameNode, ProfileQuantity};
+use stillwell_units::Secrets;
 use stillwell_verdict::{ExperimentVerdict, GatePolicy};
 
 use crate::document::escape::is_steering;
@@ -229,13 +230,14 @@ proptest! {
             links: vec![(text.clone(), text.clone())],
         };
         assert_steers_nothing("a comment", &comment(&suite, &options));
-        let decision = decision_json(&suite, GatePolicy::Normal);
+        let decision = decision_json(&suite, GatePolicy::Normal, Secrets::Kept);
         assert_steers_nothing("a decision", &decision);
         let decision: serde_json::Value = serde_json::from_str(&decision).unwrap();
         prop_assert_eq!(decision["title"].as_str(), Some(text.as_str()));
-        let cases = junit(&suite);
+        let cases = junit(&suite, Secrets::Kept);
         assert_steers_nothing("JUnit", &cases);
-        prop_assert_eq!(tags(&cases), tags(&junit(&self::suite("plain"))), "{}", cases);
+        let plain = junit(&self::suite("plain"), Secrets::Kept);
+        prop_assert_eq!(tags(&cases), tags(&plain), "{}", cases);
     }
 
     #[test]

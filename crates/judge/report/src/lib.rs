@@ -27,7 +27,7 @@ mod svg;
 mod targets;
 mod words;
 
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Secrets};
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict, GatePolicy, exit_code};
 
 pub use bench::{BenchAnswers, BenchReport, BenchVolume, BenchWindow, bench_json};
@@ -118,6 +118,15 @@ impl SuiteProblem {
         let name = self.experiment.iter();
         let name = name.map(|experiment| format!("{experiment}: "));
         name.chain([reason.to_owned()]).collect()
+    }
+
+    /// Returns the problem with the secrets of its reason handled. The name of its experiment is Stillwell's own text
+    /// and stays, also if it looks like the name of a secret.
+    fn masked(&self, secrets: Secrets) -> Self {
+        Self {
+            reason: secrets.text(&self.reason),
+            ..self.clone()
+        }
     }
 }
 

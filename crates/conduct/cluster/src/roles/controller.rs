@@ -9,7 +9,7 @@ use stillwell_capture::{
 };
 use stillwell_plan::{RunHosts, RunPlan, RunRoles, TaskRole};
 use stillwell_run::{Interrupt, Milestone, Progress, join_ledgers};
-use stillwell_scope::clock;
+use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos, human};
 
 use super::clock_bounds::{error_over, lead_of};
@@ -123,7 +123,10 @@ impl FleetRun<'_> {
         let (members, start) = match self.begin(job, &handle)? {
             Ok(begun) => begun,
             Err((part, why)) => {
-                self.abort(part.clone(), &why)?;
+                // The first reason counts, also if the store does not answer.
+                if let Err(error) = self.abort(part.clone(), &why) {
+                    (self.print_message)(&format!("failed to end all tasks: {}", explain(&error)));
+                }
                 self.end_tasks(job, &handle);
                 return Err(FleetError::NoRun { part, why });
             }

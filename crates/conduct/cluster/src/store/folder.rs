@@ -80,20 +80,24 @@ impl FolderStore {
 
     pub(super) fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.folder.join(key);
-        let read = File::open(&path).and_then(|file| {
-            let mut bytes = Vec::new();
-            file.take(OBJECT_MAX + 1).read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > OBJECT_MAX {
-                let why = format!("it is larger than {OBJECT_MAX} bytes");
-                return Err(std::io::Error::other(why));
-            }
-            Ok(bytes)
-        });
+        let mut read = read_object(&path);
+        let is_missing = matches!(&read, Err(error) if error.kind() == ErrorKind::NotFound);
+        if is_missing && self.revalidate(&path).is_some() {
+            read = read_object(&path);
+        }
         match read {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => self.check().map(|()| None),
             Err(source) => Err(self.failure("read", &path, source)),
         }
+    }
+
+    /// Opens the nearest folder of `path` that exists, up to the store, and returns it. A client of
+    /// NFS caches the names that a folder does not have, until the folder is opened.
+    fn revalidate<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let folders = path.ancestors().skip(1);
+        let mut folders = folders.take_while(|folder| folder.starts_with(&self.folder));
+        folders.find(|folder| File::open(folder).is_ok())
     }
 
     /// Makes the folders between the store and `parent`, and never the store.
@@ -132,6 +136,17 @@ impl FolderStore {
     }
 }
 
+fn read_object(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path)?;
+    file.take(OBJECT_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > OBJECT_MAX {
+        let why = format!("it is larger than {OBJECT_MAX} bytes");
+        return Err(std::io::Error::other(why));
+    }
+    Ok(bytes)
+}
+
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -163,6 +178,25 @@ mod tests {
         store.make().unwrap();
         let names = std::fs::read_dir(store.path().join("t")).unwrap();
         assert_eq!(names.count(), 1, "no temporary file is left");
+    }
+
+    /// Its client may have cached that the object is missing.
+    #[test]
+    fn the_nearest_folder_of_a_missing_object_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::new(&folder.path().join("store"));
+        let nearest = |key: &str| {
+            let path = store.path().join(key);
+            store.revalidate(&path).map(Path::to_owned)
+        };
+        assert_eq!(nearest("x"), None, "folders above the store are not opened");
+        store.make().unwrap();
+        assert!(store.create("t/x", b"1").unwrap());
+        for (key, expected) in [("t/y", "t"), ("t/u/v/y", "t"), ("y", ""), ("u/v/y", "")] {
+            assert_eq!(nearest(key), Some(store.path().join(expected)), "{key}");
+            assert_eq!(store.get(key).unwrap(), None, "{key}");
+        }
+        assert_eq!(store.get("t/x").unwrap(), Some(b"1".to_vec()));
     }
 
     #[test]

@@ -37,7 +37,8 @@ impl Session<'_> {
 
     /// Reads the pairs that an earlier session left: those that were finished,
     /// and those that were lost, which count as repeated. Where none was
-    /// finished nothing has begun yet, and the lost ones run again, too.
+    /// finished nothing has begun yet, and the lost ones run again, too, unless
+    /// nothing may run.
     fn take_over(
         &mut self,
         experiment: &ExperimentPlan,
@@ -55,7 +56,7 @@ impl Session<'_> {
                 PairLeft::Unfinished => {}
             }
         }
-        if finished.is_empty() {
+        if finished.is_empty() && !self.options.judge_only {
             return;
         }
         for stage in [RunStage::Search, RunStage::Confirm] {
@@ -149,14 +150,18 @@ impl Session<'_> {
         }
     }
 
-    /// Reports an experiment that is not complete although nothing may run.
+    /// Reports an experiment that is not complete although nothing may run, unless its problem is
+    /// known.
     pub(super) fn incomplete(
         &mut self,
         experiment: &ExperimentPlan,
         progress: &mut Listener<'_>,
     ) -> Next {
-        let reason = "it ended before it was complete; see the log of its task".to_owned();
-        self.problem(&experiment.name, ProblemKind::GivenUp, reason, progress);
+        let mut problems = self.problems.iter();
+        if !problems.any(|problem| problem.experiment == experiment.name) {
+            let reason = "it ended before it was complete; see the log of its task".to_owned();
+            self.problem(&experiment.name, ProblemKind::GivenUp, reason, progress);
+        }
         Next::Experiment
     }
 

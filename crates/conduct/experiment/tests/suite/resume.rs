@@ -8,7 +8,7 @@ use stillwell_experiment::{
     ProblemKind, Results, SuiteError, SuiteOptions, SuiteProgress, run_suite,
 };
 use stillwell_plan::experiment::{BinarySource, OperatingPoint};
-use stillwell_plan::{RatePlan, SuitePlan};
+use stillwell_plan::{Phase, RatePlan, SuitePlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::Verdict;
@@ -328,6 +328,45 @@ fn nothing_runs_where_results_are_only_judged() {
     assert_eq!(outcome.verdicts.len(), 1);
     // Three pairs of six are not all.
     assert_eq!(outcome.problems[0].kind, ProblemKind::GivenUp);
+}
+
+/// It had no verdict, and the reason was replaced by a hint to the log of its node.
+#[test]
+fn an_experiment_whose_pairs_were_all_lost_is_judged_as_where_it_was_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = suite([experiment("one", 12)]);
+    let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| {
+        let died = RunOutcome::TargetDied {
+            phase: Phase::Measure,
+        };
+        (died, 1.0)
+    });
+    let measured = run(&plan, &options(folder.path(), false), &mut mock).unwrap();
+    assert_eq!(mock.requests.len(), 2, "two pairs are lost");
+    let judged = SuiteOptions {
+        judge_only: true,
+        problems: measured.problems.clone(),
+        ..options(folder.path(), true)
+    };
+    let judge = |options: &SuiteOptions| {
+        let mut mock = Mock::new(costlier_comparison);
+        let outcome = run(&plan, options, &mut mock).unwrap();
+        assert!(mock.requests.is_empty());
+        assert_eq!(outcome.verdicts.len(), 1);
+        assert_eq!(outcome.verdicts[0].verdict, Verdict::Invalid);
+        outcome
+    };
+    let outcome = judge(&judged);
+    assert_eq!(outcome.verdicts, measured.verdicts);
+    assert_eq!(outcome.problems, measured.problems);
+    let unknown = judge(&SuiteOptions {
+        problems: Vec::new(),
+        ..judged
+    });
+    let [problem] = &unknown.problems[..] else {
+        panic!("{:?}", unknown.problems);
+    };
+    assert_eq!(problem.kind, ProblemKind::GivenUp);
 }
 
 /// Holm's correction was for the experiments whose nodes had delivered results.

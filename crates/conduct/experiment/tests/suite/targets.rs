@@ -136,6 +136,31 @@ fn targets_do_not_run_in_a_folder_with_results_of_any_command() {
     }
 }
 
+/// A target whose version was not read was recorded, and a resume refused it as changed.
+#[test]
+fn targets_are_not_recorded_if_reading_their_versions_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = plan(1);
+    for target in &mut plan.targets {
+        target.version = Some(["sh", "-c", "echo 1"].map(str::to_owned).to_vec());
+    }
+    let plans = [plan];
+    let run = |interrupt: &Interrupt, resume: bool| {
+        let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
+        let mut ignore = |_: SuiteProgress<'_>| {};
+        let options = options(folder.path(), resume);
+        let ran = run_targets(&plans, &options, &mut mock, interrupt, &mut ignore).unwrap();
+        (ran.interrupted, ran.runs.iter().flatten().count())
+    };
+    let raised = Interrupt::new();
+    raised.raise(2);
+    assert_eq!(run(&raised, false), (Some(2), 0));
+    assert!(!folder.path().join("results/targets.json").exists());
+    assert_eq!(run(&Interrupt::new(), false), (None, 2));
+    assert_eq!(run(&raised, true), (Some(2), 0));
+    assert_eq!(run(&Interrupt::new(), true), (None, 2));
+}
+
 /// A process that was started to say its version, and has started another.
 #[test]
 fn a_program_without_a_version_left_its_children_behind() {

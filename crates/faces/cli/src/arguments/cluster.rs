@@ -35,8 +35,8 @@ pub(crate) struct LoadFleetArguments {
         value_name = "ENGINE",
         requires = "store",
         conflicts_with_all = [
-            "scenario", "termination_predicate", "failure_predicate", "cpus", "stats_sink",
-            "stats_listen", "trace"
+            "scenario", "termination_predicate", "failure_predicate", "keep_going", "cpus",
+            "stats_sink", "stats_listen", "trace"
         ]
     )]
     pub(crate) on: Option<EngineName>,

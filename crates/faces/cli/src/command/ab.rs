@@ -31,7 +31,7 @@ fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
     if let Some(signal) = check_responses(arguments, &spec, &plan)? {
         Paint::print_message(&format!(
             "interrupted before the first run; to continue: {}",
-            output::command_line()
+            output::repeat_line()
         ));
         return Ok(Exit::Interrupted(signal));
     }
@@ -49,7 +49,7 @@ fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
         can_resume: false,
         resume: false,
         judge_only: false,
-        missing: Vec::new(),
+        problems: Vec::new(),
         cache: None,
         gate: arguments.gate,
         exit_zero: arguments.exit_zero,

@@ -29,6 +29,7 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
+    output::check_resumed(arguments.resume)?;
     let plan = plan::load(arguments, paint)?;
     output::check_writable(&arguments.output.output)?;
     let results = results_folder(arguments)?;

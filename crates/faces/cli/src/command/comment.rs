@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use stillwell_report::{
-    CommentOptions, SuiteReport, comment, decision_json, gate_findings, junit, regression_detector,
+    CommentOptions, comment, decision_json, gate_findings, junit, regression_detector,
 };
 use stillwell_verdict::GatePolicy;
 
@@ -45,11 +45,12 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
     };
     let exit = Exit::from_code(report.exit_code(policy));
     let exit = report::exit_of_verdicts(exit, arguments.exit_zero);
+    let secrets = secrets::handling();
     if let Some(file) = &arguments.junit {
-        write(file, &junit(&report))?;
+        write(file, &junit(&report, secrets))?;
     }
     if let Some(file) = &arguments.decision {
-        write(file, &decision_json(&report, policy))?;
+        write(file, &decision_json(&report, policy, secrets))?;
     }
     let mut links = arguments.links.clone();
     links.extend(surroundings.job_link(kind));
@@ -65,14 +66,15 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
         }
         CommentLayout::RegressionDetector => regression_detector(&report, &options, policy),
     };
-    let text = secrets::handling().text(&text);
+    let text = secrets.text(&text);
     let Some(kind) = kind else {
         output::print(&text)?;
         return Ok(exit);
     };
     if kind == HostKind::Github {
         summarise(&surroundings, &text);
-        annotate(&report)?;
+        let findings = gate_findings(&report, secrets);
+        output::print(&annotation::github(&findings))?;
     }
     let thread = surroundings.thread(kind, arguments.pull_request);
     let message = match thread {
@@ -104,13 +106,8 @@ fn summarise(surroundings: &Surroundings, text: &str) {
     }
 }
 
-fn annotate(report: &SuiteReport) -> Result<(), CommandError> {
-    let text = annotation::github(&gate_findings(report));
-    output::print(&secrets::handling().text(&text))
-}
-
 fn write(file: &Path, text: &str) -> Result<(), CommandError> {
-    std::fs::write(file, secrets::handling().text(text))
+    std::fs::write(file, text)
         .with_context(|| format!("write {}", file.display()))
         .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }

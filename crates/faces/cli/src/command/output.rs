@@ -8,11 +8,15 @@ use anyhow::Context;
 use stillwell_capture::write_private;
 use stillwell_report::{Format, FullReport, Style};
 use stillwell_target::Privileges;
+use stillwell_units::MASK;
 
 use crate::arguments::OutputArguments;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::secrets;
+
+/// Advice about a command line whose secrets are masked.
+const REPLACE_MASKS: &str = "replace each *** by the secret that was typed";
 
 /// Refuses files that could not be written in the end, before anything is run.
 pub(crate) fn check_writable(files: &[PathBuf]) -> Result<(), CommandError> {
@@ -65,7 +69,7 @@ pub(crate) fn deliver(
 /// that is not returned is printed.
 ///
 /// # Errors
-/// The error of the report, if nothing else went wrong, with exit code 4.
+/// The error of the report, if nothing else went wrong, with exit code 4; the error of an upload that a signal ended.
 pub(crate) fn exit_after(
     exit: Exit,
     delivered: Result<(), CommandError>,
@@ -73,6 +77,8 @@ pub(crate) fn exit_after(
 ) -> Result<Exit, CommandError> {
     match delivered {
         Ok(()) => Ok(exit),
+        // A signal ended the upload.
+        Err(error) if matches!(error.exit, Exit::Interrupted(_)) => Err(error),
         // It has run, so it is no longer a matter of starting.
         Err(error) if exit == Exit::Held => Err(CommandError {
             exit: Exit::Invalid,
@@ -224,9 +230,39 @@ pub(crate) fn typed(words: impl IntoIterator<Item = impl AsRef<str>>) -> String 
     line.join(" ")
 }
 
+/// The same for a message: the user is to type it again.
+pub(crate) fn repeat_line() -> String {
+    with_note(command_line())
+}
+
 /// The command that goes on where this one stopped, with what lies in `results`.
 pub(crate) fn resume_line(results: &str) -> String {
-    resumed(secrets::command_words().into_iter().skip(1), results)
+    with_note(resumed(
+        secrets::command_words().into_iter().skip(1),
+        results,
+    ))
+}
+
+/// Returns a `line` of this command's words with a note for the user if secrets in it are masked.
+pub(crate) fn with_note(line: String) -> String {
+    noted(line, secrets::are_masked())
+}
+
+/// The note is a comment of the shell: the line stays one command.
+fn noted(line: String, is_masked: bool) -> String {
+    match is_masked {
+        true => format!("{line}  # {REPLACE_MASKS}"),
+        false => line,
+    }
+}
+
+/// Refuses `--resume` with the mask of a secret, as printed: it would be measured as if it were the secret.
+pub(crate) fn check_resumed(is_resumed: bool) -> Result<(), CommandError> {
+    if !is_resumed || !secrets::is_mask_typed() {
+        return Ok(());
+    }
+    let error = anyhow::anyhow!("`{MASK}` on the command line is in place of a secret");
+    Err(CommandError::new(Exit::Usage, error).hint(REPLACE_MASKS))
 }
 
 /// The command that reports what lies in `results`.
@@ -331,6 +367,16 @@ mod tests {
     }
 
     #[test]
+    fn a_line_with_masked_secrets_has_a_note() {
+        let line = "stillwell run --password '***' --resume";
+        assert_eq!(noted(line.to_owned(), false), line);
+        assert_eq!(
+            noted(line.to_owned(), true),
+            format!("{line}  # replace each *** by the secret that was typed")
+        );
+    }
+
+    #[test]
     fn the_folder_in_a_line_that_reports_is_quoted_for_a_shell() {
         let expected = "stillwell report 'my results' --format markdown";
         assert_eq!(report_line("my results"), expected);
@@ -348,6 +394,17 @@ mod tests {
         for exit in [Exit::Failed, Exit::Invalid, Exit::Interrupted(2)] {
             assert_eq!(after(exit, Ok(())), Ok(exit));
             assert_eq!(after(exit, Err(full())), Ok(exit));
+        }
+    }
+
+    #[test]
+    fn a_signal_that_ended_an_upload_is_the_exit_code() {
+        let paint = Paint::new(ColorWhen::Never);
+        let signal = Exit::Interrupted(2);
+        for exit in [Exit::Held, Exit::Failed, Exit::Invalid, signal] {
+            let ended = Err(CommandError::new(signal, anyhow::anyhow!("no response")));
+            let result = exit_after(exit, ended, &paint).map_err(|error| error.exit);
+            assert_eq!(result, Err(signal), "{exit:?}");
         }
     }
 

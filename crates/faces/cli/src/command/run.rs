@@ -13,7 +13,7 @@ use stillwell_experiment::{
 };
 use stillwell_plan::SuitePlan;
 use stillwell_report::FullReport;
-use stillwell_run::RunTelemetry;
+use stillwell_run::{Interrupt, RunTelemetry};
 use stillwell_target::Privileges;
 use stillwell_verdict::{GatePolicy, exit_code};
 
@@ -40,6 +40,7 @@ fn start(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
+    output::check_resumed(arguments.resume)?;
     if let Some(engine) = engine_of(arguments)? {
         return match arguments.fleet.generators {
             Some(generators) => roles::run(arguments, (engine, generators), paint),
@@ -93,7 +94,7 @@ fn engine_of(arguments: &RunArguments) -> Result<Option<EngineName>, CommandErro
 /// Returns true if the suite compares several targets instead of variants.
 fn has_targets(arguments: &RunArguments) -> bool {
     let are_named = !arguments.targets.is_empty() || arguments.runs.is_some();
-    are_named || loader().has_targets(&arguments.paths)
+    are_named || loader().has_targets(&arguments.paths, &arguments.select.changes.only)
 }
 
 /// A suite to be run and reported.
@@ -112,8 +113,8 @@ pub(crate) struct SuiteRun<'a> {
     pub(crate) resume: bool,
     /// True if nothing is run: what other machines have measured is judged.
     pub(crate) judge_only: bool,
-    /// Problems of experiments that other machines should have measured and did not.
-    pub(crate) missing: Vec<Problem>,
+    /// Problems of experiments on other machines.
+    pub(crate) problems: Vec<Problem>,
     /// Folder of builds, if it is not the usual one.
     pub(crate) cache: Option<&'a PathBuf>,
     pub(crate) gate: Gate,
@@ -140,7 +141,7 @@ impl<'a> SuiteRun<'a> {
             can_resume: true,
             resume: arguments.resume,
             judge_only: false,
-            missing: Vec::new(),
+            problems: Vec::new(),
             cache: arguments.cache.as_ref(),
             gate: arguments.gate,
             exit_zero: arguments.exit_zero,
@@ -173,6 +174,7 @@ impl SuiteRun<'_> {
         let telemetry = self.stats.map(export::start).transpose()?.flatten();
         let options = SuiteOptions {
             judge_only: self.judge_only,
+            problems: self.problems.clone(),
             metrics: telemetry.as_ref().map(RunTelemetry::metrics),
             ..conductor.options(results, self.resume)
         };
@@ -187,40 +189,47 @@ impl SuiteRun<'_> {
         });
         display.clear();
         export::finish(telemetry, interrupt, quiet);
+        let result = self.conclude(ran, paint, interrupt);
         conductor.end();
-        let mut outcome = ran.map_err(|error| suite_error(error, results))?;
-        outcome.problems.extend(self.missing.iter().cloned());
+        result
+    }
+
+    /// Reports a suite that has ended, uploads its table, and returns its exit code. `interrupt` ends the upload.
+    fn conclude(
+        &self,
+        ran: Result<SuiteOutcome, SuiteError>,
+        paint: &Paint,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, CommandError> {
+        let results = &self.results;
+        let outcome = ran.map_err(|error| suite_error(error, results))?;
         let has_nothing = outcome.verdicts.is_empty() && outcome.problems.is_empty();
         let has_begun = Results::new(results.clone()).suite().exists();
         // In the builds there is nothing to report yet, and reports of an earlier session stay.
         if outcome.interrupted.is_some() && has_nothing && (self.resume || !has_begun) {
-            let again = match self.can_resume && has_begun {
-                true => output::resume_line(&output::show_path(results)),
-                false => output::command_line(),
-            };
-            Paint::print_message(&format!(
-                "interrupted before the first run; to continue: {again}"
-            ));
+            print_interrupted(results, self.can_resume && has_begun);
             return Ok(exit_of(&outcome, self.gate));
         }
         problems::keep_outcome(results, &outcome);
         let exit = super::report::exit_of_verdicts(exit_of(&outcome, self.gate), self.exit_zero);
         let reported = self.report(paint, &outcome);
-        output::exit_after(exit, reported.and_then(|()| self.upload()), paint)
+        let delivered = reported.and_then(|()| self.upload(interrupt));
+        output::exit_after(exit, delivered, paint)
     }
 
     /// Uploads the table of results, if there is a store.
-    fn upload(&self) -> Result<(), CommandError> {
+    fn upload(&self, interrupt: &Interrupt) -> Result<(), CommandError> {
         let Some(store) = self.store else {
             return Ok(());
         };
         let name = self.results.file_name().unwrap_or_default();
         let table =
             Results::new(self.results.clone()).write_variants_table(&name.to_string_lossy());
-        let uploaded = table
-            .map_err(anyhow::Error::from)
-            .and_then(|table| put_table(store, &self.results, table, self.output.quiet));
-        uploaded.map_err(|error| CommandError::new(Exit::Invalid, error))
+        let uploaded = table.map_err(anyhow::Error::from).and_then(|table| {
+            let store = store.ending_with(interrupt);
+            put_table(&store, &self.results, table, self.output.quiet)
+        });
+        uploaded.map_err(|error| upload_error(error, interrupt))
     }
 
     fn report(&self, paint: &Paint, outcome: &SuiteOutcome) -> Result<(), CommandError> {
@@ -254,6 +263,17 @@ impl SuiteRun<'_> {
         let kept = output::keep(&report, &self.results);
         delivered.and(kept)
     }
+}
+
+/// Prints that a suite was interrupted before its first run, and how to continue.
+fn print_interrupted(results: &Path, can_resume: bool) {
+    let again = match can_resume {
+        true => output::resume_line(&output::show_path(results)),
+        false => output::repeat_line(),
+    };
+    Paint::print_message(&format!(
+        "interrupted before the first run; to continue: {again}"
+    ));
 }
 
 fn load(
@@ -299,6 +319,12 @@ fn put_table(
         Paint::print_message(&format!("results: {place}"));
     }
     Ok(())
+}
+
+/// Returns the error of an upload; if a signal came, with its exit code.
+fn upload_error(error: anyhow::Error, interrupt: &Interrupt) -> CommandError {
+    let exit = interrupt.signal().map_or(Exit::Invalid, Exit::Interrupted);
+    CommandError::new(exit, error)
 }
 
 /// Results folder: the one of --results, a new one, or the newest one. Beside an object store it is

@@ -65,7 +65,14 @@ fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyho
             return Ok(render(&read_load(text)?, format, statistic, style)?);
         }
         TransformSource::Nighthawk => {
-            let output = nighthawk::read_json(behind_logs(text))?;
+            let json = behind_logs(text);
+            if is_summary(json) {
+                bail!(
+                    "it is the summary of a load, which has no histograms; convert the output of \
+                     `stillwell load --format stillwell`"
+                );
+            }
+            let output = nighthawk::read_json(json)?;
             render_nighthawk(&output, format, statistic)
         }
         TransformSource::NighthawkYaml => {
@@ -113,6 +120,11 @@ fn source_of(text: &str) -> TransformSource {
     } else {
         TransformSource::NighthawkYaml
     }
+}
+
+/// Returns true for JSON of `--format json`.
+fn is_summary(json: &str) -> bool {
+    json.contains("\"schema\"") && json.contains("\"stillwell/load-summary/")
 }
 
 /// `text` without lines in front of it that a tool logged, which begin with `[`.

@@ -18,6 +18,7 @@ use super::load::View;
 use super::record::ProgressRecords;
 use super::suite::SuiteView;
 use crate::paint::Paint;
+use crate::secrets;
 
 /// Head, and an empty row.
 const HEAD_ROWS: u16 = 2;
@@ -51,7 +52,7 @@ impl SearchDisplay {
     pub(crate) fn print_message(&self, text: &str) {
         match &self.live {
             _ if self.is_quiet => {}
-            Some(live) => live.print_message(text),
+            Some(live) => live.print_masked(&secrets::handling().text(text)),
             None => Paint::print_message(text),
         }
     }

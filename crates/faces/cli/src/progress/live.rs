@@ -128,11 +128,11 @@ impl<V: LiveView> Live<V> {
         drop(waited);
     }
 
-    /// Prints a line above the view.
-    pub(super) fn print_message(&self, text: &str) {
+    /// Prints a line whose secrets are masked already above the view.
+    pub(super) fn print_masked(&self, text: &str) {
         let mut stage = self.shared.locked();
         stage.screen.clear();
-        Paint::print_message(text);
+        Paint::print_masked(text);
         stage.draw();
     }
 }

@@ -250,3 +250,38 @@ fn a_dumb_terminal_gets_lines() {
     assert!(has_lines, "{written}");
     assert!(!written.contains('\x1b'), "{written}");
 }
+
+/// It was stopped for good (SIGTTOU) when it restored the terminal.
+#[test]
+fn a_command_that_went_to_the_background_ends_there() {
+    let (_server, url) = serve(&[]);
+    let (mut emulator, slave) = Emulator::open(24, 80);
+    // A shell with job control: it has the terminal again once the command is suspended.
+    let script = "set -m; \"$@\"; bg; kill -TERM %1; wait %1; exit $?";
+    let mut child = Command::new("setsid")
+        .args(["--ctty", "sh", "-c", script, "sh", STILLWELL])
+        .args(["load", &url, "--rate=200/s", "--duration=60s"])
+        .env("LC_ALL", "C.UTF-8")
+        .env("TERM", "xterm")
+        .stdin(Stdio::from(slave.try_clone().unwrap()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::from(slave))
+        .spawn()
+        .unwrap();
+    let is_shown = wait_until(LONG, || {
+        emulator.read();
+        emulator.screen().contains("q: end")
+    });
+    // Ctrl-Z.
+    emulator.type_in("\x1a");
+    let has_ended = wait_until(LONG, || {
+        emulator.read();
+        child.try_wait().unwrap().is_some()
+    });
+    if !has_ended {
+        child.kill().unwrap();
+    }
+    let (code, report) = ended(child, &mut emulator);
+    assert!(is_shown && has_ended, "{}", emulator.text());
+    assert_eq!(code, Some(143), "{report} {}", emulator.text());
+}

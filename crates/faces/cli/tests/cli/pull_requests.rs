@@ -267,3 +267,37 @@ fn a_comment_on_a_configuration_error_has_its_place() {
         &["in the configuration", "experiment.yaml:1"],
     );
 }
+
+/// All was masked once more in its form for the host: quotes lost their escapes, and texts behind names like
+/// `auth-service` were `***`.
+#[test]
+fn secrets_are_masked_in_texts_and_not_in_their_forms() {
+    let suite = Suite::new();
+    let baseline = "cmd:app -H \"Authorization: Bearer abc\"";
+    let problem = serde_json::json!({
+        "experiment": "auth-service",
+        "exit_code": 3,
+        "reason": "port 9000 is taken by app --api-key=abc",
+    });
+    let record = serde_json::json!({
+        "schema": "stillwell/problems/v1",
+        "version": "0.1.0",
+        "command": ["stillwell", "run", "--baseline", baseline],
+        "problems": [problem],
+    });
+    suite.file("results/problems.json", &record.to_string());
+    let job = Job::of(&suite, false, suite.path("results"));
+    let ended = job.comment(&["--junit", "cases.xml", "--decision", "decision.json"]);
+    assert_code(&ended, 3);
+    let reason = "port 9000 is taken by app --api-key=***";
+    let annotation = format!("::error title=stillwell%3A auth-service::{reason}\n");
+    assert_holds(&ended.stdout, &[&annotation]);
+    let decision = fs::read_to_string(suite.path("decision.json")).unwrap();
+    let decision: Value = serde_json::from_str(&decision).unwrap();
+    let line = format!("auth-service: {reason}");
+    assert_eq!(decision["problems"][0], line);
+    let command = "stillwell run --baseline 'cmd:app -H \"Authorization: ***\"'";
+    assert_eq!(decision["command"], command);
+    let cases = fs::read_to_string(suite.path("cases.xml")).unwrap();
+    assert_holds(&cases, &[&format!("<error message=\"{line}\"/>")]);
+}

@@ -180,3 +180,14 @@ fn errors_do_not_repeat_secrets() {
         );
     }
 }
+
+#[test]
+fn a_command_is_not_resumed_with_the_mask_of_a_secret() {
+    let suite = Suite::new();
+    let baseline = "cmd:app -H \"Authorization: ***\"";
+    let words = ["run", "experiment", "--baseline", baseline, "--resume"];
+    let ended = suite.call(&words);
+    assert_code(&ended, 2);
+    let expected = "replace each *** by the secret that was typed";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+}

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use stillwell_testkit::{Finished, Process};
+use stillwell_testkit::{Finished, Process, wait_until};
 
 use crate::suite::{LONG, Suite, assert_nothing_ran};
 
@@ -124,6 +124,30 @@ fn a_step_that_kills_targets_gives_a_row_of_how_long_they_took_to_deliver_again(
     }
 }
 
+/// The version that was not read was recorded, and `--resume` refused it as changed.
+#[test]
+fn a_signal_while_versions_are_read_leaves_no_results() {
+    let suite = Suite::new();
+    three(&suite);
+    let (file, mark) = ("several/experiment.yaml", suite.path("mark"));
+    let text = fs::read_to_string(suite.path(file)).unwrap();
+    let script = format!("touch {}; exec tail -f /dev/null", mark.display());
+    let version = format!("version: [sh, -c, '{script}']");
+    suite.file(
+        file,
+        &text.replace("version: ['{self}', --version]", &version),
+    );
+    let words = ["run", "several", "--results", "results"];
+    let process = Process::start(&mut suite.stillwell(&words));
+    assert!(wait_until(LONG, || mark.exists()), "{}", process.stderr());
+    process.signal("TERM");
+    let ended = process.finish(LONG);
+    assert_eq!(ended.code, 143, "{}{}", ended.stdout, ended.stderr);
+    let message = "interrupted before the first run; to continue: stillwell run ";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
+    assert!(!suite.path("results").exists());
+}
+
 #[test]
 fn impossible_plans_are_refused_before_anything_runs() {
     let suite = Suite::new();
@@ -199,4 +223,16 @@ fn tables_of_others_are_held_against_themselves() {
         "{}",
         ended.stdout
     );
+}
+
+/// The limit of 256 MiB was announced, and that of configurations held.
+#[test]
+fn a_table_is_imported_from_a_file_larger_than_a_configuration() {
+    let suite = Suite::new();
+    let line = format!("{}\n", "x".repeat(1023));
+    let text = line.repeat(17 * 1024);
+    let table = "| Metric | ash | birch |\n| --- | --- | --- |\n| Net recv (sum) | 1GiB | 2GiB |\n";
+    suite.file("table.md", &format!("{text}\n{table}"));
+    let ended = run(&suite, &["import", "table.md"]);
+    assert!(ended.stdout.contains("2GiB"), "{}", ended.stderr);
 }

@@ -44,6 +44,8 @@ fn what_a_source_lacks_is_refused() {
     let suite = Suite::new();
     suite.file("result.json", RESULT);
     suite.file("other.json", "{\"reslts\":[]}");
+    let summary = "{\"schema\": \"stillwell/load-summary/v1\", \"requests\": 1}";
+    suite.file("summary.json", summary);
     for (line, expected) in [
         (
             vec!["result.json", "--output-format", "hlog"],
@@ -52,6 +54,10 @@ fn what_a_source_lacks_is_refused() {
         (
             vec!["other.json", "--output-format", "nighthawk-csv"],
             "`reslts` is not a field of this message",
+        ),
+        (
+            vec!["summary.json", "--output-format", "hgrm"],
+            "convert the output of `stillwell load --format stillwell`",
         ),
         (
             vec!["none.json", "--output-format", "nighthawk-csv"],

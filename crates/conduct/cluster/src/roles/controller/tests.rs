@@ -71,6 +71,56 @@ fn run_of<'a>(plan: &'a RunPlan, store: &'a JobStore, interrupt: &'a Interrupt) 
     }
 }
 
+/// A job whose tasks have ended: no process has this id.
+fn ended(tasks: u16) -> JobHandle {
+    let ended = LocalTask {
+        process: i32::MAX,
+        started: 0,
+    };
+    JobHandle {
+        engine: "local".to_owned(),
+        id: "7-1".to_owned(),
+        tasks,
+        logs: PathBuf::new(),
+        processes: vec![ended; tasks.into()],
+        options: Vec::new(),
+        cluster: None,
+        secrets: None,
+        is_others: false,
+    }
+}
+
+/// The error of the store replaced the reason.
+#[test]
+fn a_run_that_does_not_start_keeps_its_reason_if_the_store_fails_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("store");
+    let bounds = RetryBounds {
+        every: Nanos::from_millis(1),
+        at_most: Nanos::from_millis(20),
+    };
+    let store = JobStore::new(Store::open(&root, true).unwrap(), "a", bounds).unwrap();
+    let (plan, interrupt, job) = (plan(), Interrupt::new(), job());
+    let handle = ended(job.roles.tasks());
+    store.create_json(&interrupt, ENGINE, &handle).unwrap();
+    interrupt.raise(2);
+    let run = FleetRun {
+        print_message: &|text: &str| {
+            if text.starts_with("ending all tasks") {
+                std::fs::remove_dir_all(&root).unwrap();
+            }
+        },
+        ..run_of(&plan, &store, &interrupt)
+    };
+    match run.conduct(&job, folder.path()) {
+        Err(FleetError::NoRun { part, why }) => {
+            assert_eq!((part, &*why), (None, "interrupted by signal 2"));
+        }
+        end => panic!("{end:?}"),
+    }
+    assert!(!root.exists());
+}
+
 /// The part whose clock had no offset was named as one that did not answer.
 #[test]
 fn a_run_that_is_interrupted_while_clocks_are_compared_blames_no_part() {
@@ -109,23 +159,7 @@ fn attempts_of_another_controller_are_no_part_of_a_run() {
     };
     let written = store.create_json(&interrupt, &failed_name(0), &failed);
     assert_eq!(written.unwrap(), Created::Now);
-    // No process has this id, so the tasks of the job have ended.
-    let ended = LocalTask {
-        process: i32::MAX,
-        started: 0,
-    };
-    let handle = JobHandle {
-        engine: "local".to_owned(),
-        id: "7-1".to_owned(),
-        tasks,
-        logs: PathBuf::new(),
-        processes: vec![ended; tasks.into()],
-        options: Vec::new(),
-        cluster: None,
-        secrets: None,
-        is_others: false,
-    };
-    let begun = run_of(&plan, &store, &interrupt).begin(&job, &handle);
+    let begun = run_of(&plan, &store, &interrupt).begin(&job, &ended(tasks));
     let (_, why) = begun.unwrap().unwrap_err();
     assert!(why.contains("its process ended early"), "{why}");
     assert_eq!(store.get(&interrupt, MEMBERS).unwrap(), None);

@@ -115,11 +115,11 @@ pub(super) fn narrower(outcome: &OutcomeRecord, arguments: &BisectArguments) -> 
     let short = |name: &Option<String>| name.as_ref()?.get(..COMMIT_SHOWN).map(str::to_owned);
     let ends = [short(&outcome.last_good)?, short(&outcome.first_bad)?];
     let typed = [arguments.good.as_str(), arguments.bad.as_str()];
-    Some(between(
+    Some(output::with_note(between(
         secrets::command_words().into_iter().skip(1),
         typed,
         ends,
-    ))
+    )))
 }
 
 /// The line with other ends, and results in a folder of its own.

@@ -78,9 +78,8 @@ pub(super) fn run(
     let ends = suite.conduct(&job, &unpacked).map_err(refused);
     signals.close(Nanos::SECOND);
     let judged = ends.and_then(|ends| {
-        merge((&job, &plan), &ends, &unpacked, &results, &print_message)?;
         let merged = MergedSuite {
-            missing: problems(&job, &ends),
+            problems: merge((&job, &plan), &ends, &unpacked, &results, &print_message)?,
             results,
             upload,
         };
@@ -96,8 +95,8 @@ pub(super) fn run(
 
 /// Results of all nodes in one folder.
 struct MergedSuite {
-    /// Problems of the experiments that have none.
-    missing: Vec<Problem>,
+    /// Problems of the experiments on their nodes, or of those without results.
+    problems: Vec<Problem>,
     results: PathBuf,
     /// Store that the table of results is uploaded to.
     upload: Option<ObjectStore>,
@@ -161,15 +160,17 @@ fn with_seed_of(
     load(arguments, &overrides, paint)
 }
 
-/// Puts the results of all experiments into one folder, with a record of the whole plan.
+/// Puts the results of all experiments into one folder, with a record of the whole plan. Returns
+/// their problems.
 fn merge(
     (job, plan): (&SuiteJob, &SuitePlan),
     ends: &[Result<ExperimentNode, String>],
     unpacked: &Path,
     results: &Path,
     print_message: &dyn Fn(&str),
-) -> Result<(), CommandError> {
+) -> Result<Vec<Problem>, CommandError> {
     let mut whole: Option<SuiteRecord> = None;
+    let mut problems = missing_problems(job, ends);
     let all = Results::new(results.to_path_buf());
     for (task, (name, end)) in job.experiments.iter().zip(ends).enumerate() {
         let Ok(node) = end else { continue };
@@ -181,6 +182,7 @@ fn merge(
         ));
         let part = Results::new(unpacked.join(task.to_string()));
         let record = part.record().map_err(could_not)?;
+        problems.extend(saved_problems(name, &part)?);
         std::fs::rename(part.experiment(name), all.experiment(name)).map_err(could_not)?;
         let text = serde_json::to_vec_pretty(node).map_err(could_not)?;
         let file = all.experiment(name).join("node.json");
@@ -200,9 +202,6 @@ fn merge(
         let error = anyhow::anyhow!("no experiment has a result: {reasons}");
         return Err(could_not(error));
     };
-    for (name, why) in missing(job, ends) {
-        Paint::print_message(&format!("warning: {name} has no result: {why}"));
-    }
     whole.command = secrets::command_words();
     whole.plan.experiments = all_planned(&plan.experiments, &whole.plan.experiments);
     whole.fingerprint = fingerprint(&whole.plan).map_err(could_not)?;
@@ -211,7 +210,7 @@ fn merge(
     stillwell_capture::write_private(&all.suite(), text).map_err(could_not)?;
     // Nothing is left in it that the results do not have.
     drop(std::fs::remove_dir_all(unpacked));
-    Ok(())
+    Ok(problems)
 }
 
 /// Returns the plans of all experiments: of those with a result as their nodes have recorded them. Several experiments
@@ -235,13 +234,28 @@ fn missing<'a>(
 }
 
 /// Returns the same as problems of the suite.
-fn problems(job: &SuiteJob, ends: &[Result<ExperimentNode, String>]) -> Vec<Problem> {
+fn missing_problems(job: &SuiteJob, ends: &[Result<ExperimentNode, String>]) -> Vec<Problem> {
     let missing = missing(job, ends).map(|(name, why)| Problem {
         experiment: name.to_owned(),
         kind: ProblemKind::GivenUp,
         reason: format!("it has no result: {why}"),
     });
     missing.collect()
+}
+
+/// Returns the problems that the node of an experiment has saved with its results.
+fn saved_problems(name: &str, part: &Results) -> Result<Vec<Problem>, CommandError> {
+    let saved = part.problems().map_err(could_not)?;
+    let saved = saved.map_or_else(Vec::new, |record| record.problems);
+    let problems = saved.into_iter().map(|problem| Problem {
+        experiment: name.to_owned(),
+        kind: match Exit::from_code(problem.exit_code) {
+            Exit::CouldNotRun => ProblemKind::CouldNotStart,
+            _ => ProblemKind::GivenUp,
+        },
+        reason: problem.reason,
+    });
+    Ok(problems.collect())
 }
 
 /// Warns of an executable that is not the same on all nodes.
@@ -273,7 +287,7 @@ fn judge(
         can_resume: false,
         resume: true,
         judge_only: true,
-        missing: merged.missing,
+        problems: merged.problems,
         ..SuiteRun::new(arguments, plan, merged.upload.as_ref(), merged.results)
     };
     run.carry_out(paint, None)
@@ -358,8 +372,8 @@ fn run_experiment(
 
 #[cfg(test)]
 mod tests {
-    use stillwell_experiment::SUITE_SCHEMA;
-    use stillwell_units::Seed;
+    use stillwell_experiment::{SUITE_SCHEMA, SavedProblem};
+    use stillwell_units::{Secrets, Seed};
     use stillwell_verdict::synthetic;
 
     use super::*;
@@ -398,12 +412,8 @@ mod tests {
         }
     }
 
-    /// Verdicts were corrected for the experiments with a result alone.
-    #[test]
-    fn the_merged_record_has_the_whole_plan_also_if_a_node_is_lost() {
-        let folder = tempfile::tempdir().unwrap();
-        let results = Results::new(folder.path().to_path_buf());
-        let unpacked = folder.path().join(".tasks");
+    /// Makes the results of the experiment `a` in `unpacked`, and returns their record.
+    fn result_of_a(unpacked: &Path) -> SuiteRecord {
         let part = Results::new(unpacked.join("0"));
         std::fs::create_dir_all(part.experiment("a")).unwrap();
         let mut record = SuiteRecord {
@@ -419,6 +429,16 @@ mod tests {
         // Plans that differ are refused later, so the one of the node is kept.
         record.plan.experiments[0].summary = Some("of the node".to_owned());
         std::fs::write(part.suite(), serde_json::to_vec(&record).unwrap()).unwrap();
+        record
+    }
+
+    /// Verdicts were corrected for the experiments with a result alone.
+    #[test]
+    fn the_merged_record_has_the_whole_plan_also_if_a_node_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = Results::new(folder.path().to_path_buf());
+        let unpacked = folder.path().join(".tasks");
+        let record = result_of_a(&unpacked);
         let (job, ends) = half_lost();
         let plan = suite_of(&["a", "b"]);
         merge((&job, &plan), &ends, &unpacked, results.root(), &|_| {}).unwrap();
@@ -430,14 +450,38 @@ mod tests {
         assert_eq!(["a", "b"].map(has_folder), [true, false]);
     }
 
+    /// The reason of a node was replaced by a hint to its log, and its exit code by 4.
     #[test]
-    fn an_experiment_without_a_result_is_a_problem_of_the_suite() {
-        let (job, ends) = half_lost();
-        let problem = Problem {
-            experiment: "b".to_owned(),
-            kind: ProblemKind::GivenUp,
-            reason: "it has no result: its process ended".to_owned(),
+    fn problems_of_nodes_and_experiments_without_a_result_are_problems_of_the_suite() {
+        let problem = |name: &str, kind, reason: &str| Problem {
+            experiment: name.to_owned(),
+            kind,
+            reason: reason.to_owned(),
         };
-        assert_eq!(problems(&job, &ends), [problem]);
+        for (exit, kind) in [
+            (Exit::CouldNotRun, ProblemKind::CouldNotStart),
+            (Exit::Invalid, ProblemKind::GivenUp),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let unpacked = folder.path().join(".tasks");
+            result_of_a(&unpacked);
+            let saved = SavedProblem {
+                experiment: Some("a".to_owned()),
+                exit_code: exit.code(),
+                reason: "a port is taken".to_owned(),
+            };
+            let part = Results::new(unpacked.join("0"));
+            part.write_problems(Vec::new(), vec![saved], Secrets::Masked)
+                .unwrap();
+            let (job, ends) = half_lost();
+            let plan = suite_of(&["a", "b"]);
+            let problems = merge((&job, &plan), &ends, &unpacked, folder.path(), &|_| {});
+            let lost = "it has no result: its process ended";
+            let expected = [
+                problem("b", ProblemKind::GivenUp, lost),
+                problem("a", kind, "a port is taken"),
+            ];
+            assert_eq!(problems.unwrap(), expected);
+        }
     }
 }

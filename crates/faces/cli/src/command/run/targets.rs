@@ -11,7 +11,7 @@ use stillwell_experiment::{
 };
 use stillwell_plan::TargetsPlan;
 use stillwell_report::{FullReport, TargetProfiles, TargetsReport};
-use stillwell_run::RunTelemetry;
+use stillwell_run::{Interrupt, RunTelemetry};
 use stillwell_target::Privileges;
 use stillwell_verdict::{RunSummary, TargetsVerdict, judge_targets, targets_exit_code};
 
@@ -65,28 +65,43 @@ pub(super) fn run(
     });
     display.clear();
     export::finish(telemetry, interrupt, quiet);
+    let ran = ran.map_err(|error| super::suite_error(error, &results));
+    let result = ran.and_then(|outcome| {
+        let has_begun = Results::new(results.clone()).targets().exists();
+        let has_nothing = outcome.runs.iter().all(Vec::is_empty) && outcome.problems.is_empty();
+        // Before the first run there is nothing to report, and reports of an earlier session stay.
+        if outcome.interrupted.is_some() && has_nothing && (arguments.resume || !has_begun) {
+            super::print_interrupted(&results, has_begun);
+            return Ok(exit_of(&outcome, &[]));
+        }
+        let verdicts = plans.iter().zip(&outcome.runs);
+        let verdicts: Vec<TargetsVerdict> = verdicts
+            .filter(|(_, runs)| !runs.is_empty())
+            .map(|(plan, runs)| judge_targets(plan, runs))
+            .collect();
+        let exit = exit_of_verdicts(exit_of(&outcome, &verdicts), arguments.exit_zero);
+        let report = report(arguments, &plans, &outcome, verdicts, &left_out, &results);
+        let delivered = deliver(&report, arguments, paint, &results);
+        let kept = keep_table(&results, store.as_ref(), interrupt, quiet);
+        let kept = kept.map_err(|error| super::upload_error(error, interrupt));
+        output::exit_after(exit, delivered.and(kept), paint)
+    });
     conductor.end();
-    let outcome = ran.map_err(|error| super::suite_error(error, &results))?;
-    let verdicts = plans.iter().zip(&outcome.runs);
-    let verdicts: Vec<TargetsVerdict> = verdicts
-        .filter(|(_, runs)| !runs.is_empty())
-        .map(|(plan, runs)| judge_targets(plan, runs))
-        .collect();
-    let exit = exit_of_verdicts(exit_of(&outcome, &verdicts), arguments.exit_zero);
-    let report = report(arguments, &plans, &outcome, verdicts, &left_out, &results);
-    let delivered = deliver(&report, arguments, paint, &results);
-    let kept = keep_table(&results, store.as_ref(), quiet);
-    let kept = kept.map_err(|error| CommandError::new(Exit::Invalid, error));
-    output::exit_after(exit, delivered.and(kept), paint)
+    result
 }
 
 /// Writes the table of all numbers beside the captures, and to the store if there is
-/// one.
-fn keep_table(results: &Path, store: Option<&ObjectStore>, quiet: bool) -> anyhow::Result<()> {
+/// one. `interrupt` ends the upload.
+fn keep_table(
+    results: &Path,
+    store: Option<&ObjectStore>,
+    interrupt: &Interrupt,
+    quiet: bool,
+) -> anyhow::Result<()> {
     let name = results.file_name().unwrap_or_default().to_string_lossy();
     let bytes = Results::new(results.to_path_buf()).write_table(&name)?;
     match store {
-        Some(store) => super::put_table(store, results, bytes, quiet),
+        Some(store) => super::put_table(&store.ending_with(interrupt), results, bytes, quiet),
         None => Ok(()),
     }
 }

@@ -92,7 +92,7 @@ impl KeyInput {
 
     /// Returns true if this process may use the terminal; one in the background would be stopped.
     pub(super) fn is_foreground(&self) -> bool {
-        tcgetpgrp(&self.file).map_or(true, |group| group == getpgrp())
+        is_foreground(&self.file)
     }
 
     /// Takes the terminal again after a shell had it. Returns true if it had.
@@ -146,15 +146,23 @@ impl KeyInput {
     }
 }
 
-/// Restores the terminal and shows its cursor, once for each view. Returns true if it was not done before.
+/// Restores the terminal and shows its cursor, once for each view. Returns true if it was not done before. In the
+/// background it leaves the terminal as the shell has set it.
 pub(super) fn restore() -> bool {
     let Some((terminal, before)) = restored().take() else {
         return false;
     };
-    // The cursor is at the beginning of the view: its end shows nothing more.
-    super::screen::write("\x1b[0m\x1b[J\x1b[?25h");
-    tcsetattr(&terminal, OptionalActions::Now, &before).ok();
+    if is_foreground(&terminal) {
+        // The cursor is at the beginning of the view: its end shows nothing more.
+        super::screen::write("\x1b[0m\x1b[J\x1b[?25h");
+        tcsetattr(&terminal, OptionalActions::Now, &before).ok();
+    }
     true
+}
+
+/// Returns true if this process may set the modes of `terminal`; one in the background would be stopped (SIGTTOU).
+fn is_foreground(terminal: impl AsFd) -> bool {
+    tcgetpgrp(terminal).map_or(true, |group| group == getpgrp())
 }
 
 /// Returns true while a view is shown.

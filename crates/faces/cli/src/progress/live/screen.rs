@@ -93,9 +93,9 @@ impl Screen {
         }
     }
 
-    /// Takes the rows away; the cursor is where they began.
+    /// Takes the rows away; the cursor is where they began. In the background the terminal is another process's.
     pub(super) fn clear(&mut self) {
-        if self.terminal.take().is_some() && keys::is_shown() {
+        if self.terminal.take().is_some() && keys::is_shown() && self.input.is_foreground() {
             write("\r\x1b[0m\x1b[J");
         }
     }

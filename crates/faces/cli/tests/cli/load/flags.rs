@@ -600,6 +600,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("http://a/ --requests-file=x", "cannot be used with"),
     ("http://a/ --har=x", "cannot be used with"),
     ("http://a/ --scenario=x --rate=5/s", "cannot be used with"),
+    (
+        "http://a/ --on=local --store=x --keep-going",
+        "cannot be used with",
+    ),
     ("--har=x --requests-file=y", "cannot be used with"),
     ("--har=x --method=GET", "cannot be used with"),
     ("--har=x --body=b", "cannot be used with"),
