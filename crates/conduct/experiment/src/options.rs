@@ -17,6 +17,8 @@ pub struct SuiteOptions {
     /// True if nothing is built or run: what is in the folder is judged, wherever it was measured.
     /// Experiments without a folder are not judged, but the correction for several experiments counts them. Needs `resume`.
     pub judge_only: bool,
+    /// True if a pair waits until the machine is quiet, within limits.
+    pub wait_for_quiet: bool,
     /// Problems of experiments that were measured elsewhere, for `judge_only`: they count as problems of this suite.
     pub problems: Vec<Problem>,
     /// The command line, for the record.

@@ -114,13 +114,11 @@ mod tests {
             // A thread that stalls is late already.
             assert!(matches!(first, Poll::Pending | Poll::Ready(Err(_))));
             alarm.deadline = clock::now() + timeout;
-            tokio::select! {
-                biased;
-                () = sleep(Duration::from_secs(60)) => panic!("the deadline woke no task"),
-                waited = alarm.wait(|_| Poll::<()>::Pending) => {
-                    assert_eq!(waited, Err(Outcome::TimedOut));
-                }
-            }
+            let last = alarm.wait(|_| Poll::<()>::Pending);
+            let waited = tokio::time::timeout(Duration::from_secs(60), last)
+                .await
+                .expect("the deadline woke no task");
+            assert_eq!(waited, Err(Outcome::TimedOut));
         });
     }
 }

@@ -20,12 +20,12 @@ use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos};
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
-use self::background::{BackgroundLoad, BesideLoad};
+use self::background::BackgroundLoad;
 use self::entry::Entry;
 use self::known::KnownTrial;
 use self::table::line;
 use super::CalibrationHost;
-use crate::{Executor, Local, Results, SuiteError, run_suite};
+use crate::{Local, Results, SuiteError, SuiteOptions, run_suite};
 
 pub use background::use_cpu;
 pub use entry::Ledger;
@@ -120,7 +120,11 @@ fn compare(
     let loaded = Loader::new(&stillwell_config::files::Disk, &[])
         .suite(&[file], &SuiteOverrides::default())
         .map_err(|diagnostics| diagnostics.render(false))?;
-    let options = host.options(&folder.join("results"));
+    let options = SuiteOptions {
+        // The load lasts as long as the experiment.
+        wait_for_quiet: !trial.kind.is_loaded(),
+        ..host.options(&folder.join("results"))
+    };
     let results = Results::new(options.results.clone());
     let load = trial
         .kind
@@ -129,14 +133,10 @@ fn compare(
         .transpose()
         .map_err(|error| explain(&error))?;
     let interrupt = host.interrupt().clone();
-    let executor: &mut dyn Executor = match load {
-        Some(_) => &mut BesideLoad,
-        None => &mut Local,
-    };
     let ran = run_suite(
         &loaded.plan,
         &options,
-        executor,
+        &mut Local,
         &interrupt,
         &mut |progress| host.progress(progress),
     );

@@ -41,6 +41,7 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
         results: root.to_path_buf(),
         resume: false,
         judge_only: false,
+        wait_for_quiet: true,
         problems: Vec::new(),
         command: Vec::new(),
         secrets: Secrets::Masked,

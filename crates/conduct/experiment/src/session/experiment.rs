@@ -173,6 +173,9 @@ impl Session<'_> {
         course: &mut Course,
         progress: &mut Listener<'_>,
     ) {
+        if !self.options.wait_for_quiet {
+            return;
+        }
         let waited = quiet.wait(
             |over| self.executor.watch_host(over, self.interrupt),
             |host, up_to| {

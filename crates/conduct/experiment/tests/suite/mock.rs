@@ -398,6 +398,7 @@ pub(crate) fn options(folder: &Path, resume: bool) -> SuiteOptions {
         results: folder.join("results"),
         resume,
         judge_only: false,
+        wait_for_quiet: true,
         problems: Vec::new(),
         command: vec!["stillwell".to_owned(), "run".to_owned()],
         stillwell: "/no/such/stillwell".into(),

@@ -58,6 +58,7 @@ impl<'a> Conductor<'a> {
             results: results.to_path_buf(),
             resume,
             judge_only: false,
+            wait_for_quiet: true,
             problems: Vec::new(),
             command: secrets::command_words(),
             secrets: secrets::handling(),

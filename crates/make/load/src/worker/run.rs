@@ -12,7 +12,7 @@ use stillwell_scope::{PartError, Tasks, Token, clock};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::super::connection;
 use super::super::pool::{Limits, Pool, Timing, pace};
@@ -94,13 +94,15 @@ async fn run_worker(setup: WorkerSetup, load: LoadSetup, scope: Token) -> Result
     // Requests of the schedule and work from here on are no part of the measured time.
     worker.stop(plan.until.duration, &baseline, &pools, ending);
     // What has not ended by then is cut, and counted so.
-    // All arms are cancel-safe: they wait and do nothing else.
-    tokio::select! {
-        biased;
-        () = tasks.all_ended() => {}
-        () = scope.cancelled() => {}
-        () = sleep(plan.grace.as_duration()) => {}
-    }
+    let ended = async {
+        // Both arms are cancel-safe: they wait and do nothing else.
+        tokio::select! {
+            biased;
+            () = tasks.all_ended() => {}
+            () = scope.cancelled() => {}
+        }
+    };
+    drop(timeout(plan.grace.as_duration(), ended).await);
     drop(tasks);
     worker.recorder.borrow_mut().cut();
     worker.count_overdue(&pools);

@@ -7,13 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stillwell_plan::stopping::DesignPlan;
-use stillwell_run::{Interrupt, Progress, RunRequest};
 use stillwell_scope::clock;
-use stillwell_units::{Nanos, Seed};
-use stillwell_verdict::RunSummary;
-
-use crate::{Executor, ExecutorError, Local};
 
 /// Number of processes.
 const PROCESSES: u32 = 2;
@@ -62,37 +56,6 @@ impl BackgroundLoad {
             }
         }
         Ok(())
-    }
-}
-
-/// Carries runs out on this host beside a [`BackgroundLoad`]. It does not watch the host: the load lasts as long as the
-/// experiment, so a wait for a quiet machine would have no result.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BesideLoad;
-
-impl Executor for BesideLoad {
-    fn pause(&mut self, length: Nanos, interrupt: &Interrupt) {
-        Local.pause(length, interrupt);
-    }
-
-    fn execute(
-        &mut self,
-        request: RunRequest,
-        interrupt: &Interrupt,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<RunSummary, ExecutorError> {
-        Local.execute(request, interrupt, progress)
-    }
-
-    fn execute_pair(
-        &mut self,
-        requests: [RunRequest; 2],
-        design: DesignPlan,
-        turns: &Seed,
-        interrupt: &Interrupt,
-        progress: &mut dyn FnMut(usize, Progress),
-    ) -> [Result<RunSummary, ExecutorError>; 2] {
-        Local.execute_pair(requests, design, turns, interrupt, progress)
     }
 }
 
