@@ -48,7 +48,10 @@ fn has_example(text: &str) -> bool {
     });
     let fences = comments.filter_map(|line| line.trim().strip_prefix("```"));
     // Every second one ends a block.
-    fences.step_by(2).any(|word| RUST.contains(&word))
+    fences.step_by(2).any(|words| {
+        let first = words.split([',', ' ']).next();
+        first.is_some_and(|word| RUST.contains(&word))
+    })
 }
 
 #[cfg(test)]
@@ -64,6 +67,11 @@ mod tests {
         for (library, manifest, expected) in [
             (example, "", None),
             (text, off, None),
+            (
+                "//! ```rust,no_run\n//! f();\n//! ```\n",
+                off,
+                Some("must run"),
+            ),
             (code, off, None),
             (example, off, Some("must run")),
             (text, "", Some("no example")),

@@ -223,7 +223,7 @@ fn read_cpus(reader: &Reader, node: &Node) -> Option<u16> {
     }
 }
 
-/// Sizes as container runtimes read them: `30g` and `30gb` are 30 GiB there.
+/// Sizes as container runtimes read them: `30g` and `30gb` are 30 GiB there. Unlike there, `30GB` is decimal.
 fn read_memory(reader: &Reader, node: &Node) -> Option<ByteSize> {
     let text = reader.text(node)?;
     let trimmed = text.trim();

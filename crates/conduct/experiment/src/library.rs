@@ -126,7 +126,7 @@ pub struct ResultListing {
 /// Finds results, and remembers what it has read of them.
 #[derive(Debug, Default)]
 pub struct Library {
-    known: Mutex<BTreeMap<PlaceBelow, (u64, ResultEntry)>>,
+    known: Mutex<BTreeMap<PlaceBelow, ([u64; 2], ResultEntry)>>,
 }
 
 impl Library {
@@ -222,7 +222,7 @@ struct Located {
     path: PathBuf,
     place: PlaceBelow,
     kind: ResultKind,
-    stamp: u64,
+    stamp: [u64; 2],
 }
 
 struct Walk<'l> {
@@ -355,8 +355,8 @@ const fn head_of(kind: ResultKind) -> &'static str {
     }
 }
 
-/// Returns the time of the last change of a result, in milliseconds since 1970.
-fn stamp_of(path: &Path, kind: ResultKind) -> u64 {
+/// Returns when a result changed last, and when the file that describes it did, in milliseconds since 1970.
+fn stamp_of(path: &Path, kind: ResultKind) -> [u64; 2] {
     let changed = |path: &Path| {
         let changed = path.symlink_metadata().and_then(|data| data.modified());
         let since = changed.ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
@@ -366,8 +366,8 @@ fn stamp_of(path: &Path, kind: ResultKind) -> u64 {
         "" => path.to_path_buf(),
         name => path.join(name),
     };
-    let report = changed(&path.join("report.md"));
-    changed(&head).max(report).unwrap_or(0)
+    let [head, report] = [head, path.join("report.md")].map(|path| changed(&path).unwrap_or(0));
+    [head.max(report), head]
 }
 
 /// The part of a describing file that identifies it or is shown.
@@ -395,7 +395,7 @@ impl Head {
     }
 }
 
-fn describe(path: &Path, place: &PlaceBelow, kind: ResultKind, stamp: u64) -> ResultEntry {
+fn describe(path: &Path, place: &PlaceBelow, kind: ResultKind, stamp: [u64; 2]) -> ResultEntry {
     let head = match head_of(kind) {
         "" => Head::default(),
         name => read_head(&path.join(name)).unwrap_or_default(),
@@ -413,7 +413,7 @@ fn describe(path: &Path, place: &PlaceBelow, kind: ResultKind, stamp: u64) -> Re
         started_millis: head
             .started_wall_millis
             .or_else(|| head.started.map(|nanos| nanos / 1_000_000))
-            .unwrap_or(stamp),
+            .unwrap_or(stamp[0]),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stillwell_capture::{RunStage, make_private};
+use stillwell_capture::{RunStage, SUMMARY, make_private};
 use stillwell_plan::SuitePlan;
 use stillwell_units::Secrets;
 
@@ -46,7 +46,6 @@ pub const SUITE_SCHEMA: &str = "stillwell/suite/v1";
 
 const SUITE: &str = "suite.json";
 const TARGETS: &str = "targets.json";
-const SUMMARY: &str = "summary.json";
 
 /// The request: `suite.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

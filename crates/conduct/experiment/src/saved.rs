@@ -10,7 +10,7 @@ use stillwell_units::human::counted;
 use stillwell_verdict::across::{PairKey, SavedRun};
 use stillwell_verdict::{RunSummary, summarise};
 
-use crate::results::{Results, SuiteRecord};
+use crate::results::{Results, SuiteRecord, summary_of};
 
 /// Maximum number of levels between a capture and its suite: results/EXPERIMENT/PAIR/VARIANT.
 const SUITE_LEVELS: usize = 3;
@@ -107,7 +107,7 @@ impl SavedReader {
 /// The summary from the end of the run, or a new one: for an interrupted run, or one of an older
 /// version.
 fn summary(folder: &Path) -> Result<RunSummary, SavedRunError> {
-    let kept = fs::read(folder.join("summary.json")).ok();
+    let kept = fs::read(summary_of(folder)).ok();
     let kept = kept.and_then(|bytes| serde_json::from_slice::<RunSummary>(&bytes).ok());
     match kept.filter(|summary| !summary.series.is_empty()) {
         Some(summary) => Ok(summary),

@@ -155,9 +155,8 @@ pub fn conduct_load_beside(
     }
     let cpu = clock::process_cpu().saturating_sub(cpu);
     let host = resolve::host_cpu_since(host);
-    watch
-        .ends
-        .extend(watch.scope.close(plan.grace + CLOSE_MARGIN));
+    // The grace of workers that still run is over.
+    watch.ends.extend(watch.scope.close(CLOSE_MARGIN));
     let (workers, seconds, measured) = collector.finish(&watch.ends);
     let telemetry = companions.finish();
     let telemetry =

@@ -57,4 +57,4 @@ pub use results::{ResultRow, ResultRun, write_results};
 pub use run_merge::{RunMachines, RunMergeError, RunPart, RunTask, RunTaskResult, merge_runs};
 pub use samples::{SampleFormat, SampleWriter};
 pub use series::{Point, Series, SeriesTable};
-pub use write::{CaptureError, CaptureWriter};
+pub use write::{CaptureError, CaptureWriter, SUMMARY};

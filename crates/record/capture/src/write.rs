@@ -22,7 +22,7 @@ pub const SERIES: &str = "series.parquet";
 pub const JOURNAL: &str = "series.jsonl";
 pub(crate) const EVENTS: &str = "events.jsonl";
 /// Numbers of the run, which are computed from its capture.
-const SUMMARY: &str = "summary.json";
+pub const SUMMARY: &str = "summary.json";
 
 /// A capture could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -82,13 +82,13 @@ fn throughput(counters: &[Value], seconds: Option<f64>) -> Option<Figure> {
 
 /// Returns the share of requests that failed, if their outcomes are counted.
 fn errors(counters: &[Value]) -> Option<Figure> {
-    let (mut good, mut all) = (0.0, 0.0);
+    let (mut bad, mut all) = (0.0, 0.0);
     for (name, outcome) in NIGHTHAWK_OUTCOMES {
         // Nighthawk leaves out counters of 0.
         let count = count_of(counters, name).unwrap_or(0.0);
         all += count;
-        if matches!(outcome, Outcome::Ok | Outcome::Status3xx) {
-            good += count;
+        if !matches!(outcome, Outcome::Ok | Outcome::Status3xx) {
+            bad += count;
         }
     }
     (all > 0.0).then(|| Figure {
@@ -96,7 +96,7 @@ fn errors(counters: &[Value]) -> Option<Figure> {
         unit: FigureUnit::of(Unit::Ratio),
         better: Some(Direction::LowerIsBetter),
         shown: true,
-        value: 1.0 - good / all,
+        value: bad / all,
     })
 }
 

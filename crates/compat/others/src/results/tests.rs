@@ -118,10 +118,14 @@ fn nighthawk_gives_the_figures_of_all_workers_together() {
 fn errors_of_nighthawk_are_all_outcomes_but_2xx_and_3xx() {
     type Counters<'a> = &'a [(&'a str, u32)];
     let clean = r#"{"name": "benchmark.http_2xx", "value": "40"}"#;
-    let cases: [(Counters<'_>, Option<f64>); 5] = [
+    let cases: [(Counters<'_>, Option<f64>); 6] = [
         (&[("upstream_cx_total", 40)], None),
         (&[("benchmark.http_2xx", 40)], Some(0.0)),
         (&[("benchmark.http_4xx", 40)], Some(1.0)),
+        (
+            &[("benchmark.http_2xx", 99), ("benchmark.http_5xx", 1)],
+            Some(0.01),
+        ),
         (
             &[("benchmark.http_3xx", 30), ("benchmark.http_5xx", 10)],
             Some(0.25),

@@ -114,6 +114,8 @@ fn a_known_result_that_another_program_replaced_is_no_result() {
     let root = tempfile::tempdir().unwrap();
     let roots = ResultRoots::new(vec![root.path().to_path_buf()]);
     let library = Library::default();
+    // It is newer than the file that describes the result.
+    write(root.path(), "a/report.md", "### no regression\n");
     for (age, content, results) in [(2, RUN, 1), (1, "{}", 0)] {
         write(root.path(), "a/manifest.json", content);
         let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 - age);

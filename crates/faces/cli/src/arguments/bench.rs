@@ -80,8 +80,8 @@ pub(crate) struct BenchPipelineArguments {
     /// Start no target: send to a program that is already running
     #[arg(long)]
     pub(crate) no_target: bool,
-    /// Environment variable of the target, unless its file sets it; repeatable
-    #[arg(long, value_name = "K=V", hide = true)]
+    /// Variable of this environment that the target has too, unless its file sets it; repeatable
+    #[arg(long, value_name = "NAME", hide = true)]
     pub(crate) environment: Vec<String>,
     /// Use the host's network in place of a network namespace
     #[arg(long)]

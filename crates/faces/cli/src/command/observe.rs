@@ -221,7 +221,7 @@ fn program_override(
 ///
 /// # Errors
 /// Exit code 2 if one has no `=`.
-pub(crate) fn environment(pairs: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
+fn environment(pairs: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
     let pairs = pairs.iter().map(|pair| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
             let error = anyhow::anyhow!("`{pair}` is not an environment variable");

@@ -171,7 +171,7 @@ pub(crate) const EXPERIMENT: Element = Element {
             Shape::Whole,
             "Number of builds of each variant that comes from a revision; 1 by default. Each build has \
              another `STILLWELL_BUILD_SEED` in its environment. The first half is used for the search, \
-             the other half for the confirmation; without one, all are used for the search.",
+             the other half for the confirmation. With `confirm: false`, the search uses all builds.",
         ),
         optional(
             "design",

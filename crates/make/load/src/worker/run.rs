@@ -94,14 +94,7 @@ async fn run_worker(setup: WorkerSetup, load: LoadSetup, scope: Token) -> Result
     // Requests of the schedule and work from here on are no part of the measured time.
     worker.stop(plan.until.duration, &baseline, &pools, ending);
     // What has not ended by then is cut, and counted so.
-    let ended = async {
-        // Both arms are cancel-safe: they wait and do nothing else.
-        tokio::select! {
-            biased;
-            () = tasks.all_ended() => {}
-            () = scope.cancelled() => {}
-        }
-    };
+    let ended = scope.run_until_cancelled(tasks.all_ended());
     drop(timeout(plan.grace.as_duration(), ended).await);
     drop(tasks);
     worker.recorder.borrow_mut().cut();

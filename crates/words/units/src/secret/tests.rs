@@ -135,6 +135,10 @@ fn a_port_behind_a_host_is_shown_and_the_value_of_a_header_is_not() {
         ("password:12345", "password:***"),
         ("db_password:12345", "db_password:***"),
         ("db-password:12345", "db-password:***"),
+        ("proxy-authorization:12345", "proxy-authorization:***"),
+        ("session-cookie:12345", "session-cookie:***"),
+        ("x-auth-jwt:12345", "x-auth-jwt:***"),
+        ("db-pwd:12345", "db-pwd:***"),
         ("--password:12345", "--password:***"),
         ("'x-auth-token':12345", "'x-auth-token':***"),
     ] {

@@ -12,8 +12,6 @@ const FIRST_LINE: &str = "-----BEGIN ";
 const LAST_LINE: &str = "-----END ";
 /// Words before credentials in the value of `Authorization`.
 const SCHEMES: [&str; 4] = ["Bearer", "bearer", "Basic", "basic"];
-/// Last parts of names of secrets, which are not taken for hosts.
-const SECRET_LAST: [&str; 5] = ["key", "passwd", "password", "secret", "token"];
 
 /// Returns `text` with each secret in it replaced.
 pub(super) fn masked(text: &str) -> String {
@@ -153,10 +151,12 @@ fn without_value<'a>(from: &'a str, output: &mut String) -> &'a str {
 /// Returns true if `name` is written like a host of several words: `user-auth`, but not `DB_PASSWORD`, `password`, `--auth` or
 /// `x-auth-token`.
 fn is_host(name: &str) -> bool {
+    let last = name.rsplit(['-', '.']).next().unwrap_or(name);
     name.contains(['-', '.'])
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !name.contains(|c: char| c == '_' || c.is_ascii_uppercase())
-        && !SECRET_LAST.iter().any(|last| name.ends_with(last))
+        // Names of hosts end with `auth` too.
+        && (last == "auth" || !name::is_secret(last, Context::Chosen))
 }
 
 /// Returns true if `text` begins with the port of an address, which ends or has a path, query, fragment or word behind it.
