@@ -40,7 +40,7 @@ pub fn commits_between(
     let (Some(first), Some(last)) = (git.resolve(good)?, git.resolve(bad)?) else {
         return Ok(None);
     };
-    let Some(base) = git.output_of(bad, &["merge-base", &first, &last])? else {
+    let Some(base) = git.common_ancestor(bad, &first, &last)? else {
         return Ok(None);
     };
     if base != first || first == last {
@@ -89,6 +89,30 @@ impl Git<'_> {
     fn output_of(&self, revision: &str, words: &[&str]) -> Result<Option<String>, SuiteError> {
         let output = self.commands.git(self.repository, words.iter().copied())?;
         let refuse = |reason: String| self.refuse(revision, reason);
+        output.transpose().map_err(refuse)
+    }
+
+    /// The newest common ancestor of two commits; `bad` names the second. `None` if interrupted.
+    fn common_ancestor(
+        &self,
+        bad: &str,
+        first: &str,
+        last: &str,
+    ) -> Result<Option<String>, SuiteError> {
+        let words = ["merge-base", first, last];
+        let output = self.commands.git(self.repository, words)?;
+        let refuse = |message: String| {
+            // Git prints nothing if there is no such commit.
+            let reason = if message.is_empty() {
+                format!(
+                    "the repository has no history that connects it with {first}; if it is a shallow clone, fetch \
+                     the history: git fetch --unshallow"
+                )
+            } else {
+                message
+            };
+            self.refuse(bad, reason)
+        };
         output.transpose().map_err(refuse)
     }
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use stillwell_testkit::{Finished, free_port};
+use stillwell_testkit::{Finished, Process, free_port};
 
-use crate::suite::{STILLWELL, Suite, assert_code, assert_holds};
+use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds};
 
 /// Writes an experiment, and requires that it passes `check`.
 fn init(suite: &Suite, folder: &str, words: &[&str]) -> String {
@@ -177,26 +177,87 @@ fn a_file_that_exists_stays() {
     assert_ne!(fs::read_to_string(&file).unwrap(), "mine\n");
 }
 
+/// Hosts, and the files of their workflows.
+const WORKFLOWS: [(&str, &str); 2] = [
+    ("github", ".github/workflows/stillwell.yml"),
+    ("gitlab", ".gitlab/stillwell.yml"),
+];
+
+/// Words that write the workflow of a host.
+fn workflow_words<'a>(host: &'a str, suite: &'a [&'a str]) -> Vec<&'a str> {
+    let words = ["init", "--ci", host, "--build", "make"];
+    let words = words.into_iter().chain(["--build-output", "x"]);
+    words.chain(suite.iter().copied()).collect()
+}
+
 #[test]
 fn a_workflow_is_written_for_each_host() {
     let suite = Suite::new();
-    for (host, file) in [
-        ("github", ".github/workflows/stillwell.yml"),
-        ("gitlab", ".gitlab/stillwell.yml"),
-    ] {
-        let words = [
-            "init",
-            "--ci",
-            host,
-            "--build",
-            "make",
-            "--build-output",
-            "x",
-        ];
-        assert_code(&suite.call(&words), 0);
+    fs::create_dir(suite.path(".git")).unwrap();
+    for (host, file) in WORKFLOWS {
+        let words = workflow_words(host, &[]);
+        let ended = suite.call(&words);
+        assert_code(&ended, 0);
+        assert_holds(&ended.stdout, &[&format!("wrote {file}\n")]);
         let text = fs::read_to_string(suite.path(file)).unwrap();
         assert_holds(&text, &["git:HEAD", "make"]);
         assert_code(&suite.call(&words), 2);
         assert_code(&suite.call(&words[..3]), 2);
+    }
+}
+
+/// HEAD is merged into the present base; changes since an older one are not those of the pull request.
+#[test]
+fn the_base_of_a_workflow_is_the_parent_of_the_merge() {
+    let suite = Suite::new();
+    fs::create_dir(suite.path(".git")).unwrap();
+    let [github, gitlab] = WORKFLOWS.map(|(host, file)| {
+        assert_code(&suite.call(&workflow_words(host, &[])), 0);
+        fs::read_to_string(suite.path(file)).unwrap()
+    });
+    assert_holds(&github, &["baseline: git:HEAD^1 ", "fetch-depth: 0"]);
+    assert!(!github.contains("base.sha"), "{github}");
+    // The first is empty unless HEAD is a merge.
+    let base = "git:${CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-$CI_MERGE_REQUEST_DIFF_BASE_SHA}";
+    assert_holds(&gitlab, &[base, "GIT_DEPTH: \"0\""]);
+}
+
+/// A host reads no workflow in another folder, and starts its jobs in the root.
+#[test]
+fn a_workflow_is_in_the_root_of_the_repository_and_names_the_suite_from_there() {
+    let suite = Suite::new();
+    let root = suite.path("repository");
+    let here = root.join("services/shop");
+    let experiments = here.join("experiments");
+    fs::create_dir_all(&experiments).unwrap();
+    fs::create_dir_all(root.join("shared")).unwrap();
+    // Submodules and worktrees have a file of this name.
+    fs::write(root.join(".git"), "gitdir: elsewhere\n").unwrap();
+    let init = |host: &str, typed: &str| {
+        let mut command = suite.stillwell(&workflow_words(host, &[typed, "--force"]));
+        Process::start(command.current_dir(&here)).finish(LONG)
+    };
+    let absolute = experiments.to_str().unwrap();
+    for (host, file) in WORKFLOWS {
+        for (typed, seen) in [
+            (".", "services/shop"),
+            ("experiments", "services/shop/experiments"),
+            ("./experiments/", "services/shop/experiments"),
+            (absolute, "services/shop/experiments"),
+            ("../../shared", "shared"),
+            ("../..", "."),
+        ] {
+            assert_code(&init(host, typed), 0);
+            let text = fs::read_to_string(root.join(file)).unwrap();
+            let expected = match host {
+                "github" => format!("suite: \"{seen}\"\n"),
+                _ => format!("stillwell run {seen} "),
+            };
+            assert_holds(&text, &[&expected]);
+            assert!(!here.join(file).exists());
+        }
+        let outside = init(host, "../../..");
+        assert_code(&outside, 2);
+        assert_holds(&outside.stderr, &["outside of the repository"]);
     }
 }

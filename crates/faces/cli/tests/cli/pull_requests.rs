@@ -254,6 +254,108 @@ fn a_run_that_could_not_start_is_commented_and_the_next_comment_replaces_it() {
     }
 }
 
+/// Returns the script of the step of `action.yml` that runs the experiments.
+fn action_script() -> String {
+    let action = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../action.yml");
+    let action = fs::read_to_string(action).unwrap();
+    let step = action.split_once("- name: Run the experiments\n");
+    let (_, step) = step.unwrap();
+    let (_, script) = step.split_once("      run: |\n").unwrap();
+    let indent = "        ";
+    let lines = script.lines().map_while(|line| line.strip_prefix(indent));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Runs the script of the action, with shell functions in place of programs. Results and `output` go to `folder`.
+fn run_action(programs: &str, arguments: &str, folder: &Path) -> Finished {
+    let inputs =
+        "SUITE=. GATE=normal COMMENT=false BASELINE= COMPARISON= BUILD= BUILD_OUTPUT= NAME= TOKEN=";
+    let script = format!("{programs}\n{inputs}\n{}", action_script());
+    let mut command = Command::new("bash");
+    command
+        .args(["-e", "-c", &script])
+        .env("RUNNER_TEMP", folder)
+        .env("GITHUB_OUTPUT", folder.join("output"))
+        .env("ARGUMENTS", arguments);
+    Process::start(&mut command).finish(LONG)
+}
+
+/// Returns the script of the job that `init` writes for GitLab.
+fn gitlab_script(suite: &Suite) -> String {
+    // The root of a repository.
+    fs::create_dir(suite.path(".git")).unwrap();
+    let words = ["init", "--ci", "gitlab", "--build", "make"];
+    let words: Vec<&str> = words.into_iter().chain(["--build-output", "x"]).collect();
+    assert_code(&suite.call(&words), 0);
+    let job = fs::read_to_string(suite.path(".gitlab/stillwell.yml")).unwrap();
+    let (_, script) = job.split_once("  script:\n").unwrap();
+    let (script, _) = script.split_once("  artifacts:\n").unwrap();
+    let mark = "    - ";
+    let lines = script.lines().filter_map(|line| line.strip_prefix(mark));
+    let lines = lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.to_owned()));
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+#[test]
+fn exit_zero_in_the_arguments_of_the_action_applies_to_its_exit_code() {
+    // Both commands report a regression.
+    let program = r#"stillwell() { case " $* " in *" --exit-zero "*) ;; *) return 1 ;; esac; }"#;
+    for (arguments, code) in [
+        ("", 1),
+        ("--quick", 1),
+        ("--quick --exit-zero", 0),
+        ("--quick\n--exit-zero\n", 0),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        assert_code(&run_action(program, arguments, folder.path()), code);
+        let output = fs::read_to_string(folder.path().join("output")).unwrap();
+        assert_holds(&output, &[&format!("exit-code={code}\n")]);
+    }
+}
+
+/// The comment, exit code and JUnit of a refused run were those of the results in its way.
+#[test]
+fn a_job_does_not_comment_on_results_of_another_suite() {
+    let program = r#"stillwell() { echo "called $1"; }"#;
+    // Another plan is to be resumed.
+    let changed = r#"stillwell() { echo "called $1"; test "$1" != run || return 2; }"#;
+    let folder = tempfile::tempdir().unwrap();
+    let first = run_action(program, "", folder.path());
+    assert_code(&first, 0);
+    assert_eq!(first.stdout, "called run\ncalled comment\n");
+    // A run that could not start has its own reason.
+    let unstarted = run_action(changed, "", folder.path());
+    assert_code(&unstarted, 2);
+    assert_eq!(unstarted.stdout, "called run\ncalled comment\n");
+    fs::create_dir(folder.path().join("stillwell-results")).unwrap();
+    let second = run_action(program, "--quick", folder.path());
+    assert_code(&second, 2);
+    assert!(!second.stdout.contains("called"), "{}", second.stdout);
+    assert_holds(&second.stdout, &["exists", "a name"]);
+    let resumed = run_action(program, "--resume", folder.path());
+    assert_eq!(resumed.stdout, "called run\ncalled comment\n");
+    let refused = run_action(changed, "--resume", folder.path());
+    assert_code(&refused, 2);
+    assert_eq!(refused.stdout, "called run\n");
+
+    let suite = Suite::new();
+    let rest = "curl() { :; }; grep() { :; }; sha256sum() { :; }; install() { :; }";
+    let job = gitlab_script(&suite);
+    let script = format!("set -o pipefail\n{program}; {rest}\n{job}");
+    let run = || {
+        let mut command = suite.program("bash");
+        Process::start(command.args(["-e", "-c", &script])).finish(LONG)
+    };
+    let first = run();
+    assert_code(&first, 0);
+    assert_eq!(first.stdout, "called run\ncalled comment\n");
+    fs::create_dir(suite.path("stillwell-results")).unwrap();
+    let second = run();
+    assert_code(&second, 2);
+    assert!(!second.stdout.contains("called"), "{}", second.stdout);
+    assert_holds(&second.stdout, &["exists", "name each suite"]);
+}
+
 #[test]
 fn a_comment_on_a_configuration_error_has_its_place() {
     let suite = Suite::new();

@@ -1,12 +1,13 @@
 //! Workflows that compare a pull request with its base.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 use super::{answers, write};
 use crate::arguments::{CiHost, InitArguments};
 use crate::command::output;
 use crate::exit::{CommandError, Exit};
-use crate::paint::Paint;
 
 /// Values that a workflow needs.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,7 @@ pub(super) fn run(host: CiHost, arguments: &InitArguments) -> Result<Exit, Comma
         return Err(CommandError::new(Exit::Usage, error)
             .hint("write an experiment first: stillwell init --command COMMAND"));
     }
+    let (root, suite) = place(suite)?;
     let [build, build_output] = answers::build(arguments)?;
     let suite = suite.to_string_lossy();
     let plan = WorkflowPlan {
@@ -51,10 +53,38 @@ pub(super) fn run(host: CiHost, arguments: &InitArguments) -> Result<Exit, Comma
              with the scope `api` as the masked variable STILLWELL_GITLAB_TOKEN",
         ),
     };
-    write(Path::new(path), &text, arguments.force)?;
-    let text = format!("wrote {path}\nnext: {next}\n");
-    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    let file = root.join(path);
+    write(&file, &text, arguments.force)?;
+    let shown = output::show_path(&file);
+    output::print(&format!("wrote {shown}\nnext: {next}\n"))?;
     Ok(Exit::Held)
+}
+
+/// Returns the root of the repository, where hosts look for workflows and start jobs, and `suite` as seen from there.
+/// Without a repository, the root is the working directory.
+fn place(suite: &Path) -> Result<(PathBuf, PathBuf), CommandError> {
+    let real = |path: &Path| {
+        path.canonicalize()
+            .with_context(|| format!("read {}", path.display()))
+            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+    };
+    let (here, target) = (real(Path::new("."))?, real(suite)?);
+    // It is a file in worktrees and submodules.
+    let mut folders = here.ancestors();
+    let repository = folders.find(|folder| folder.join(".git").exists());
+    let root = repository.unwrap_or(&here);
+    let seen = match target.strip_prefix(root) {
+        Ok(below) if below.as_os_str().is_empty() => Path::new("."),
+        Ok(below) => below,
+        Err(_) if repository.is_none() => suite,
+        Err(_) => {
+            let (suite, root) = (suite.display(), root.display());
+            let error = anyhow::anyhow!("{suite} is outside of the repository {root}");
+            return Err(CommandError::new(Exit::Usage, error)
+                .hint("a job has only the files of its repository"));
+        }
+    };
+    Ok((root.to_path_buf(), seen.to_path_buf()))
 }
 
 /// Returns a text of YAML.
@@ -87,7 +117,7 @@ jobs:
       - uses: {action}@v{version}
         with:
           suite: {suite}
-          baseline: git:${{{{ github.event.pull_request.base.sha }}}}
+          baseline: git:HEAD^1 # HEAD merges the pull request into its base
           comparison: git:HEAD
           build: {build}
           build-output: {build_output}
@@ -107,8 +137,9 @@ fn gitlab(plan: WorkflowPlan<'_>) -> String {
     } = plan;
     // Words of a shell, within a text of YAML.
     let run = format!(
-        "stillwell run {} --baseline \"git:$CI_MERGE_REQUEST_DIFF_BASE_SHA\" --comparison git:HEAD \
-         --build {} --build-output {} --repo . --results stillwell-results --quiet -o stillwell.html || code=$?",
+        "stillwell run {} --baseline \"git:${{CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-$CI_MERGE_REQUEST_DIFF_BASE_SHA}}\" \
+         --comparison git:HEAD --build {} --build-output {} --repo . --results stillwell-results --quiet \
+         -o stillwell.html || code=$?",
         output::quoted(plan.suite),
         output::quoted(plan.build),
         output::quoted(plan.build_output),
@@ -127,7 +158,9 @@ stillwell:
     - curl -fsSL --retry 3 --remote-name-all "$release/stillwell" "$release/SHA256SUMS"
     - grep ' \*\?stillwell$' SHA256SUMS | sha256sum --check
     - install -D stillwell "$HOME/.local/bin/stillwell" && export PATH="$HOME/.local/bin:$PATH"
+    - if [ -e stillwell-results ]; then echo "stillwell-results exists; name each suite (--results, --suite)"; exit 2; fi
     - code=0
+    # HEAD is the merge request, in merged results pipelines merged into its target branch.
     - {run}
     # The exit code is that of the verdict.
     - stillwell comment stillwell-results --to gitlab --junit stillwell.xml --decision stillwell.json || code=$?
