@@ -22,6 +22,9 @@ use crate::pprof::{Profile, SampleType, StackSample};
 /// Name of a frame without a symbol.
 const UNKNOWN: &str = "[unknown]";
 
+/// Mark of a frame whose function is inlined in its caller. Elsewhere the same function has none.
+const INLINED: &str = " (inlined)";
+
 /// Maximum number of frames of one stack; frames near the root beyond it are left out.
 const DEPTH_MAX: usize = 256;
 
@@ -99,6 +102,7 @@ pub fn read_perf_script(
             };
             let name = text.trim().split_once(' ');
             let name = name.map_or(UNKNOWN, |(_, name)| name.trim());
+            let name = name.strip_suffix(INLINED).unwrap_or(name);
             let number = functions.number_of(name);
             // Addresses without symbols say nothing; one frame is enough for a row of them.
             if name != UNKNOWN || frames.last() != Some(&number) {
@@ -224,6 +228,16 @@ early 0.999999999:
             stacks.collect::<Vec<_>>(),
             expected.map(|(stack, amounts)| (stack.to_owned(), amounts))
         );
+    }
+
+    #[test]
+    fn a_function_is_the_same_where_it_is_inlined() {
+        let text = "server 1.500000000: \n\t1af670 parse\n\n\
+                    server 1.600000000: \n\t1af670 parse (inlined)\n";
+        let profile = read_perf_script(text, HUNDRED, MEASURED).unwrap().profile;
+        assert_eq!(profile.functions, ["server", "parse"]);
+        assert_eq!(profile.samples.len(), 1);
+        assert_eq!(profile.samples[0].stack, [0, 1]);
     }
 
     #[test]

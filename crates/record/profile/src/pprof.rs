@@ -34,7 +34,8 @@ pub struct Profile {
     pub functions: Vec<String>,
     /// The samples.
     pub samples: Vec<StackSample>,
-    /// Wall clock at the start, or at the moment of a profile without duration: nanoseconds since 1970.
+    /// Wall clock at the start of a CPU profile, at the end of another one with a duration, as in Go, or at the moment
+    /// of one without: nanoseconds since 1970.
     pub time_ns: i64,
     /// Covered time; 0 if the profile counts from the start of the program.
     pub duration_ns: i64,

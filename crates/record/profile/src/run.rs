@@ -140,12 +140,17 @@ fn added<'a>(mut stacks: NamedStacks<'a>, more: NamedStacks<'a>) -> NamedStacks<
 /// The amounts of one sample type of a profile.
 struct Part<'a> {
     profile: &'a Profile,
+    quantity: ProfileQuantity,
     index: usize,
     factor: f64,
 }
 
 impl<'a> Part<'a> {
+    /// Returns `None` if the profile does not count `quantity`. The difference between two moments has no level.
     fn new(file: &'a ProfileFile, quantity: ProfileQuantity) -> Option<Self> {
+        if !quantity.is_flow() && file.profile.duration_ns > 0 {
+            return None;
+        }
         let types = file.profile.types.iter().enumerate();
         let mut types = types.filter_map(|(index, kind)| {
             let (of_type, factor) =
@@ -155,6 +160,7 @@ impl<'a> Part<'a> {
         let (index, factor) = types.next()?;
         Some(Self {
             profile: &file.profile,
+            quantity,
             index,
             factor,
         })
@@ -163,11 +169,13 @@ impl<'a> Part<'a> {
     /// True if it covers a time whose middle was measured.
     fn is_measured(&self, work: &RunWork) -> bool {
         let (start, end) = work.measured_ns;
-        let middle = self
-            .profile
-            .time_ns
-            .saturating_add(self.profile.duration_ns / 2);
-        self.profile.duration_ns > 0 && (start..end).contains(&middle)
+        let (time, duration) = (self.profile.time_ns, self.profile.duration_ns);
+        let middle = match self.quantity {
+            ProfileQuantity::CpuTime => time.saturating_add(duration / 2),
+            // Go gives differences, as of `heap?seconds=5`, the time of their end.
+            _ => time.saturating_sub(duration / 2),
+        };
+        duration > 0 && (start..end).contains(&middle)
     }
 
     /// True if its moment was measured.
@@ -372,6 +380,33 @@ mod tests {
             .map(|(amount, at)| file("heap", kind, amount, (at, 0)));
         assert_eq!(amount(&files, ProfileQuantity::LiveHeap), Some(200.0));
         assert_eq!(amount(&files[..1], ProfileQuantity::LiveHeap), None);
+    }
+
+    #[test]
+    fn the_difference_of_two_heaps_is_no_live_heap() {
+        let kind = ("inuse_space", "bytes");
+        let difference = file("heap", kind, 900, (12, 2));
+        let files = [difference, file("allocs", kind, 100, (11, 0))];
+        assert_eq!(amount(&files[..1], ProfileQuantity::LiveHeap), None);
+        assert_eq!(amount(&files, ProfileQuantity::LiveHeap), Some(100.0));
+    }
+
+    #[test]
+    fn a_difference_counts_if_the_middle_before_its_end_is_in_the_measured_time() {
+        let objects = ("alloc_objects", "count");
+        let delay = ("delay", "nanoseconds");
+        for (page, kind, quantity) in [
+            ("heap", objects, ProfileQuantity::Allocations),
+            ("mutex", delay, ProfileQuantity::MutexTime),
+        ] {
+            let files = [
+                file(page, kind, 90_000, (10, 6)),
+                file(page, kind, 1000, (12, 2)),
+                file(page, kind, 3000, (20, 2)),
+            ];
+            // 4,000 in 4 seconds, and 100 events in each.
+            assert_eq!(amount(&files, quantity), Some(10.0));
+        }
     }
 
     #[test]
