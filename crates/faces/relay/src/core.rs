@@ -1,8 +1,6 @@
 //! State that the tasks of a relay share.
 
 use std::cell::{Cell, RefCell};
-use std::io;
-use std::time::Duration;
 
 use bytes::Bytes;
 use memchr::memchr_iter;
@@ -14,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::buffer::Buffer;
 use crate::counters::{Counters, RelayReport, add};
-use crate::disk::Disk;
+use crate::disk::{Disk, DiskError, WRITE_AGAIN};
 use crate::fault::{Faults, Passed};
 use crate::limit::Limit;
 use crate::options::{Format, RelayOptions};
@@ -38,9 +36,6 @@ const DRAIN: Drain = Drain {
 
 /// The most bytes of bodies that are not taken in yet, over all connections, beyond the first of each body.
 const BODIES_BYTES_MAX: usize = 256 << 20;
-
-/// Between two tries to write to disk.
-const WRITE_AGAIN: Duration = Duration::from_millis(50);
 
 /// State that the tasks of a relay share.
 #[derive(Debug)]
@@ -96,6 +91,7 @@ impl Core {
     pub(crate) fn new(options: &RelayOptions, disk: Option<Disk>, token: Token) -> Self {
         let work = Work::new(options.work_per_event);
         let turn_events = (TURN_ROUNDS / work.rounds().max(1)).clamp(1, TURN_EVENTS_MAX);
+        let content_type = disk.as_ref().map(|disk| disk.content_type().to_vec());
         Self {
             counters: Counters::default(),
             buffer: Buffer::new(options.buffer_events),
@@ -107,7 +103,7 @@ impl Core {
             faults: RefCell::new(Faults::new(&options.faults)),
             turn_events,
             takes_requests: options.format == Format::Requests,
-            content_type: RefCell::default(),
+            content_type: RefCell::new(content_type.unwrap_or_default()),
             bodies: Cell::default(),
         }
     }
@@ -129,12 +125,18 @@ impl Core {
         self.bodies.set(self.bodies.get() - bytes);
     }
 
-    /// Notes the content type of a request whose lines are events.
-    pub(crate) fn note_content_type(&self, content_type: &[u8]) {
-        let mut newest = self.content_type.borrow_mut();
-        if *newest != content_type {
-            content_type.clone_into(&mut newest);
+    /// Notes the content type of a request whose lines are events, and keeps it on disk with
+    /// them. Refused writes are tried again.
+    pub(crate) async fn note_content_type(&self, content_type: &[u8]) {
+        if *self.content_type.borrow() == content_type {
+            return;
         }
+        if let Some(disk) = &self.disk {
+            while disk.keep_content_type(content_type).is_err() {
+                sleep(WRITE_AGAIN).await;
+            }
+        }
+        content_type.clone_into(&mut self.content_type.borrow_mut());
     }
 
     /// Content type of the newest request; empty before the first and where it has none.
@@ -243,11 +245,15 @@ impl Core {
         }
     }
 
-    /// Moves events from the disk to the buffer until nothing more comes.
-    pub(crate) async fn refill(&self) -> io::Result<()> {
-        let Some(disk) = &self.disk else {
-            return Ok(());
-        };
+    /// Moves events from `disk` to the buffer until nothing more comes, and closes the buffer.
+    pub(crate) async fn refill(&self, disk: &Disk) -> Result<(), DiskError> {
+        let moved = self.move_from(disk).await;
+        // After a failure, too: the output waits for no more.
+        self.buffer.close();
+        moved
+    }
+
+    async fn move_from(&self, disk: &Disk) -> Result<(), DiskError> {
         let mut turn = 0;
         while let Some(event) = disk.next().await? {
             self.buffer.reserve(1).await;
@@ -257,7 +263,6 @@ impl Core {
                 yield_now().await;
             }
         }
-        self.buffer.close();
         Ok(())
     }
 
@@ -403,6 +408,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::pin::{Pin, pin};
     use std::task::{Context, Poll, Waker};
 
@@ -444,5 +450,23 @@ mod tests {
             assert_eq!(core.counters.events_in.get(), 1);
             assert!(poll(next.as_mut()).is_ready());
         }
+    }
+
+    #[test]
+    fn nothing_more_comes_from_a_disk_that_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = DiskOptions {
+            folder: folder.path().to_owned(),
+            bytes_max: ByteSize::kib(8),
+            sync: SyncWhen::Never,
+        };
+        let disk = Disk::open(&disk).unwrap();
+        let options = RelayOptions::new(Endpoint::Discard, Endpoint::Discard);
+        let core = Core::new(&options, Some(disk), Token::new());
+        fs::remove_file(folder.path().join("000000000001.segment")).unwrap();
+        let disk = core.disk.as_ref().unwrap();
+        let refilled = poll(pin!(core.refill(disk)));
+        assert!(matches!(refilled, Poll::Ready(Err(_))), "{refilled:?}");
+        assert_eq!(poll(pin!(core.buffer.wait())), Poll::Ready(false));
     }
 }

@@ -61,7 +61,7 @@ pub struct RelayReport {
     pub torn_bytes: u64,
     /// Times that the buffer on disk was synced.
     pub disk_syncs: u64,
-    /// Writes to the buffer on disk that the kernel refused; all are tried again.
+    /// Writes and syncs of the buffer on disk that the kernel refused; all are tried again.
     pub disk_errors: u64,
     /// Size of the buffer on disk.
     pub disk_bytes: u64,
@@ -128,7 +128,7 @@ impl RelayReport {
             (
                 "disk_errors",
                 self.disk_errors,
-                "Refused writes to the buffer on disk.",
+                "Refused writes and syncs of the buffer on disk.",
             ),
         ]
     }

@@ -6,6 +6,7 @@
 //! behind it go. A relay that ends between these two steps sends the events again: at least
 //! once.
 
+mod content_type;
 mod position;
 mod record;
 mod recover;
@@ -37,6 +38,9 @@ const PENDING_BYTES_MAX: usize = 256 << 10;
 /// Of so many parts the buffer is made: the oldest goes when all in it was handed over.
 const SEGMENTS: u64 = 8;
 
+/// Time between two attempts to write, or to sync, that the kernel refuses.
+pub(crate) const WRITE_AGAIN: Duration = Duration::from_millis(50);
+
 /// Maximum time that an event waits for others, where a sync covers a number of events.
 const SYNC_WAIT_MAX: Duration = Duration::from_millis(100);
 
@@ -54,6 +58,8 @@ pub(crate) struct Disk {
     /// Something was synced.
     synced: Notify,
     closed: Cell<bool>,
+    /// Content type of the newest request of the relay before, if events of it are left.
+    content_type: Vec<u8>,
     /// Keeps others out of the folder for as long as it is open.
     _lock: File,
 }
@@ -89,7 +95,7 @@ pub(crate) struct DiskCounts {
     synced: u64,
     handed_over: u64,
     pub(crate) syncs: u64,
-    /// Writes that the kernel refused, as on a full disk; all are tried again.
+    /// Writes and syncs that the kernel refused, as on a full disk; all are tried again.
     pub(crate) refused: u64,
 }
 
@@ -110,6 +116,7 @@ impl Disk {
             handed_over,
             segments,
             counts,
+            content_type,
         } = recover::open(&options.folder, options.sync != SyncWhen::Never)?;
         Ok(Self {
             state: RefCell::new(State {
@@ -131,12 +138,27 @@ impl Disk {
             due: Notify::new(),
             synced: Notify::new(),
             closed: Cell::new(false),
+            content_type,
             _lock: lock,
         })
     }
 
     pub(crate) fn counts(&self) -> DiskCounts {
         self.state.borrow().counts
+    }
+
+    /// Content type of the newest request of the relay before; empty if it had none, or if no event is left of that
+    /// relay.
+    pub(crate) fn content_type(&self) -> &[u8] {
+        &self.content_type
+    }
+
+    /// Keeps the content type of the newest request for the next relay.
+    pub(crate) fn keep_content_type(&self, content_type: &[u8]) -> io::Result<()> {
+        let mut state = self.state.borrow_mut();
+        let is_synced = self.sync != SyncWhen::Never;
+        let kept = content_type::keep(&state.folder, content_type, is_synced);
+        kept.inspect_err(|_| state.counts.refused += 1)
     }
 
     /// Size on disk.
@@ -230,15 +252,16 @@ impl Disk {
         }
     }
 
-    /// Syncs written events as often as the options say, until nothing more comes.
-    pub(crate) async fn keep_synced(&self) -> io::Result<()> {
+    /// Syncs written events as often as the options say, until nothing more comes. Refused
+    /// syncs are tried again: clients wait for them.
+    pub(crate) async fn keep_synced(&self) {
         if self.sync == SyncWhen::Never {
-            return Ok(());
+            return;
         }
         loop {
             let waiting = self.state.borrow().unsynced();
             match (waiting, self.closed.get()) {
-                (0, true) => return Ok(()),
+                (0, true) => return,
                 (0, false) => {
                     self.due.notified().await;
                     continue;
@@ -246,7 +269,9 @@ impl Disk {
                 (_, true) => {}
                 (waiting, false) => self.gather(waiting).await,
             }
-            self.state.borrow_mut().sync()?;
+            while self.state.borrow_mut().sync().is_err() {
+                sleep(WRITE_AGAIN).await;
+            }
             self.synced.notify_waiters();
         }
     }
@@ -276,9 +301,10 @@ impl Disk {
 
     /// The next event that was written; waits for it. `None` once there is none and
     /// none will come.
-    pub(crate) async fn next(&self) -> io::Result<Option<Bytes>> {
+    pub(crate) async fn next(&self) -> Result<Option<Bytes>, DiskError> {
         loop {
-            if let Some(event) = self.state.borrow_mut().read()? {
+            let event = self.state.borrow_mut().read();
+            if let Some(event) = event.map_err(|source| self.failed(source))? {
                 return Ok(Some(event));
             }
             if self.closed.get() {
@@ -286,6 +312,11 @@ impl Disk {
             }
             self.written.notified().await;
         }
+    }
+
+    fn failed(&self, source: io::Error) -> DiskError {
+        let folder = self.state.borrow().folder.clone();
+        DiskError::Storage { folder, source }
     }
 
     /// The oldest `events` in memory were handed over.
@@ -319,7 +350,7 @@ impl State {
         if after > self.bytes_max / SEGMENTS && self.writer.end > segment::FIRST {
             if is_synced {
                 // What lies in it counts as synced with what comes next.
-                self.writer.file.sync_data()?;
+                self.writer.sync(&self.folder)?;
             }
             self.rotate(is_synced)?;
         }
@@ -338,7 +369,8 @@ impl State {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.writer.file.sync_data()?;
+        let synced = self.writer.sync(&self.folder);
+        synced.inspect_err(|_| self.counts.refused += 1)?;
         self.counts.synced = self.counts.written;
         self.counts.syncs += 1;
         Ok(())

@@ -24,7 +24,8 @@
 //! * With a buffer on disk ([`DiskOptions`]) events are in files from the moment they are
 //!   taken in until they are handed over. A client gets its answer once its events are as
 //!   safe as the options say. The next relay that uses the folder of a killed relay sends the
-//!   events that it left: at least once.
+//!   events that it left, with the content type of its newest request: at least once. Writes
+//!   and syncs that the kernel refuses are tried again.
 //! * Every event taken in is sent on or counted as dropped: once a relay has
 //!   ended, in = out + dropped; with a buffer on disk, in + recovered = out + dropped +
 //!   kept.

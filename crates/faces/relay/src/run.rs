@@ -1,5 +1,6 @@
 //! One relay, from options to report.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
@@ -212,59 +213,103 @@ impl BoundRelay {
 
     async fn relay(self, token: Token) -> Result<RelayReport, PartError> {
         let core = Rc::new(Core::new(&self.options, self.disk, token.child_token()));
+        let failure = RefCell::new(None);
         let input = async {
-            let ended = input::take_in(&core, self.input).await;
+            ending(&core, &failure, input::take_in(&core, self.input).await);
             core.token.cancel();
             core.finish().await;
-            ended
         };
         let disk = async {
-            let Some(disk) = &core.disk else {
-                return Ok(());
-            };
-            let (refilled, synced) = join!(core.refill(), disk.keep_synced());
-            ending(&core, refilled.and(synced))
+            if let Some(disk) = &core.disk {
+                let refill = async { ending(&core, &failure, core.refill(disk).await) };
+                join!(refill, disk.keep_synced());
+            }
         };
         let metrics = async {
-            match self.metrics {
-                Some(socket) => ending(&core, metrics::answer(&core, socket).await),
-                None => Ok(()),
+            if let Some(socket) = self.metrics {
+                ending(&core, &failure, metrics::answer(&core, socket).await);
             }
         };
         let stall = async {
-            match self.options.stall {
-                Some(stall) => ending(&core, core.gate.keep(stall, &core.token).await),
-                None => Ok(()),
+            if let Some(stall) = self.options.stall {
+                let ended = core.gate.keep(stall, &core.token).await;
+                ending(&core, &failure, ended);
             }
         };
         let output = output::send_on(&core, self.output);
-        let all = async { join!(input, disk, output, metrics, stall) };
-        let ended = select! {
-            (input, disk, (), metrics, stall) = all => {
-                let disk = disk.map_err(Into::into);
-                input.and(disk).and(metrics).and_then(|()| stall.map_err(Into::into))
-            }
-            () = overdue(&core.token) => Ok(()),
+        let all = async {
+            join!(input, disk, output, metrics, stall);
         };
+        select! {
+            () = all => {}
+            () = overdue(&core.token) => {}
+        }
         // What is left then is lost, unless it lies on disk.
         let report = core.report();
         let came = report.events_in + report.faults_duplicated + report.events_recovered;
         let went = report.events_out + report.events_dropped + report.events_kept;
         let left = came.saturating_sub(went);
         add(&core.counters.events_dropped, left);
-        ended.map(|()| core.report())
+        failure.take().map_or_else(|| Ok(core.report()), Err)
     }
 }
 
-/// No part dies alone: where `ended` is a failure the relay ends.
-fn ending<E>(core: &Core, ended: Result<(), E>) -> Result<(), E> {
-    if ended.is_err() {
+/// No part dies alone: if it failed, the relay ends. Keeps the first failure.
+fn ending<E: Into<PartError>>(
+    core: &Core,
+    failure: &RefCell<Option<PartError>>,
+    ended: Result<(), E>,
+) {
+    if let Err(error) = ended {
+        failure.borrow_mut().get_or_insert_with(|| error.into());
         core.token.cancel();
     }
-    ended
 }
 
 async fn overdue(token: &Token) {
     token.cancelled().await;
     sleep(FLUSH_MAX).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::options::{DiskOptions, SyncWhen};
+
+    /// A relay with one event on disk that cannot read on after it.
+    fn failing(folder: &Path, output: &str) -> BoundRelay {
+        let disk_options = DiskOptions {
+            folder: folder.to_owned(),
+            bytes_max: BYTES_MIN,
+            sync: SyncWhen::Never,
+        };
+        let disk = Disk::open(&disk_options).unwrap();
+        disk.append(b"event");
+        disk.write_out().unwrap();
+        drop(disk);
+        let input = "tcp://127.0.0.1:0".parse().unwrap();
+        let mut options = RelayOptions::new(input, output.parse().unwrap());
+        options.disk = Some(disk_options);
+        let relay = bind(options).unwrap();
+        fs::remove_file(folder.join("000000000002.segment")).unwrap();
+        relay
+    }
+
+    #[test]
+    fn a_relay_that_fails_ends_with_the_reason_even_if_its_output_waits() {
+        // The kernel accepts connections, and no program answers.
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let waiting = format!("http://{}/", silent.local_addr().unwrap());
+        for output in ["discard:", waiting.as_str()] {
+            let folder = tempfile::tempdir().unwrap();
+            let ended = failing(folder.path(), output).run(&Token::new());
+            let error = ended.unwrap_err();
+            let reason = error.source().unwrap().to_string();
+            assert!(reason.starts_with("use the buffer in"), "{reason}");
+        }
+    }
 }

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     if arguments.buffer_dir.is_some() {
         Paint::print_message(&format!(
             "stillwell relay: disk buffer: {} events recovered, {} bytes of incomplete events discarded, {} events \
-             kept; {} syncs, {} refused writes",
+             kept; {} syncs, {} refused writes and syncs",
             report.events_recovered,
             report.torn_bytes,
             report.events_kept,

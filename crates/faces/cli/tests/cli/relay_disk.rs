@@ -25,11 +25,16 @@ fn post(stream: &mut TcpStream, next: u64) -> Option<u16> {
     let body: String = (next..next + 10)
         .map(|number| format!("{number}\n"))
         .collect();
+    send(stream, "", &body)
+}
+
+/// Posts `body` with `headers`; gives the answer's status, if one came.
+fn send(stream: &mut TcpStream, headers: &str, body: &str) -> Option<u16> {
     let head = format!(
-        "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: x\r\n{headers}content-length: {}\r\n\r\n",
         body.len()
     );
-    stream.write_all((head + &body).as_bytes()).ok()?;
+    stream.write_all((head + body).as_bytes()).ok()?;
     let mut answer = Vec::new();
     let mut byte = [0];
     while !answer.ends_with(b"\r\n\r\n") {
@@ -42,6 +47,19 @@ fn post(stream: &mut TcpStream, next: u64) -> Option<u16> {
         .nth(1)?
         .parse()
         .ok()
+}
+
+/// Head and body of the next request.
+fn next_request(stream: &mut BufReader<TcpStream>) -> (String, String) {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
+    }
+    let mut lines = head.lines();
+    let length = lines.find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    (head, String::from_utf8(body).unwrap())
 }
 
 /// The numbers in all lines that came whole.
@@ -166,6 +184,44 @@ fn untaken_events_are_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
         lines,
         (0..99).map(|number| number.to_string()).collect::<Vec<_>>()
     );
+}
+
+#[test]
+fn bodies_that_a_killed_relay_left_keep_their_content_type_and_stay_apart() {
+    for fsync in ["never", "1"] {
+        let folder = tempfile::tempdir().unwrap();
+        let buffer = folder.path().join("buffer");
+        // No program listens there until the second relay begins.
+        let out_port = free_port();
+        let out = format!("http://127.0.0.1:{out_port}/");
+        let port = free_port();
+        let first = relay(port, &out, &buffer, &["--fsync", fsync]);
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let json = "content-type: application/json\r\n";
+        let bodies = [r#"[{"a":1}]"#, r#"[{"a":2}]"#];
+        for body in bodies {
+            let status = send(&mut stream, json, body);
+            assert_eq!(status, Some(200), "{}", first.stderr());
+        }
+        first.signal("KILL");
+        drop(first.finish(LONG));
+        let sink = TcpListener::bind(("127.0.0.1", out_port)).unwrap();
+        let second = relay(free_port(), &out, &buffer, &[]);
+        let (stream, _) = sink.accept().unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let mut stream = BufReader::new(stream);
+        for body in bodies {
+            let (head, sent) = next_request(&mut stream);
+            assert!(head.contains(json), "{head}");
+            assert_eq!(sent, body);
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+            stream.get_mut().write_all(answer).unwrap();
+        }
+        second.signal("TERM");
+        let ended = second.finish(LONG);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(ended.stderr.contains(" 0 events kept"), "{}", ended.stderr);
+    }
 }
 
 #[test]

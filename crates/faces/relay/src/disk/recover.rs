@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::position::{Position, PositionFile};
 use super::segment::{self, SegmentReader, Writer};
-use super::{DiskCounts, remove};
+use super::{DiskCounts, content_type, remove};
 
 /// The file that keeps others out.
 const LOCK: &str = "lock";
@@ -39,6 +39,7 @@ pub(super) struct Recovered {
     pub(super) handed_over: Position,
     pub(super) segments: Vec<(u64, u64)>,
     pub(super) counts: DiskCounts,
+    pub(super) content_type: Vec<u8>,
 }
 
 /// Makes the buffer in `folder` ready.
@@ -102,6 +103,10 @@ fn scan(folder: &Path, lock: File, is_synced: bool) -> io::Result<Recovered> {
             segments.push((number, whole.end));
         }
     }
+    if counts.recovered == 0 {
+        // It was that of events which were all handed over.
+        remove(&content_type::path(folder))?;
+    }
     Ok(Recovered {
         lock,
         writer: Writer::begin(folder, last + 1, is_synced)?,
@@ -109,6 +114,7 @@ fn scan(folder: &Path, lock: File, is_synced: bool) -> io::Result<Recovered> {
         handed_over,
         segments,
         counts,
+        content_type: content_type::read(folder)?,
     })
 }
 

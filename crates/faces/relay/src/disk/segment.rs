@@ -44,6 +44,10 @@ pub(super) struct Writer {
     pub(super) number: u64,
     /// Offset of the next event.
     pub(super) end: u64,
+    /// End of the events that are synced.
+    synced: u64,
+    /// True if the kernel refused the last sync.
+    is_sync_refused: bool,
 }
 
 impl Writer {
@@ -65,6 +69,8 @@ impl Writer {
             file,
             number,
             end: FIRST,
+            synced: FIRST,
+            is_sync_refused: false,
         })
     }
 
@@ -73,6 +79,35 @@ impl Writer {
     pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, self.end)?;
         self.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Syncs the appended events. The kernel reports a failed write to the disk once, and may count its bytes as
+    /// written from then on: after a refusal, unsynced events are written again before the next sync.
+    pub(super) fn sync(&mut self, folder: &Path) -> io::Result<()> {
+        if self.is_sync_refused {
+            self.write_again(folder)?;
+        }
+        self.is_sync_refused = true;
+        self.file.sync_data()?;
+        self.is_sync_refused = false;
+        self.synced = self.end;
+        Ok(())
+    }
+
+    /// Writes unsynced events again.
+    fn write_again(&self, folder: &Path) -> io::Result<()> {
+        let reader = SegmentReader::open(folder, self.number, self.synced)?;
+        let mut reader = reader.ok_or(io::ErrorKind::InvalidData)?;
+        let mut bytes = Vec::new();
+        while reader.offset < self.end {
+            let offset = reader.offset;
+            let event = reader.next(self.end)?;
+            let (event, _) = event.ok_or(io::ErrorKind::InvalidData)?;
+            bytes.clear();
+            record::write(event, &mut bytes);
+            self.file.write_all_at(&bytes, offset)?;
+        }
         Ok(())
     }
 }

@@ -4,6 +4,8 @@ use std::fs::OpenOptions;
 use std::num::NonZeroU64;
 use std::path::Path;
 
+use tokio::time::timeout;
+
 use super::*;
 
 fn options(folder: &Path, sync: SyncWhen) -> DiskOptions {
@@ -142,8 +144,56 @@ async fn events_are_synced_by_number_and_by_time() {
             disk.kept().await;
             disk.close();
         };
-        let (synced, ()) = tokio::join!(disk.keep_synced(), write);
-        synced.unwrap();
+        tokio::join!(disk.keep_synced(), write);
         assert_eq!(disk.counts().syncs, syncs, "{sync:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_sync_is_tried_again_after_its_events_were_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let sync = SyncWhen::Events(NonZeroU64::MIN);
+    let disk = Disk::open(&options(folder.path(), sync)).unwrap();
+    fill(&disk, 0..3);
+    // The kernel refuses to sync this device.
+    let null = OpenOptions::new().write(true).open("/dev/null").unwrap();
+    disk.state.borrow_mut().writer.file = null;
+    let copy = folder.path().join("copy");
+    let repair = async {
+        while disk.counts().refused == 0 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        disk.state.borrow_mut().writer.file = File::create(&copy).unwrap();
+        disk.kept().await;
+        disk.close();
+    };
+    let both = async { tokio::join!(disk.keep_synced(), repair) };
+    timeout(Duration::from_secs(60), both).await.unwrap();
+    assert_eq!((disk.counts().refused, disk.counts().syncs), (1, 1));
+    let written = fs::read(segment::path(folder.path(), 1)).unwrap();
+    let copied = fs::read(&copy).unwrap();
+    let first = as_usize(segment::FIRST);
+    assert_eq!(copied[first..], written[first..]);
+}
+
+#[test]
+fn a_content_type_is_kept_for_as_long_as_events_are_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = open(folder.path());
+    for content_type in [b"text/plain".as_slice(), b"application/json"] {
+        disk.keep_content_type(content_type).unwrap();
+    }
+    fill(&disk, 0..1);
+    drop(disk);
+    let disk = open(folder.path());
+    assert_eq!(disk.content_type(), b"application/json");
+    assert_eq!(take(&disk, 1), [0]);
+    disk.handed_over(1).unwrap();
+    drop(disk);
+    // For its own events the next relay has none, and keeps none.
+    let disk = open(folder.path());
+    assert_eq!(disk.content_type(), b"");
+    fill(&disk, 1..2);
+    drop(disk);
+    assert_eq!(open(folder.path()).content_type(), b"");
 }

@@ -9,6 +9,7 @@ use stillwell_http::grpc::{GrpcMessageReader, MESSAGE_HEAD_BYTES};
 use stillwell_http::h2::{
     BodyLength, H2ResponseBlock, Limits, Server, ServerEvent, Stream as Call, TrailerBlock,
 };
+use stillwell_http::protobuf::within;
 use stillwell_wire::Stream;
 use stillwell_wire::server::{Activity, busy};
 use tokio::io::AsyncWriteExt as _;
@@ -193,57 +194,18 @@ fn reply(server: &mut Server, stream: Call, status: u32) {
 /// The bodies of all log records, each as a line; `None` where it is no export.
 fn lines_of_logs(export: &[u8]) -> Option<Vec<u8>> {
     let mut lines = Vec::new();
-    for resource in inner(export, 1)? {
-        for scope in inner(resource, 2)? {
-            for record in inner(scope, 2)? {
-                for body in inner(record, 5)?.into_iter().take(1) {
-                    let text = inner(body, 1)?.into_iter().next().unwrap_or_default();
-                    let plain = |byte: &u8| if *byte == b'\n' { b' ' } else { *byte };
-                    lines.extend(text.iter().map(plain));
-                }
-                lines.push(b'\n');
-            }
-        }
-    }
+    within(export, &[1, 2, 2], &mut |record| {
+        let mut text: &[u8] = b"";
+        within(record, &[5, 1], &mut |body| {
+            text = body;
+            Some(())
+        })?;
+        let plain = |byte: &u8| if *byte == b'\n' { b' ' } else { *byte };
+        lines.extend(text.iter().map(plain));
+        lines.push(b'\n');
+        Some(())
+    })?;
     Some(lines)
-}
-
-/// The values of the fields `number` of a protobuf message.
-fn inner(message: &[u8], number: u64) -> Option<Vec<&[u8]>> {
-    let (mut values, mut at) = (Vec::new(), 0);
-    while at < message.len() {
-        let key = varint(message, &mut at)?;
-        let length = match key & 7 {
-            0 => {
-                varint(message, &mut at)?;
-                0
-            }
-            1 => 8,
-            2 => usize::try_from(varint(message, &mut at)?).ok()?,
-            5 => 4,
-            _ => return None,
-        };
-        let end = at.checked_add(length)?;
-        let value = message.get(at..end)?;
-        if key == number << 3 | 2 {
-            values.push(value);
-        }
-        at = end;
-    }
-    Some(values)
-}
-
-fn varint(message: &[u8], at: &mut usize) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = *message.get(*at)?;
-        *at += 1;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

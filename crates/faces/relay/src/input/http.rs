@@ -43,7 +43,8 @@ async fn answer(core: &Core, request: Request) -> Answer {
         let bytes = event.len();
         (event, 1, bytes)
     } else {
-        core.note_content_type(content_type(&request.content_type, &body));
+        let newest = content_type(&request.content_type, &body);
+        core.note_content_type(newest).await;
         if body.last().is_some_and(|last| *last != b'\n') {
             body.push(b'\n');
         }

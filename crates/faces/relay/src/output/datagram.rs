@@ -1,7 +1,6 @@
 //! One event in each datagram.
 
 use std::io;
-use std::net::SocketAddr;
 
 use bytes::Bytes;
 use rustix::io::Errno;
@@ -101,11 +100,7 @@ fn is_hopeless(error: &io::Error) -> bool {
 async fn open(endpoint: &Endpoint) -> Result<Socket, DialError> {
     match endpoint {
         Endpoint::UnixDatagram(path) => dial::unix_datagram(path).await.map(Socket::Unix),
-        Endpoint::Udp(to) => {
-            let is_ipv6 = to.parse::<SocketAddr>().is_ok_and(|to| to.is_ipv6());
-            let from = if is_ipv6 { "[::]:0" } else { "0.0.0.0:0" };
-            dial::udp(from, to).await.map(Socket::Udp)
-        }
+        Endpoint::Udp(to) => dial::udp("0.0.0.0:0", to).await.map(Socket::Udp),
         _ => unreachable!("only datagram sockets come here"),
     }
 }
