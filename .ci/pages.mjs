@@ -4,6 +4,7 @@
 //
 // Writes a screenshot of each page and a PDF into FOLDER. Exits with 1 after a message of the console, an empty chart, a
 // cursor that does not move, a range or a frame that cannot be chosen, or a serious finding of axe.
+import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 
@@ -13,6 +14,7 @@ const axe = require("axe-core").source;
 const [program, folder, ...pages] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-gpu"] });
 let failures = 0;
+let unequal = 0;
 const fail = (text) => {
   failures += 1;
   console.log(`FAILED: ${text}`);
@@ -57,8 +59,18 @@ for (const file of pages) {
   const page = await context.newPage();
   await page.goto(`file://${path.resolve(file)}`);
   await audit(page, `${name}, light`);
+  const copy = await shortened(page, file);
+  if (copy) {
+    unequal += 1;
+    const about = `${name}, axes of unequal length`;
+    page.on("console", (message) => fail(`${about}: ${message.text()}`));
+    page.on("pageerror", (error) => fail(`${about}: ${error}`));
+    await page.goto(`file://${copy}`);
+    await zoom(page, about);
+  }
   await context.close();
 }
+if (unequal === 0) fail("no page has two charts with the same axis");
 
 /** Chooses a range of the first chart over time with the pointer and by keyboard: its peers follow, and Escape ends it. */
 async function zoom(page, about) {
@@ -68,6 +80,9 @@ async function zoom(page, about) {
   const peers = axes.filter(([across, , unit]) => across.endsWith(",0") && unit === axes[first][2]).length;
   const zoomed = async (wanted, why) => {
     const count = await page.locator("svg.zoomed").count();
+    const buttons = page.locator("button", { hasText: "Show all" });
+    const shown = await buttons.evaluateAll((all) => all.filter(({ hidden }) => !hidden).length);
+    if (shown !== count) fail(`${about}: ${why}: ${shown} buttons for ${count} zoomed charts`);
     if (wanted ? count === 0 || count > peers : count !== 0) fail(`${about}: ${why}: ${count} of ${peers} charts are zoomed`);
   };
   const chart = page.locator("svg[data-axes]").nth(first);
@@ -92,6 +107,32 @@ async function zoom(page, about) {
   await zoomed(true, "after +");
   await page.keyboard.press("-");
   await zoomed(false, "after + and -");
+}
+
+/**
+ * Writes a copy of a page in which the last peer of the first chart over time has a tenth of its axis. Returns the path, or
+ * nothing if there is no peer.
+ */
+async function shortened(page, file) {
+  const last = await page.locator("svg[data-axes]").evaluateAll((all) => {
+    const kind = (svg) => {
+      const [across, , unit] = svg.dataset.axes.split(";");
+      return `${across.endsWith(",0")};${unit}`;
+    };
+    const first = all.find((svg) => kind(svg).startsWith("true"));
+    if (!first) return -1;
+    const isPeer = (svg) => svg !== first && kind(svg) === kind(first) && svg.closest(".part") === first.closest(".part");
+    return all.findLastIndex(isPeer);
+  });
+  if (last < 0) return undefined;
+  let index = 0;
+  const text = fs.readFileSync(file, "utf8").replace(/data-axes="([^",]+),([^",]+)/g, (axes, low, high) => {
+    index += 1;
+    return index - 1 === last ? `data-axes="${low},${Number(low) + (high - low) / 10}` : axes;
+  });
+  const copy = path.resolve(folder, `${path.basename(file, ".html")}-unequal.html`);
+  fs.writeFileSync(copy, text);
+  return copy;
 }
 
 /** Enlarges a frame of the first flame graph by a click, and by keyboard. */

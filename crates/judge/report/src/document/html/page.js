@@ -81,11 +81,13 @@
         unit === "ns" || unit === "B" ? text(value, unit) : value.toLocaleString("en", { maximumFractionDigits: 9 });
     }
   };
+  const covers = ({ x }, low, high) => high - low > (x[1] - x[0]) * 0.999;
   // Shapes are stretched and cut off at the range. Marks and names only move.
   const showRange = (plot, range) => {
-    plot.view = range.map((end) => within(end, plot.x));
-    const isWhole = plot.view[1] - plot.view[0] > (plot.x[1] - plot.x[0]) * 0.999;
-    if (isWhole) plot.view = plot.x;
+    const [low, high] = range.map((end) => within(end, plot.x));
+    // A chart without a part of the range stays whole.
+    const isWhole = low >= high || covers(plot, low, high);
+    plot.view = isWhole ? plot.x : [low, high];
     const cut = plot.view.slice(0, 2).map((end) => scale(end, plot.x, ends(plot.x)));
     const moved = (x) => scale(x, cut, ends(plot.x));
     set(plot.clip, { x: cut[0], width: cut[1] - cut[0] });
@@ -101,8 +103,10 @@
     if (!isWhole) drawTicks(plot, plot.view);
     plot.button.hidden = isWhole;
   };
+  // A range that covers one chart shows all of each, because the axes of some are longer.
   const zoom = (plot, low, high) => {
-    if (high - low > (plot.x[1] - plot.x[0]) / 1000) peers(plot).forEach((peer) => showRange(peer, [low, high]));
+    if (high - low <= (plot.x[1] - plot.x[0]) / 1000) return;
+    peers(plot).forEach((peer) => showRange(peer, covers(plot, low, high) ? peer.x : [low, high]));
   };
   const press = (plot, key) => {
     const length = plot.view[1] - plot.view[0];
