@@ -15,6 +15,14 @@ pub struct ApiRequest {
 }
 
 impl ApiRequest {
+    /// Receives a request of HTTP/1.1 from `peer`; `None` if the peer ends before it is complete.
+    ///
+    /// # Errors
+    /// That of a read.
+    pub fn receive(peer: &mut impl Read) -> io::Result<Option<Self>> {
+        read_until(peer, Self::read)
+    }
+
     /// Reads a request of HTTP/1.1; `None` if it is incomplete.
     pub(crate) fn read(request: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(request);
@@ -60,15 +68,26 @@ fn serve_connection(
     mut peer: TcpStream,
     respond: &impl Fn(&[u8]) -> Option<String>,
 ) -> io::Result<()> {
+    match read_until(&mut peer, respond)? {
+        Some(response) => peer.write_all(response.as_bytes()),
+        None => Ok(()),
+    }
+}
+
+/// Reads until `parse` returns a value of all bytes so far; `None` if `peer` ends before.
+fn read_until<T>(
+    peer: &mut impl Read,
+    parse: impl Fn(&[u8]) -> Option<T>,
+) -> io::Result<Option<T>> {
     let (mut read, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         let length = peer.read(&mut buffer)?;
         if length == 0 {
-            return Ok(());
+            return Ok(None);
         }
         read.extend_from_slice(&buffer[..length]);
-        if let Some(response) = respond(&read) {
-            return peer.write_all(response.as_bytes());
+        if let Some(value) = parse(&read) {
+            return Ok(Some(value));
         }
     }
 }

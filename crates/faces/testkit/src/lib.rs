@@ -18,5 +18,5 @@ pub use api::ApiRequest;
 pub use cluster::Cluster;
 pub use forge::Forge;
 pub use process::{Finished, Process, signal_process};
-pub use program::{find_program, program_or_skip};
+pub use program::{find_program, git, program_or_skip};
 pub use wait::{LONG, free_port, wait_until};

@@ -1,6 +1,7 @@
 //! Programs that a test needs and the machine may lack.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The executable called `name`, in `PATH` or where daemons live.
 #[must_use]
@@ -21,4 +22,21 @@ pub fn program_or_skip(test: &str, name: &str) -> Option<PathBuf> {
         println!("SKIPPED: {test}: {name} is not installed");
     }
     program
+}
+
+/// Runs git with `words` in `folder`, as an author of unsigned commits. Returns its output, trimmed.
+///
+/// # Panics
+/// If git is missing or fails.
+pub fn git(folder: &Path, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .current_dir(folder)
+        .args(["-c", "user.name=test", "-c", "user.email=test@example.org"])
+        .args(["-c", "commit.gpgsign=false"])
+        .args(words)
+        .output()
+        .expect("git is installed");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {words:?}: {stderr}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

@@ -25,9 +25,9 @@ pub(crate) trait Transport: 'static {
     /// Waits until the kernel may take more. Cancel-safe.
     fn writable(connection: &Self::Connection) -> impl Future<Output = io::Result<()>>;
 
-    /// Sees to it that what was handed over arrives, before the connection goes. May
-    /// be cut off.
-    fn finish(_connection: &Self::Connection) -> impl Future<Output = ()> {
+    /// Closes the connection and sees to it that what was handed over arrives. May be cut
+    /// off.
+    fn finish(_connection: Self::Connection) -> impl Future<Output = ()> {
         std::future::ready(())
     }
 

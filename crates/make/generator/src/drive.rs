@@ -56,7 +56,7 @@ pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
     let mut backoff = Backoff::new();
     while let Some(connection) = worker.connect(&mut backoff, || transport.connect()).await {
         let Err(failure) = push::<T>(&worker, &connection, &mut feed, &mut backoff).await else {
-            worker.wait(Wait::Room, T::finish(&connection)).await;
+            worker.wait(Wait::Room, T::finish(connection)).await;
             if !T::IS_MESSAGES {
                 worker.shard.count(Outcome::Ok);
             }

@@ -78,15 +78,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::fixture::block_on;
 
     /// Reading took the task's whole turn, and the timer was never looked at.
     #[test]
     fn a_peer_that_never_stops_sending_was_never_too_late() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
+        block_on(async {
             let mut alarm = Alarm::new(Nanos::from_millis(20));
             loop {
                 // As a stream does that always has something to read.
@@ -102,11 +99,7 @@ mod tests {
     /// for a silent peer without end.
     #[test]
     fn a_deadline_wakes_the_task_that_waits_for_it_last() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
+        block_on(async {
             let timeout = Nanos::from_millis(20);
             let mut alarm = Alarm::new(timeout);
             let mut earlier = Context::from_waker(Waker::noop());

@@ -26,6 +26,7 @@ use super::answer::ResponseReader;
 use super::blocks::Blocks;
 use super::build::{self, Endpoint, Head, Request, RequestEncoder};
 use super::connection::{self, ConnectionEnd, ConnectionSlot};
+use super::http1::{PartialAnswer, Transfer};
 use super::pool::{Pool, pace};
 use super::recorder::Ticket;
 use super::routes::RouteTally;
@@ -147,12 +148,14 @@ impl ConnectionSlot {
         self.alarm.deadline = sent + worker.client.timeout;
         let mut sending = blocks.sending((&mut ticket, sent), &block, marks.as_mut());
         blocks.write_head(sending.rest().len(), sending.header(), &mut head);
-        let written = self.write_block(stream, &head, &mut sending).await;
+        let mut partial = PartialAnswer::new(reader, blocks.request.answer_body);
+        let writing = self.write_block(stream, &head, &mut sending, &mut partial);
+        let written = writing.await;
         self.marks.extend(marks);
         self.head = head;
         let answer = match written {
             // It may answer before it has read all, and want no more.
-            Ok(refused) => match self.read(stream, reader, &blocks.request, sent).await {
+            Ok(refused) => match self.read(stream, partial, sent).await {
                 Ok(mut answer) => {
                     answer.whole.keep_alive &= refused.is_none();
                     Ok(answer)
@@ -179,38 +182,47 @@ impl ConnectionSlot {
         }
     }
 
-    /// Writes head and block. Gives an outcome where the kernel refused: there may
-    /// still be an answer that says why.
-    async fn write_block<S: AsyncWrite + Unpin>(
+    /// Writes head and block, unless the answer says that the peer wants no more. Gives an outcome
+    /// where the kernel refused: there may still be an answer that says why.
+    async fn write_block<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
         mut head: &[u8],
         sending: &mut Sending<'_>,
+        answer: &mut PartialAnswer<'_>,
     ) -> Result<Option<Outcome>, Outcome> {
-        while !(head.is_empty() && sending.rest().is_empty()) {
+        loop {
+            let is_written = head.is_empty() && sending.rest().is_empty();
             let parts = [IoSlice::new(head), IoSlice::new(sending.rest())];
-            let written = self
-                .alarm
-                .wait(|context| Pin::new(&mut *stream).poll_write_vectored(context, &parts))
-                .await?;
-            match written {
-                Ok(0) => return Ok(Some(Outcome::SendFailed)),
-                Ok(count) => {
+            let transfer = self.write_or_read(stream, answer, |stream, context| {
+                if is_written {
+                    // Nothing where there is no TLS.
+                    stream.poll_flush(context).map_ok(|()| 0)
+                } else {
+                    stream.poll_write_vectored(context, &parts)
+                }
+            });
+            match transfer.await? {
+                Transfer::Written(Ok(_)) if is_written => {
+                    answer.request_sent();
+                    return Ok(None);
+                }
+                Transfer::Written(Ok(0)) => return Ok(Some(Outcome::SendFailed)),
+                Transfer::Written(Ok(count)) => {
                     let of_head = count.min(head.len());
                     head = &head[of_head..];
                     if count > of_head {
                         sending.wrote(count - of_head);
                     }
                 }
-                Err(error) => return Ok(Some(stream_outcome(&error))),
+                Transfer::Written(Err(error)) => return Ok(Some(stream_outcome(&error))),
+                Transfer::Read(arrived) => {
+                    if self.receive_early(arrived, answer)? {
+                        return Ok(None);
+                    }
+                }
             }
         }
-        // Nothing where there is no TLS.
-        let flushed = self
-            .alarm
-            .wait(|context| Pin::new(&mut *stream).poll_flush(context))
-            .await?;
-        Ok(flushed.err().map(|error| stream_outcome(&error)))
     }
 }
 

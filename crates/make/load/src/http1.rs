@@ -11,7 +11,7 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::answer::ResponseReader;
+use super::answer::{AnswerBody, ResponseReader, ResponseSummary};
 use super::build::Request;
 use super::connection::{ConnectionEnd, ConnectionSlot};
 use super::pool::Offer;
@@ -91,6 +91,10 @@ impl ConnectionSlot {
                 return ConnectionEnd::Agreed;
             }
             if !answer.whole.keep_alive {
+                // This side closes a tunnel.
+                if !request.answer_body.opens_tunnel(answer.whole.status) {
+                    worker.recorder.borrow().shard.connections_ended.add(1);
+                }
                 return ConnectionEnd::Agreed;
             }
         }
@@ -143,8 +147,9 @@ impl ConnectionSlot {
         sent: Moment,
     ) -> Result<Answer, Outcome> {
         self.alarm.deadline = sent + self.worker.client.timeout;
-        let refused = self.write(stream, bytes).await?;
-        match (self.read(stream, reader, request, sent).await, refused) {
+        let mut answer = PartialAnswer::new(reader, request.answer_body);
+        let refused = self.write(stream, bytes, &mut answer).await?;
+        match (self.read(stream, answer, sent).await, refused) {
             (Ok(answer), None) => Ok(answer),
             // It answered before it had read all, and wants no more.
             (Ok(mut answer), Some(_)) => {
@@ -155,77 +160,169 @@ impl ConnectionSlot {
         }
     }
 
-    /// Writes all of it. Gives an outcome where the kernel refused: there may
-    /// still be an answer that says why.
-    async fn write<S: AsyncWrite + Unpin>(
+    /// Writes all of it, unless the answer says that the peer wants no more. Gives an outcome
+    /// where the kernel refused: there may still be an answer that says why.
+    async fn write<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
         mut bytes: &[u8],
+        answer: &mut PartialAnswer<'_>,
     ) -> Result<Option<Outcome>, Outcome> {
-        while !bytes.is_empty() {
-            let written = self
-                .alarm
-                .wait(|context| Pin::new(&mut *stream).poll_write(context, bytes))
-                .await?;
-            match written {
-                Ok(0) => return Ok(Some(Outcome::SendFailed)),
-                Ok(count) => bytes = &bytes[count..],
-                Err(error) => return Ok(Some(self.broken(&error))),
+        loop {
+            let is_written = bytes.is_empty();
+            let transfer = self.write_or_read(stream, answer, |stream, context| {
+                if is_written {
+                    // Nothing where there is no TLS.
+                    stream.poll_flush(context).map_ok(|()| 0)
+                } else {
+                    stream.poll_write(context, bytes)
+                }
+            });
+            match transfer.await? {
+                Transfer::Written(Ok(_)) if is_written => {
+                    answer.request_sent();
+                    return Ok(None);
+                }
+                Transfer::Written(Ok(0)) => return Ok(Some(Outcome::SendFailed)),
+                Transfer::Written(Ok(count)) => bytes = &bytes[count..],
+                Transfer::Written(Err(error)) => return Ok(Some(self.broken(&error))),
+                Transfer::Read(arrived) => {
+                    if self.receive_early(arrived, answer)? {
+                        return Ok(None);
+                    }
+                }
             }
         }
-        // Nothing where there is no TLS.
-        let flushed = self
+    }
+
+    /// Waits for `write`, and reads meanwhile: some peers take no more of a request before a part
+    /// of their answer is read.
+    pub(super) async fn write_or_read<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        answer: &PartialAnswer<'_>,
+        mut write: impl FnMut(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Result<Transfer, Outcome> {
+        let (buffer, is_whole) = (&mut self.buffer, answer.whole.is_some());
+        let transfer = self
             .alarm
-            .wait(|context| Pin::new(&mut *stream).poll_flush(context))
-            .await?;
-        Ok(flushed.err().map(|error| self.broken(&error)))
+            .wait(|context| match write(Pin::new(&mut *stream), context) {
+                Poll::Ready(written) => Poll::Ready(Transfer::Written(written)),
+                // Bytes behind an answer are looked at before the next request.
+                Poll::Pending if is_whole => Poll::Pending,
+                Poll::Pending => poll_read(stream, buffer, context).map(Transfer::Read),
+            });
+        transfer.await
+    }
+
+    /// Takes bytes that arrived before the request was written. Returns true if they complete an
+    /// answer after which the peer wants no more of it: the connection ends with this answer.
+    pub(super) fn receive_early(
+        &self,
+        arrived: io::Result<usize>,
+        answer: &mut PartialAnswer<'_>,
+    ) -> Result<bool, Outcome> {
+        self.receive(arrived, answer)?;
+        let Some((whole, _)) = &mut answer.whole else {
+            return Ok(false);
+        };
+        // With a success, servers keep the connection and read the rest.
+        whole.keep_alive &= whole.status < 300;
+        Ok(!whole.keep_alive)
     }
 
     fn broken(&self, error: &io::Error) -> Outcome {
         self.worker.broken(self.pool.endpoint, error)
     }
 
-    /// Reads one answer.
+    /// Reads the rest of one answer.
     pub(super) async fn read<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,
-        reader: &mut ResponseReader,
-        request: &Request,
+        mut answer: PartialAnswer<'_>,
         sent: Moment,
     ) -> Result<Answer, Outcome> {
-        let mut first_byte = None;
         loop {
+            if let Some((whole, end)) = answer.whole {
+                return Ok(Answer {
+                    whole,
+                    sent,
+                    first_byte: answer.first_byte.unwrap_or(end),
+                    end,
+                });
+            }
             let buffer = &mut self.buffer;
             let arrived = self
                 .alarm
                 .wait(|context| poll_read(stream, buffer, context))
                 .await?;
-            let count = arrived.map_err(|error| self.broken(&error))?;
-            let now = clock::now();
-            let whole = if count == 0 {
-                // The end of the connection may be the end of the answer.
-                Some(reader.finish().ok_or(Outcome::PeerClosed)?)
-            } else {
-                self.worker
-                    .recorder
-                    .borrow()
-                    .shard
-                    .bytes_received
-                    .add(count as u64);
-                let mut memo = self.pool.memo.borrow_mut();
-                reader
-                    .take(&self.buffer[..count], request.answer_body, &mut memo)
-                    .map_err(|error| self.worker.malformed(&error))?
-            };
-            let first_byte = *first_byte.get_or_insert(now);
-            if let Some(whole) = whole {
-                return Ok(Answer {
-                    whole,
-                    sent,
-                    first_byte,
-                    end: now,
-                });
-            }
+            self.receive(arrived, &mut answer)?;
+        }
+    }
+
+    /// Takes bytes that arrived. Zero bytes are the end of the connection.
+    fn receive(
+        &self,
+        arrived: io::Result<usize>,
+        answer: &mut PartialAnswer<'_>,
+    ) -> Result<(), Outcome> {
+        let count = arrived.map_err(|error| self.broken(&error))?;
+        let now = clock::now();
+        let whole = if count == 0 {
+            // The end of the connection may be the end of the answer.
+            Some(answer.reader.finish().ok_or(Outcome::PeerClosed)?)
+        } else {
+            self.worker
+                .recorder
+                .borrow()
+                .shard
+                .bytes_received
+                .add(count as u64);
+            let mut memo = self.pool.memo.borrow_mut();
+            answer
+                .reader
+                .take(&self.buffer[..count], answer.body, &mut memo)
+                .map_err(|error| self.worker.malformed(&error))?
+        };
+        answer.first_byte.get_or_insert(now);
+        answer.whole = whole.map(|whole| (whole, now));
+        Ok(())
+    }
+}
+
+/// Result of one step of sending a request.
+pub(super) enum Transfer {
+    /// Number of bytes written.
+    Written(io::Result<usize>),
+    /// Number of bytes read.
+    Read(io::Result<usize>),
+}
+
+/// The answer to one request, as far as it was read.
+pub(super) struct PartialAnswer<'r> {
+    reader: &'r mut ResponseReader,
+    body: AnswerBody,
+    first_byte: Option<Moment>,
+    /// The complete answer and the time of its last byte.
+    whole: Option<(ResponseSummary, Moment)>,
+}
+
+impl<'r> PartialAnswer<'r> {
+    /// Nothing of it was read yet.
+    pub(super) const fn new(reader: &'r mut ResponseReader, body: AnswerBody) -> Self {
+        Self {
+            reader,
+            body,
+            first_byte: None,
+            whole: None,
+        }
+    }
+
+    /// Marks the request as sent. An answer that came earlier ends now: the connection is free
+    /// from here on.
+    pub(super) fn request_sent(&mut self) {
+        if let Some((_, end)) = &mut self.whole {
+            *end = clock::now();
         }
     }
 }

@@ -25,6 +25,8 @@ mod build;
 mod calls;
 mod coalesce;
 mod connection;
+#[cfg(test)]
+mod fixture;
 mod hold;
 mod http1;
 mod http2;

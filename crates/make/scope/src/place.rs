@@ -77,10 +77,28 @@ pub enum PlaceError {
 #[must_use]
 pub fn permitted_cpus() -> Vec<u16> {
     let Ok(set) = sched_getaffinity(None) else {
-        return Vec::new();
+        // The kernel refuses a set that is smaller than its own: a host may have more possible CPUs.
+        let status = std::fs::read_to_string("/proc/thread-self/status");
+        return listed_cpus(&status.unwrap_or_default());
     };
     let numbers = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
     numbers.filter_map(|cpu| u16::try_from(cpu).ok()).collect()
+}
+
+/// Returns the CPUs that `status`, the kernel's file about a thread, permits, in their order. CPUs beyond the
+/// largest set are left out: no thread can be pinned to them. For example, `Cpus_allowed_list: 0-2,8` has four CPUs.
+fn listed_cpus(status: &str) -> Vec<u16> {
+    let mut lines = status.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let ranges = list.unwrap_or_default().split(',');
+    let ranges = ranges.filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let first: u16 = first.trim().parse().ok()?;
+        Some(first..=last.trim().parse().ok()?)
+    });
+    let cpus = ranges.flatten();
+    cpus.filter(|cpu| usize::from(*cpu) < CpuSet::MAX_CPU)
+        .collect()
 }
 
 impl Place {
@@ -103,5 +121,31 @@ impl Place {
             })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_read_from_the_list_of_the_kernel() {
+        for (list, expected) in [
+            ("0-2,8\n", vec![0_u16, 1, 2, 8]),
+            ("5", vec![5]),
+            ("1022-1030,2000-2010\n", vec![1022, 1023]),
+            ("x-3,4-,7\n", vec![7]),
+            ("\n", vec![]),
+        ] {
+            let status = format!("Cpus_allowed:\tff\nCpus_allowed_list:\t{list}");
+            assert_eq!(listed_cpus(&status), expected, "{list}");
+        }
+        assert_eq!(listed_cpus(""), [0; 0]);
+    }
+
+    #[test]
+    fn the_list_of_the_kernel_has_the_permitted_cpus() {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        assert_eq!(listed_cpus(&status), permitted_cpus());
     }
 }

@@ -24,6 +24,14 @@ impl Connection {
         }
     }
 
+    /// Ends the connection if its peer is gone without a close; see [`Stream::set_keepalive`].
+    pub fn set_keepalive(&self) {
+        match self {
+            Self::Plain(stream) => stream.set_keepalive(),
+            Self::Tls(stream) => stream.stream().set_keepalive(),
+        }
+    }
+
     /// Closes the connection by a reset; see [`Stream::reset`].
     pub fn reset(self) {
         match self {

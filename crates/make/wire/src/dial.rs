@@ -4,7 +4,7 @@
 //! kernel or a name server likes: callers wait under their token.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use stillwell_metric::Outcome;
@@ -97,13 +97,38 @@ pub async fn tcp_from(source: SocketAddr, address: &str) -> Result<TcpStream, Di
 }
 
 /// A UDP socket on the local `host:port` in `bind` that sends to `host:port` in `to`.
-/// Succeeds even without a receiver.
+/// Succeeds even without a receiver. `0.0.0.0` and `[::]` in `bind` are any local address:
+/// addresses of the other family are tried after those of the same one.
 ///
 /// # Errors
 /// [`DialError`] where `bind` is not available or `to` cannot be reached from it.
 pub async fn udp(bind: &str, to: &str) -> Result<UdpSocket, DialError> {
-    let socket = UdpSocket::bind(bind).await.map_err(DialError::at(bind))?;
-    socket.connect(to).await.map_err(DialError::at(to))?;
+    let any = bind.parse::<SocketAddr>().ok();
+    let Some(any) = any.filter(|any| any.ip().is_unspecified()) else {
+        let socket = UdpSocket::bind(bind).await.map_err(DialError::at(bind))?;
+        socket.connect(to).await.map_err(DialError::at(to))?;
+        return Ok(socket);
+    };
+    let peers = lookup_host(to).await.map_err(DialError::at(to))?;
+    let mut peers: Vec<SocketAddr> = peers.collect();
+    peers.sort_by_key(|peer| peer.is_ipv4() != any.is_ipv4());
+    let mut failed = io::Error::new(io::ErrorKind::InvalidInput, "it has no address");
+    for peer in peers {
+        match udp_from_any(any.port(), peer).await {
+            Ok(socket) => return Ok(socket),
+            Err(error) => failed = error,
+        }
+    }
+    Err(DialError::at(to)(failed))
+}
+
+async fn udp_from_any(port: u16, peer: SocketAddr) -> io::Result<UdpSocket> {
+    let any: IpAddr = match peer {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, port)).await?;
+    socket.connect(peer).await?;
     Ok(socket)
 }
 

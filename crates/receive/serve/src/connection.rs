@@ -158,11 +158,13 @@ mod tests {
     use std::sync::Arc;
 
     use stillwell_http::Scheme;
-    use stillwell_http::h2::{BodyLength, Client, H2ErrorCode, H2RequestBlock, Limits};
+    use stillwell_http::h2::{
+        BodyLength, Client, ClientEvent, H2ErrorCode, H2RequestBlock, Limits,
+    };
     use stillwell_metric::{Labels, SinkShard};
     use stillwell_plan::serve::FaultsPlan;
     use stillwell_scope::Token;
-    use stillwell_wire::server::watched;
+    use stillwell_wire::server::{Output as _, watched};
     use tokio::io::AsyncWriteExt as _;
     use tokio::net::UnixStream;
     use tokio::task::yield_now;
@@ -210,6 +212,13 @@ mod tests {
         }
     }
 
+    /// Passes the output of `client` to `http2`.
+    fn send(client: &mut Client, http2: &mut Http2) {
+        let output = client.output().to_vec();
+        client.sent(output.len());
+        http2.take(&output, clock::now());
+    }
+
     #[test]
     fn a_request_that_its_client_cancels_is_not_due() {
         let mut http2 = Http2::new(&delayed().fallback);
@@ -217,9 +226,7 @@ mod tests {
         let block = H2RequestBlock::new("GET", Scheme::Http, "a", "/", &[]).unwrap();
         let streams = [(); 2].map(|()| client.request(&block, BodyLength::None).unwrap());
         let mut is_due_after = |client: &mut Client| {
-            let output = client.output().to_vec();
-            client.sent(output.len());
-            http2.take(&output, clock::now());
+            send(client, &mut http2);
             http2.due().is_some()
         };
         assert!(is_due_after(&mut client));
@@ -227,5 +234,37 @@ mod tests {
             client.reset(stream, H2ErrorCode::CANCEL);
             assert_eq!(is_due_after(&mut client), is_due);
         }
+    }
+
+    /// Timeouts of a client are no flood.
+    #[test]
+    fn a_connection_whose_client_cancels_many_requests_goes_on() {
+        const CANCELLED: u64 = 1_500;
+        let services = delayed();
+        let mut http2 = Http2::new(&services.fallback);
+        let mut client = Client::new(Limits::default());
+        let block = H2RequestBlock::new("GET", Scheme::Http, "a", "/", &[]).unwrap();
+        for _ in 0..CANCELLED {
+            let stream = client.request(&block, BodyLength::None).unwrap();
+            send(&mut client, &mut http2);
+            client.reset(stream, H2ErrorCode::CANCEL);
+            send(&mut client, &mut http2);
+        }
+        client.request(&block, BodyLength::None).unwrap();
+        send(&mut client, &mut http2);
+        let due = http2.due().unwrap();
+        http2.fill(due);
+        let output = http2.unsent();
+        let (mut read, mut statuses) = (0, Vec::new());
+        while let (taken, Some(event)) = client.advance(&output[read..]).unwrap() {
+            read += taken;
+            if let ClientEvent::Head { head, .. } = event {
+                statuses.push(head.status);
+            }
+        }
+        assert_eq!(statuses, [200]);
+        let shard = &services.fallback.shard;
+        let counts = (shard.malformed.total(), shard.abandoned.total());
+        assert_eq!(counts, (0, CANCELLED));
     }
 }

@@ -76,7 +76,7 @@ impl Http2 {
     pub(crate) fn new(service: &Rc<Service>) -> Self {
         Self {
             service: Rc::clone(service),
-            server: Server::new(Limits::default()),
+            server: Server::new(limits()),
             requests: StreamTable::new(),
             waiting: BinaryHeap::new(),
             garbage: Vec::new(),
@@ -314,6 +314,16 @@ impl Http2 {
             self.service.site.end_one();
             self.service.shard.abandoned.add(1);
         }
+    }
+}
+
+/// The limits of a connection. Clients whose requests time out may cancel all of them: resets have
+/// no limit. They hold no memory: a connection has 128 streams at most, a reset only ends one, and
+/// nothing more is read before the output is sent.
+fn limits() -> Limits {
+    Limits {
+        resets_max: u32::MAX,
+        ..Limits::default()
     }
 }
 

@@ -212,13 +212,24 @@ impl SharedLedger {
     /// not certain.
     #[must_use]
     pub fn missing(&self) -> u64 {
+        self.sum_of(|figures| figures.lost.least)
+    }
+
+    /// Stamped events that were begun and of which copies have not arrived; the most where that is
+    /// not certain.
+    #[must_use]
+    pub fn outstanding(&self) -> u64 {
+        self.sum_of(|figures| figures.lost.most.saturating_add(figures.incomplete.most))
+    }
+
+    fn sum_of(&self, figure: impl Fn(&StreamFigures) -> u64) -> u64 {
         let state = self.lock();
         let streams = self.generators.iter().flat_map(Stamped::streams);
-        let missing = streams.filter_map(|(stream, sent)| {
+        let counts = streams.filter_map(|(stream, sent)| {
             let figures = state.ledger.figures(stream, Some(sent.total()))?;
-            Some(figures.lost.least)
+            Some(figure(&figures))
         });
-        missing.sum()
+        counts.sum()
     }
 
     /// Returns true where stamps are in headers.
@@ -511,10 +522,13 @@ impl Stamps {
         self.end();
     }
 
-    /// Enters the stamp header of a whole request, if it has one; its body begins with
-    /// `behind`.
+    /// Enters the stamp header of a whole request, if it has one and stamps are in headers; its body
+    /// begins with `behind`.
     pub(crate) fn header(&self, token: &[u8], behind: &[u8]) {
-        if let (Some(looking), false) = (&self.looking, token.is_empty()) {
+        if let Some(looking) = &self.looking
+            && looking.headed.is_some()
+            && !token.is_empty()
+        {
             let matched = match_header(token, behind);
             looking.ledger.lock().enter(&matched, clock::now());
         }

@@ -12,13 +12,8 @@ use stillwell_capture::{
     Capture, CaptureWriter, EventRecord, MANIFEST_SCHEMA, Manifest, PhaseMark, RunOutcome,
 };
 use stillwell_metric::{Beat, Kind, Labels, Sample, SeriesName, Value, catalogue};
-use stillwell_plan::placement::{CpuChoice, IsolationPlan};
-use stillwell_plan::step::TargetSignal;
-use stillwell_plan::target::{ReadyProbe, StopPlan};
-use stillwell_plan::{
-    ObserverPlan, Phase, PhasesPlan, PlacementPlan, RunPlan, TargetKind, TargetPlan,
-};
-use stillwell_units::{Moment, Nanos, RunId, Secrets, Seed};
+use stillwell_plan::{Phase, RunPlan};
+use stillwell_units::{Moment, RunId, Secrets, Seed};
 
 fn manifest() -> Manifest {
     Manifest {
@@ -27,29 +22,7 @@ fn manifest() -> Manifest {
         version: "0.1.0".to_owned(),
         command: vec!["stillwell".to_owned()],
         identity: None,
-        plan: RunPlan {
-            seed: Seed::from_number(1),
-            generators: Vec::new(),
-            sinks: Vec::new(),
-            target: TargetPlan {
-                name: "none".to_owned(),
-                kind: TargetKind::None,
-                ready: ReadyProbe::Immediately,
-                cpus: CpuChoice::Any,
-                memory: None,
-                stop: StopPlan {
-                    signal: TargetSignal::Term,
-                    grace: Nanos::SECOND,
-                },
-            },
-            disks: Vec::new(),
-            observer: ObserverPlan::default(),
-            phases: PhasesPlan::default(),
-            timeline: Vec::new(),
-            isolation: IsolationPlan::default(),
-            placement: PlacementPlan::default(),
-            checks: Vec::new(),
-        },
+        plan: RunPlan::idle(Seed::from_number(1)),
         host: serde_json::json!({"kernel": "6"}),
         host_after: serde_json::Value::Null,
         target_cpus: None,

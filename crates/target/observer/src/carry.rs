@@ -26,6 +26,11 @@ impl<K: Ord + Copy, const N: usize> Carry<K, N> {
         self.counts.insert(owner, (counters, self.round));
     }
 
+    /// Returns the last count of `owner`, unless it has ended.
+    pub(crate) fn last(&self, owner: K) -> Option<[u64; N]> {
+        self.counts.get(&owner).map(|(counters, _)| *counters)
+    }
+
     /// Ends a round. An owner that was not recorded in it has ended. Returns the totals of living and of ended
     /// owners.
     pub(crate) fn end_round(&mut self) -> ([u64; N], [u64; N]) {

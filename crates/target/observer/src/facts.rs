@@ -11,6 +11,7 @@ mod warnings;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use stillwell_scope::permitted_cpus;
 
 pub use warnings::{load_host_warnings, warnings};
 
@@ -130,22 +131,13 @@ pub fn describe_host() -> HostFacts {
 fn describe(root: &Path) -> HostFacts {
     let mut facts = HostFacts {
         architecture: std::env::consts::ARCH.to_owned(),
-        allowed_cpus: allowed_cpus(),
+        allowed_cpus: permitted_cpus(),
         open_files_max: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
         ..HostFacts::default()
     };
     cpu::describe(root, &mut facts);
     system::describe(root, &mut facts);
     facts
-}
-
-fn allowed_cpus() -> Vec<u16> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
-        return Vec::new();
-    };
-    (0..u16::try_from(rustix::thread::CpuSet::MAX_CPU).unwrap_or(u16::MAX))
-        .filter(|cpu| set.is_set(usize::from(*cpu)))
-        .collect()
 }
 
 #[cfg(test)]

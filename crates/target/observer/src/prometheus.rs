@@ -22,7 +22,7 @@ pub struct Page {
 /// One series of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageSeries {
-    /// As the page names it.
+    /// As the page names it, or with `.` in place of `__`.
     pub name: String,
     /// As the page labels it.
     pub labels: Labels,
@@ -36,6 +36,21 @@ pub struct PageSeries {
 /// its series with the suffix of a part.
 #[must_use]
 pub fn parse_page(page: &[u8], names: Option<&[String]>, series_max: usize) -> Page {
+    parse_renamed(page, names, series_max, |name| name)
+}
+
+/// Reads a page as [`parse_page`] does, with `__` in the names of its series replaced by `.`, as lading does. So
+/// `names` have dots too.
+pub(crate) fn parse_dotted(page: &[u8], names: Option<&[String]>, series_max: usize) -> Page {
+    parse_renamed(page, names, series_max, |name| name.replace("__", "."))
+}
+
+fn parse_renamed(
+    page: &[u8],
+    names: Option<&[String]>,
+    series_max: usize,
+    rename: impl Fn(String) -> String,
+) -> Page {
     let is_wanted =
         |name: &str| names.is_none_or(|names| names.iter().any(|n| n == name || n == family(name)));
     let mut read = Page::default();
@@ -54,13 +69,17 @@ pub fn parse_page(page: &[u8], names: Option<&[String]>, series_max: usize) -> P
                 types.insert(name.trim_matches('"'), kind);
             }
         } else if !line.is_empty() {
-            match parse_series(line) {
+            let series = parse_series(line).map(|(name, labels, value)| {
+                // The page declares the type under its own name.
+                let kind = kind_of(&name, &types);
+                (rename(name), labels, kind, value)
+            });
+            match series {
                 None => read.malformed += 1,
                 // Others do not use up the limit.
                 Some((name, ..)) if !is_wanted(&name) => {}
                 Some(_) if read.series.len() >= series_max => read.surplus += 1,
-                Some((name, labels, value)) => {
-                    let kind = kind_of(&name, &types);
+                Some((name, labels, kind, value)) => {
                     read.series.push(PageSeries {
                         name,
                         labels,

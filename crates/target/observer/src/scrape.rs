@@ -15,7 +15,7 @@ use stillwell_wire::Timer;
 use stillwell_wire::client::{ConnectError, Endpoint, RequestError};
 
 use crate::expvar::parse_expvar;
-use crate::prometheus::{Page, PageSeries, parse_page};
+use crate::prometheus::{Page, PageSeries, parse_dotted, parse_page};
 
 /// Largest number of requested series of one page.
 const SERIES_MAX: usize = 10_000;
@@ -141,6 +141,7 @@ impl ScrapedPage {
         let names = self.plan.names.as_deref();
         Ok(match self.plan.format {
             ScrapeFormat::Prometheus => parse_page(&page, names, SERIES_MAX),
+            ScrapeFormat::DottedPrometheus => parse_dotted(&page, names, SERIES_MAX),
             ScrapeFormat::Expvar => parse_expvar(&page, names, SERIES_MAX),
         })
     }
@@ -193,7 +194,7 @@ impl PageRequest {
 
 const fn accept(format: &ScrapeFormat) -> &'static str {
     match format {
-        ScrapeFormat::Prometheus => ACCEPT,
+        ScrapeFormat::Prometheus | ScrapeFormat::DottedPrometheus => ACCEPT,
         ScrapeFormat::Expvar => "application/json",
     }
 }

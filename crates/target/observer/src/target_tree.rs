@@ -314,8 +314,13 @@ impl TargetReader {
             let Some(process) = self.processes.get_mut(pid) else {
                 continue;
             };
+            let owner = (*pid, stat.start_ticks);
             let io = process.io(&mut self.buffer);
-            let [read, written] = io.unwrap_or_default();
+            // A process that ends after its `stat` was read keeps the bytes of its last beat.
+            let [read, written] = io.unwrap_or_else(|| {
+                let [.., read, written] = self.counters.last(owner).unwrap_or_default();
+                [read, written]
+            });
             let ticks = stat.user_ticks.saturating_add(stat.system_ticks);
             let nanos = cpu_clock::process_nanos(*pid);
             let counters = [
@@ -327,7 +332,7 @@ impl TargetReader {
                 read,
                 written,
             ];
-            self.counters.record((*pid, stat.start_ticks), counters);
+            self.counters.record(owner, counters);
             gauges.children_ticks[0] += stat.children_user_ticks;
             gauges.children_ticks[1] += stat.children_system_ticks;
             if !stat.is_zombie {

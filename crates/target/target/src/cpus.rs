@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_plan::placement::CpuChoice;
+use stillwell_scope::permitted_cpus;
 
 use crate::Note;
 
@@ -21,7 +22,11 @@ pub struct Division {
 /// The CPUs that this process may use: core by core, so a division in halves separates cores.
 #[must_use]
 pub fn online() -> Vec<u16> {
-    by_core(allowed(), Path::new("/sys/devices/system/cpu"))
+    let mut cpus = permitted_cpus();
+    if cpus.is_empty() {
+        cpus.push(0);
+    }
+    by_core(cpus, Path::new("/sys/devices/system/cpu"))
 }
 
 /// Sorts CPUs by the first CPU of their core, from the files in `folder`.
@@ -36,15 +41,6 @@ fn by_core(mut cpus: Vec<u16>, folder: &Path) -> Vec<u16> {
         (first.unwrap_or(*cpu), *cpu)
     });
     cpus
-}
-
-fn allowed() -> Vec<u16> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
-        return vec![0];
-    };
-    (0..u16::try_from(rustix::thread::CpuSet::MAX_CPU).unwrap_or(u16::MAX))
-        .filter(|cpu| set.is_set(usize::from(*cpu)))
-        .collect()
 }
 
 /// Divides the CPUs in `online` as requested. Each side is in rising order.

@@ -8,14 +8,15 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
     mount_change, unmount,
 };
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, chdir, chroot, getppid, pivot_root,
-    set_parent_process_death_signal, setrlimit, setsid,
+    Pid, Resource, Rlimit, Signal, WaitOptions, chdir, chroot, getppid, pivot_root,
+    set_parent_process_death_signal, setrlimit, setsid, waitpid,
 };
 use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity, unshare_unsafe};
 use tokio::io::Interest;
@@ -25,12 +26,52 @@ use stillwell_scope::NetworkNamespace;
 
 use crate::Exit;
 
-/// Moves the calling thread (for a user namespace: the process, which must have one thread) to a new namespace.
+/// Moves the calling thread to a new namespace.
 pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
     // SAFETY: the call is unsafe only because `FILES` gives a thread its own table
     // of descriptors; no caller passes it.
     unsafe { unshare_unsafe(flags) }.map_err(Into::into)
+}
+
+/// Moves this process, which must have one thread, to a new user namespace. `maps` are the files of the kernel to write
+/// then, in this order, with their contents.
+///
+/// An error after the first step leaves the process in the namespace: see [`try_user_namespace`].
+pub(crate) fn enter_user_namespace(maps: &[(&CStr, String)]) -> rustix::io::Result<()> {
+    // SAFETY: see [`unshare`]; this call returns its error as a number.
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }?;
+    for (path, content) in maps {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(*path, flags, Mode::empty())?;
+        rustix::io::write(&file, content.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Tries [`enter_user_namespace`] in a child process; this process stays in its namespace.
+pub(crate) fn try_user_namespace(maps: &[(&CStr, String)]) -> io::Result<()> {
+    // SAFETY: this process may have threads, so the child may only do what is safe in a signal handler. It makes
+    // plain system calls on memory that was made before the fork, takes no lock, allocates nothing (paths are
+    // `CStr`s), cannot panic, and ends before this function returns in it.
+    let child = unsafe { libc::fork() };
+    if child < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if child == 0 {
+        let entered = enter_user_namespace(maps);
+        let code = entered.map_or_else(rustix::io::Errno::raw_os_error, |()| 0);
+        // SAFETY: the call has no condition. It ends the child and runs nothing of the parent's.
+        unsafe { libc::_exit(code) }
+    }
+    let waited = retry_on_intr(|| waitpid(Pid::from_raw(child), WaitOptions::empty()))?;
+    match waited.and_then(|(_, status)| status.exit_status()) {
+        Some(0) => Ok(()),
+        Some(code) => Err(io::Error::from_raw_os_error(code)),
+        None => Err(io::Error::other(
+            "the attempt in a child process was killed",
+        )),
+    }
 }
 
 /// The kernel's `struct sched_attr`, in its first version.
@@ -103,7 +144,7 @@ const MAKE_TUN: libc::Ioctl = 0x4004_54ca;
 /// through the descriptor, without blocking. The device exists until the descriptor is closed.
 pub(crate) fn open_tun(name: &CStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let device = rustix::fs::open(c"/dev/net/tun", flags, rustix::fs::Mode::empty())?;
+    let device = rustix::fs::open(c"/dev/net/tun", flags, Mode::empty())?;
     // SAFETY: an all-zero `ifreq` is valid: it holds integers and arrays of them.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
     // The last byte stays zero.

@@ -3,7 +3,7 @@
 //! A [`TargetProcess`] is a program that Stillwell starts ([`start`]), a running process, or nothing. Its isolation
 //! has several parts; a [`Note`] reports each part that is not available:
 //!
-//! * a network namespace: [`prepare_privileges`] first in a process,
+//! * a network namespace: [`prepare_privileges`] while the process has one thread,
 //!   [`new_network`] once per run;
 //! * [`Links`]: separate networks for target and sinks, for network faults;
 //! * a [`Cgroup`], in each hierarchy of the host;
@@ -61,7 +61,7 @@ pub use container::{Container, ContainerError};
 pub use cpus::{Division, divide, divide_without_target, online, separate_ends};
 pub use exit::Exit;
 pub use inspector::{INSPECTOR_STOP, start_inspector};
-pub use leftover::end_leftovers;
+pub use leftover::{build_mark, end_leftovers};
 pub use links::{LinkError, Links};
 pub use listeners::{Listener, ListenerProtocol};
 pub use mounts::MountError;

@@ -1,6 +1,7 @@
 //! Namespaces, and the right to have them.
 
-use std::fs::{self, File};
+use std::ffi::CStr;
+use std::fs::File;
 use std::io;
 use std::sync::mpsc::sync_channel;
 
@@ -26,10 +27,11 @@ pub enum Privileges {
     None(Note),
 }
 
-/// Acquires the permission to create namespaces, if possible. Must be called first in a process: the kernel
-/// creates user namespaces only for processes with one thread. Users and groups look the same in it.
+/// Acquires the permission to create namespaces, if possible. Must be called while the process has one thread: the kernel
+/// creates user namespaces only for such processes. Users and groups look the same in it. The process then cannot
+/// read the sockets and counters of processes outside.
 ///
-/// Before that, this process kills the programs that targets of a killed Stillwell have left running.
+/// Before that, this process kills the targets and builds that a killed Stillwell has left running.
 #[must_use]
 pub fn prepare_privileges() -> Privileges {
     // In a user namespace the environment of processes outside cannot be read.
@@ -37,7 +39,7 @@ pub fn prepare_privileges() -> Privileges {
     if geteuid().is_root() {
         return Privileges::Root;
     }
-    match enter_user_namespace() {
+    match enter_user_namespace(&identity_maps()) {
         Ok(()) => Privileges::UserNamespace,
         Err(error) => Privileges::None(Note::new(
             "namespaces",
@@ -46,13 +48,22 @@ pub fn prepare_privileges() -> Privileges {
     }
 }
 
-fn enter_user_namespace() -> io::Result<()> {
+/// Enters a user namespace with `maps`. Some hosts permit the namespace and not its maps, and no process can leave it: its
+/// programs would run as an unmapped user. So a child process tries it first.
+fn enter_user_namespace(maps: &[(&CStr, String)]) -> io::Result<()> {
+    kernel::try_user_namespace(maps)?;
+    Ok(kernel::enter_user_namespace(maps)?)
+}
+
+/// Returns the kernel's files that map user and group of this process to themselves, and their contents.
+fn identity_maps() -> [(&'static CStr, String); 3] {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    kernel::unshare(UnshareFlags::NEWUSER)?;
-    // The kernel requires this before it permits the group mapping.
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+    [
+        // The kernel requires this before it permits the group mapping.
+        (c"/proc/self/setgroups", "deny".to_owned()),
+        (c"/proc/self/uid_map", format!("{user} {user} 1")),
+        (c"/proc/self/gid_map", format!("{group} {group} 1")),
+    ]
 }
 
 /// An error while creating a network namespace.
@@ -117,4 +128,26 @@ fn make_network() -> Result<NetworkNamespace, NetworkError> {
     let file = File::open("/proc/thread-self/ns/net");
     let file = file.map_err(|source| NetworkError::Refused { source })?;
     Ok(NetworkNamespace::new(file.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_whose_maps_are_refused_stays_in_its_user_namespace() {
+        let test = "a_process_whose_maps_are_refused_stays_in_its_user_namespace";
+        let namespace = || std::fs::read_link("/proc/self/ns/user").unwrap();
+        let before = namespace();
+        if let Err(error) = kernel::try_user_namespace(&identity_maps()) {
+            println!("SKIPPED: {test}: no user namespaces: {error}");
+            return;
+        }
+        let mut maps = identity_maps();
+        maps[2].0 = c"/proc/self/no-such-map";
+        let error = enter_user_namespace(&maps).unwrap_err();
+        // An attempt in this process, which has several threads, fails earlier with another error.
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
+        assert_eq!(namespace(), before);
+    }
 }

@@ -8,6 +8,7 @@ use std::fs;
 pub(crate) struct Stat {
     state: u8,
     pub(crate) parent: u32,
+    pub(crate) group: u32,
     pub(crate) session: u32,
     /// The kernel's ticks between the boot and its start.
     pub(crate) started: u64,
@@ -33,11 +34,13 @@ impl Stat {
         let mut fields = text.split_ascii_whitespace();
         let state = *fields.next()?.as_bytes().first()?;
         let parent = fields.next()?.parse().ok()?;
-        let session = fields.nth(1)?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let session = fields.next()?.parse().ok()?;
         let started = fields.nth(15)?.parse().ok()?;
         Some(Self {
             state,
             parent,
+            group,
             session,
             started,
         })
@@ -132,7 +135,8 @@ mod tests {
         let stat =
             Stat::parse(b"7 (a) Z 1 (b) S 3 7 5 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 8612 231 1");
         let stat = stat.unwrap();
-        assert_eq!((stat.parent, stat.session, stat.is_zombie()), (3, 5, false));
+        assert_eq!((stat.parent, stat.group, stat.session), (3, 7, 5));
+        assert!(!stat.is_zombie());
         assert_eq!(stat.started, 8612);
         let zombie = Stat::parse(b"7 (a) Z 3 7 5 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0");
         assert!(zombie.unwrap().is_zombie());
@@ -146,6 +150,7 @@ mod tests {
         Stat {
             state: b'S',
             parent,
+            group: session,
             session,
             started: 0,
         }

@@ -1,7 +1,24 @@
-//! Every metric of our own: name, unit, kind, meaning.
+//! Every metric of our own, in the order in which data travels: name, unit, kind, meaning.
 //!
 //! Names follow lading where lading has one. Series scraped from the target
 //! are named by [`crate::SeriesName::scraped`].
+
+macro_rules! catalogue {
+    ($($constant:ident = $name:literal, $unit:ident, $kind:ident, $meaning:literal;)*) => {
+        $(
+            #[doc = $meaning]
+            pub const $constant: Metric = Metric {
+                name: $name,
+                unit: Unit::$unit,
+                kind: Kind::$kind,
+                meaning: $meaning,
+            };
+        )*
+
+        /// All of them, in this order.
+        pub const ALL: &[Metric] = &[$($constant),*];
+    };
+}
 
 pub mod load;
 
@@ -75,23 +92,6 @@ impl Kind {
         let mut all = [Self::Counter, Self::Gauge, Self::Histogram].into_iter();
         all.find(|kind| kind.name() == name)
     }
-}
-
-macro_rules! catalogue {
-    ($($constant:ident = $name:literal, $unit:ident, $kind:ident, $meaning:literal;)*) => {
-        $(
-            #[doc = $meaning]
-            pub const $constant: Metric = Metric {
-                name: $name,
-                unit: Unit::$unit,
-                kind: Kind::$kind,
-                meaning: $meaning,
-            };
-        )*
-
-        /// All of them, in the order in which data travels.
-        pub const ALL: &[Metric] = &[$($constant),*];
-    };
 }
 
 catalogue! {

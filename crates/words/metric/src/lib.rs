@@ -13,10 +13,12 @@
 //!   sampler takes away, one per interval; they merge exactly.
 //! * [`PackedHistogram`]: one that is kept for long.
 //! * [`Sample`]: one value of one series, on its way into a capture.
+//! * [`BenchWindow`], [`Volume`] and [`hdr_table`]: parts of the result of a bench.
 //!
 //! There is no global registry: two runs live in one process.
 
 mod account;
+mod bench;
 pub mod catalogue;
 mod cell;
 mod counting;
@@ -31,6 +33,7 @@ mod sample;
 mod shard;
 
 pub use account::{AccountCells, TimeState};
+pub use bench::{BenchWindow, QuantileTick, Volume, hdr_table, quantile_ticks};
 pub use catalogue::{Kind, Metric, Unit};
 pub use cell::{Cell, PhasedCell};
 pub use counting::{COUNTING_OBSTACLES, CountingObstacle, CountingState};

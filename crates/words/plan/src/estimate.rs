@@ -67,52 +67,26 @@ fn whole_seconds(length: Nanos) -> Nanos {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::placement::IsolationPlan;
-    use crate::step::TargetSignal;
     use crate::stopping::WarmupPlan;
-    use crate::target::{ReadyProbe, StopPlan};
-    use crate::{
-        GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan, RunPlan, StoppingPlan,
-        TargetKind, TargetPlan, VariantPlan,
-    };
+    use crate::{GoalMetric, GoalPlan, PhasesPlan, RunPlan, StoppingPlan, VariantPlan};
     use stillwell_units::Seed;
 
     use super::*;
 
     /// Two variants, runs of ten seconds and as many pairs as `stopping` says.
     pub(crate) fn experiment(stopping: StoppingPlan) -> ExperimentPlan {
-        let target = TargetPlan {
-            name: "none".to_owned(),
-            kind: TargetKind::None,
-            ready: ReadyProbe::Immediately,
-            cpus: crate::placement::CpuChoice::Auto,
-            memory: None,
-            stop: StopPlan {
-                signal: TargetSignal::Term,
-                grace: Nanos::SECOND,
-            },
-        };
         ExperimentPlan {
             name: "one".to_owned(),
             summary: None,
             folder: "/lab/one".into(),
             run_plan: RunPlan {
-                seed: Seed::from_number(0),
-                generators: Vec::new(),
-                sinks: Vec::new(),
-                target,
-                disks: Vec::new(),
-                observer: ObserverPlan::default(),
                 phases: PhasesPlan {
                     warmup: Nanos::from_secs(2),
                     measure: Nanos::from_secs(5),
                     quiet: Nanos::SECOND,
                     ..PhasesPlan::default()
                 },
-                timeline: Vec::new(),
-                isolation: IsolationPlan::default(),
-                placement: PlacementPlan::default(),
-                checks: Vec::new(),
+                ..RunPlan::idle(Seed::from_number(0))
             },
             variants: ["baseline", "comparison"]
                 .map(|name| VariantPlan::unchanged(name.to_owned()))

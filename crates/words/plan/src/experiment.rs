@@ -83,6 +83,13 @@ pub const fn builds_of_stages(builds: u32, is_confirmed: bool) -> [u32; 2] {
 }
 
 impl ExperimentPlan {
+    /// Returns true if namespaces are created for its runs, where they are permitted.
+    #[must_use]
+    pub fn uses_namespaces(&self) -> bool {
+        let mut variants = self.variants.iter();
+        self.run_plan.uses_namespaces() || variants.any(|variant| !variant.mounts.is_empty())
+    }
+
     /// The target of `variant`, whose binary lies at `binary` if it was built
     /// or given.
     #[must_use]

@@ -105,6 +105,27 @@ impl LoadPlan {
 }
 
 impl LoadPlanParts {
+    /// Returns the load of `endpoints` over `client` from one worker: without a schedule, an end, a
+    /// warm-up or exporters. Requests in flight have a second to end.
+    #[must_use]
+    pub fn closed(endpoints: Vec<EndpointPlan>, client: ClientPlan, seed: Seed) -> Self {
+        Self {
+            endpoints,
+            pace: LoadPace::Closed,
+            client,
+            workers: 1,
+            until: UntilPlan::default(),
+            warmup: Nanos::ZERO,
+            first_request: false,
+            latency_header: None,
+            grace: Nanos::SECOND,
+            telemetry: TelemetryPlan::default(),
+            seed,
+            validity: Validity::Normal,
+            fleet: None,
+        }
+    }
+
     /// Returns the load that waits at its end until each request in flight is answered or times out: bounds
     /// need the time of every request.
     #[must_use]

@@ -207,6 +207,8 @@ pub enum ScrapeFormat {
     /// Prometheus' text format.
     #[default]
     Prometheus,
+    /// The same, with `__` in names of metrics replaced by `.`, as lading records them.
+    DottedPrometheus,
     /// JSON as Go's package `expvar` serves it: numbers and truth values, by the
     /// pointers to them (RFC 6901); all of them where none are named.
     Expvar,

@@ -7,7 +7,7 @@ use stillwell_units::{Seed, Target};
 
 use crate::disk::DiskPlan;
 use crate::generator::{FileLayout, FileTreePlan};
-use crate::placement::IsolationPlan;
+use crate::placement::{IsolationPlan, Wanted};
 use crate::target::{Places, ReadyProbe};
 use crate::{
     CheckPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan,
@@ -46,6 +46,30 @@ pub struct RunPlan {
 crate::json::by_json_value!(RunPlan);
 
 impl RunPlan {
+    /// Returns a run with the defaults of all settings, without load and without a target.
+    #[must_use]
+    pub fn idle(seed: Seed) -> Self {
+        Self {
+            seed,
+            generators: Vec::new(),
+            sinks: Vec::new(),
+            target: TargetPlan::none(),
+            disks: Vec::new(),
+            observer: ObserverPlan::default(),
+            phases: PhasesPlan::default(),
+            timeline: Vec::new(),
+            isolation: IsolationPlan::default(),
+            placement: PlacementPlan::default(),
+            checks: Vec::new(),
+        }
+    }
+
+    /// Returns true if namespaces are created for the run, where they are permitted.
+    #[must_use]
+    pub fn uses_namespaces(&self) -> bool {
+        self.isolation.network != Wanted::No || self.target.has_mount_namespace()
+    }
+
     /// The same plan around `target`. Generators that send to the URL of the target send to the
     /// new one, and the readiness probe connects to it.
     #[must_use]

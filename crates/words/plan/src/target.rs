@@ -154,6 +154,12 @@ pub struct StopPlan {
     pub grace: Nanos,
 }
 
+/// Default of [`TargetPlan::stop`].
+pub const STOP_DEFAULT: StopPlan = StopPlan {
+    signal: TargetSignal::Term,
+    grace: Nanos::from_secs(10),
+};
+
 /// Folders and files that are known only when a run starts. They replace
 /// `{self}`, `{state}`, `{files}` and `{experiment}` in a target's command,
 /// environment and probe, and in the paths of generators and sinks.
@@ -186,6 +192,19 @@ impl Places {
 }
 
 impl TargetPlan {
+    /// Returns a target that is no program: generators send to addresses that already listen.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            name: "none".to_owned(),
+            kind: TargetKind::None,
+            ready: ReadyProbe::Immediately,
+            cpus: CpuChoice::Auto,
+            memory: None,
+            stop: STOP_DEFAULT,
+        }
+    }
+
     /// Its mounts at fixed places.
     #[must_use]
     pub fn mounts(&self) -> &[MountPlan] {
@@ -197,6 +216,12 @@ impl TargetPlan {
             },
             TargetKind::Pid(_) | TargetKind::Url(_) | TargetKind::None => &[],
         }
+    }
+
+    /// Returns true if it is started in a mount namespace. The mounts of a container are its engine's.
+    #[must_use]
+    pub fn has_mount_namespace(&self) -> bool {
+        matches!(&self.kind, TargetKind::Child(child) if !child.mounts.is_empty())
     }
 
     /// Returns true if it runs before we look at it, and after.

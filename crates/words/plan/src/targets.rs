@@ -31,6 +31,16 @@ pub struct TargetsPlan {
     pub seed: Seed,
 }
 
+impl TargetsPlan {
+    /// Returns true if namespaces are created for its runs, where they are permitted.
+    #[must_use]
+    pub fn uses_namespaces(&self) -> bool {
+        let mut targets = self.targets.iter();
+        self.run_plan.uses_namespaces()
+            || targets.any(|compared| compared.target.has_mount_namespace())
+    }
+}
+
 /// One of several programs that carry the same load.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ComparedTargetPlan {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Validity {
-    /// Half of each limit.
+    /// Half the limits of steal, delay and lateness.
     Strict,
     /// The limits.
     #[default]
@@ -45,7 +45,7 @@ impl Validity {
         }
     }
 
-    /// Returns the factor of each limit.
+    /// Returns the factor of the limits of steal, delay and lateness.
     #[must_use]
     pub const fn limit_factor(self) -> f64 {
         match self {

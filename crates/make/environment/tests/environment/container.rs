@@ -1,6 +1,6 @@
 //! Containers, against exchanges as Docker's API has them: no engine runs here.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use stillwell_metric::Outcome;
 use stillwell_plan::generator::ContainerPlan;
 use stillwell_plan::{PayloadPlan, TransportPlan};
+use stillwell_testkit::ApiRequest;
 use stillwell_units::Nanos;
 
 use crate::{Fixture, LONG, plan, prepare, wait_until};
@@ -76,28 +77,10 @@ fn answer(
     failing: &str,
     hold: &dyn Fn(&str) -> bool,
 ) -> std::io::Result<Option<(String, String)>> {
-    let mut read = Vec::new();
-    let mut room = [0; 4096];
-    let (head, body) = loop {
-        let length = peer.read(&mut room)?;
-        if length == 0 {
-            return Ok(None);
-        }
-        read.extend_from_slice(&room[..length]);
-        let text = String::from_utf8_lossy(&read).into_owned();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            continue;
-        };
-        let long = head.lines().find_map(|line| {
-            let line = line.to_ascii_lowercase();
-            line.strip_prefix("content-length: ")?.parse().ok()
-        });
-        if body.len() >= long.unwrap_or(0) {
-            break (head.to_owned(), body.to_owned());
-        }
+    let Some(request) = ApiRequest::receive(&mut peer)? else {
+        return Ok(None);
     };
-    let line = head.lines().next().unwrap_or_default();
-    let requested = line.trim_end_matches(" HTTP/1.1").to_owned();
+    let requested = request.method_and_path;
     if !hold(&requested) {
         return Ok(None);
     }
@@ -110,7 +93,7 @@ fn answer(
         None => framed("400 Bad Request", "{}"),
     };
     peer.write_all(response.as_bytes())?;
-    Ok(Some((requested, body)))
+    Ok(Some((requested, request.body)))
 }
 
 type Requests = Arc<Mutex<Vec<(String, String)>>>;

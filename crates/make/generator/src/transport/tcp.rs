@@ -2,9 +2,11 @@
 
 use std::io;
 
+use rustix::io::ioctl_fionread;
 use stillwell_wire::{DialError, dial};
 use tokio::net::TcpStream;
 
+use super::end_stream;
 use crate::contract::Transport;
 
 #[derive(Clone, Debug)]
@@ -35,5 +37,13 @@ impl Transport for Tcp {
 
     async fn writable(connection: &TcpStream) -> io::Result<()> {
         connection.writable().await
+    }
+
+    /// Waits for the peer only if it has ever written something: nothing is read before. If not,
+    /// the kernel delivers all after the close.
+    async fn finish(connection: TcpStream) {
+        if ioctl_fionread(&connection).is_ok_and(|unread| unread > 0) {
+            end_stream(connection).await;
+        }
     }
 }

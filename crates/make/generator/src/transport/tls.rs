@@ -13,8 +13,9 @@ use stillwell_scope::Tasks;
 use stillwell_units::Nanos;
 use stillwell_wire::tls::{ClientTls, TlsError, TlsStream};
 use stillwell_wire::{DialError, Stream, dial};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncWrite;
 
+use super::end_stream;
 use crate::contract::Transport;
 use crate::drive::push_all;
 use stillwell_worker::{Opener, Worker};
@@ -106,22 +107,7 @@ impl Transport for Tls {
         poll_fn(|context| Pin::new(&mut *connection.borrow_mut()).poll_flush(context)).await
     }
 
-    /// Says goodbye and waits for the peer's: what it has not read would be lost with
-    /// a connection that is closed while something of its own is unread.
-    async fn finish(connection: &Self::Connection) {
-        let end = |context: &mut Context<'_>| {
-            Pin::new(&mut *connection.borrow_mut()).poll_shutdown(context)
-        };
-        if poll_fn(end).await.is_err() {
-            return;
-        }
-        let mut room = [0; 1024];
-        let read = |context: &mut Context<'_>| {
-            let mut buffer = ReadBuf::new(&mut room);
-            let polled = Pin::new(&mut *connection.borrow_mut()).poll_read(context, &mut buffer);
-            polled.map_ok(|()| buffer.filled().len())
-        };
-        let mut read = read;
-        while let Ok(1..) = poll_fn(&mut read).await {}
+    async fn finish(connection: Self::Connection) {
+        end_stream(connection.into_inner()).await;
     }
 }

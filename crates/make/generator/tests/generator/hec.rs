@@ -31,7 +31,7 @@ pub(crate) fn serve_one(
     let (mut peer, _) = listener.accept()?;
     peer.set_read_timeout(Some(LONG))?;
     let mut parser = RequestParser::new();
-    while let Some(request) = read(&mut peer, &mut parser, names)? {
+    while let Some(request) = receive(&mut peer, &mut parser, names)? {
         let answer = answer(request);
         peer.write_all(answer.as_bytes())?;
     }
@@ -46,7 +46,8 @@ pub(crate) fn response(status: u16, body: &str) -> String {
     )
 }
 
-fn read(
+/// The next request; `None` where the client has left.
+pub(crate) fn receive(
     peer: &mut TcpStream,
     parser: &mut RequestParser,
     names: &[&str],

@@ -1,14 +1,15 @@
-use std::io::{ErrorKind, Read, Write};
+use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::Receiver;
 
-use stillwell_http::{H1RequestEvent, RequestParser};
+use stillwell_http::RequestParser;
 use stillwell_metric::{Outcome, Shard, Value, catalogue, decode_histogram};
 use stillwell_plan::generator::ExchangePlan;
 use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_scope::{PartError, Token};
 use stillwell_units::Nanos;
 
+use crate::hec::receive;
 use crate::{Fixture, LONG, blocks, plan, wait_until};
 
 const REQUESTS: usize = 200;
@@ -60,34 +61,12 @@ fn read_request(
     peer: &mut TcpStream,
     parser: &mut RequestParser,
 ) -> Result<Option<Vec<u8>>, PartError> {
-    let mut body = Vec::new();
-    let mut room = vec![0; 65_536];
-    loop {
-        let length = match peer.read(&mut room) {
-            Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
-            Err(error) => return Err(error.into()),
-        };
-        if length == 0 {
-            return Ok(None);
-        }
-        let mut input = &room[..length];
-        loop {
-            let (consumed, event) = parser.advance(input)?;
-            input = &input[consumed..];
-            match event {
-                Some(H1RequestEvent::Head(head)) => {
-                    let is_ours = head.method == "POST"
-                        && head.target == "/in?a=b"
-                        && head.header("x-one") == Some(b"two");
-                    assert!(is_ours, "{head:?}");
-                }
-                Some(H1RequestEvent::Body(part)) => body.extend_from_slice(part),
-                Some(H1RequestEvent::End) => return Ok(Some(body)),
-                None => break,
-            }
-        }
-    }
+    let Some(request) = receive(peer, parser, &["x-one"])? else {
+        return Ok(None);
+    };
+    let is_ours = request.line == "POST /in?a=b" && request.headers == ["two"];
+    assert!(is_ours, "{} {:?}", request.line, request.headers);
+    Ok(Some(request.body))
 }
 
 fn served(

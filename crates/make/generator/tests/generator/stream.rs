@@ -1,5 +1,5 @@
 use std::collections::BTreeSet;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::Receiver;
@@ -281,6 +281,26 @@ fn after_a_peer_has_closed_the_walk_goes_on_with_a_whole_block() {
     let set = blocks(&plan, 0);
     let resumed = (0..set.len()).find(|first| is_whole_walk(&set, *first, &received));
     assert!(resumed.is_some());
+}
+
+/// A connection that is closed with bytes unread is reset.
+#[test]
+fn all_arrives_at_a_peer_that_has_written_something() {
+    let (listener, transport) = tcp();
+    let mut plan = plan(transport);
+    // Slow, because the end is not to wait for room.
+    plan.rate = RatePlan::bytes(ByteRate::try_new(1 << 20).unwrap());
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("peer", move |stop| {
+        let mut peer = accept(&listener)?;
+        peer.write_all(b"welcome\n")?;
+        take_all(peer, 50_000, &stop)
+    });
+    let received = received.recv_timeout(LONG).unwrap();
+    let shards = fixture.finish();
+    assert!(is_whole_walk(&blocks(&plan, 0), 0, &received));
+    assert_eq!(shards[0].bytes.total(), received.len() as u64);
+    assert_eq!(shards[0].events.total(), lines(&received));
 }
 
 /// lading leaves such a block out.

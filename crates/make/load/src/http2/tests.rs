@@ -1,21 +1,12 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use stillwell_http::h2::PREFACE;
-use stillwell_metric::LoadShard;
-use stillwell_plan::load::{
-    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadProtocol, RequestPlan,
-    Reuse,
-};
-use stillwell_plan::tls::ClientTlsPlan;
+use stillwell_plan::load::LoadProtocol::Http2;
 use tokio::io::ReadBuf;
 
 use super::*;
-use crate::build::RequestEncoder;
-use crate::routes::RouteTally;
-use crate::slots::Slots;
-use crate::worker::{RequestSource, WorkerSetup};
+use crate::fixture::{block_on, slots, ticket};
 
 /// A server that sends one part with each read, and ends the connection after the last.
 #[derive(Default)]
@@ -147,84 +138,10 @@ fn go_away(last: u32) -> Vec<u8> {
     frame(7, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
 }
 
-/// `connections` slots of one pool for connections with so many streams and requests at most,
-/// and their counts.
-fn slots(
-    connections: u32,
-    streams: u32,
-    requests_max: Option<u64>,
-) -> (Vec<ConnectionSlot>, Arc<LoadShard>) {
-    let client = ClientPlan {
-        connecting: ConnectingPlan {
-            connections,
-            protocol: LoadProtocol::Http2,
-            streams,
-            prefetch: false,
-            over: Nanos::ZERO,
-            reuse: Reuse::Lru,
-            requests_max,
-            timeout: Nanos::from_secs(20),
-            without_alpn: false,
-            states_empty_length: false,
-            source: None,
-        },
-        tunnel: None,
-        tls: ClientTlsPlan::default(),
-        timeout: Nanos::from_secs(20),
-        idle: IdleStrategy::Sleep,
-    };
-    let plan = EndpointPlan {
-        address: "127.0.0.1:1".to_owned(),
-        tls_host: None,
-        weight: 1,
-        requests: vec![RequestPlan {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            authority: "a".to_owned(),
-            headers: Vec::new(),
-            body: BodyPlan::None,
-        }],
-    };
-    let endpoint = RequestEncoder::of_generator(&client).endpoint(&plan);
-    let (shard, recorders) = LoadShard::pair();
-    let shard = Arc::new(shard);
-    let setup = WorkerSetup {
-        client,
-        endpoints: vec![endpoint.unwrap()].into(),
-        tls: None,
-        shard: Arc::clone(&shard),
-        recorders,
-        routes: RouteTally::default(),
-    };
-    let worker = Rc::new(Worker::new(setup, RequestSource::Plan));
-    let count = usize::try_from(connections).unwrap();
-    let slots = Slots::new(count, streams, Reuse::Lru);
-    let pool = Rc::new(Pool::new(0, (1, 0), slots, &RequestSource::Plan));
-    let slot = |number| ConnectionSlot::new(Rc::clone(&worker), Rc::clone(&pool), number);
-    ((0..count).map(slot).collect(), shard)
-}
-
-fn ticket() -> Ticket {
-    Ticket {
-        endpoint: 0,
-        request: 0,
-        intended: clock::now(),
-        sent: None,
-    }
-}
-
 /// Adds so many requests in hand.
 fn give(slot: &mut ConnectionSlot, requests: usize) {
     let tickets = std::iter::repeat_n(ticket(), requests);
     slot.in_hand.extend(tickets);
-}
-
-fn block_on<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(test)
 }
 
 /// Runs a connection until it waits or has ended.
@@ -250,7 +167,7 @@ struct Ended {
 /// Sends `requests` to `server` over one connection.
 fn run(server: &mut ScriptedServer, streams: u32, requests: usize) -> Ended {
     block_on(async {
-        let (mut slots, shard) = slots(1, streams, None);
+        let (mut slots, shard) = slots(Http2, 1, streams, None);
         give(&mut slots[0], requests);
         let connection = slots[0].multiplex(server).await;
         Ended {
@@ -341,7 +258,7 @@ fn requests_beyond_the_limit_of_a_server_wait_before_its_settings_and_after_them
 #[test]
 fn requests_are_given_to_another_connection_once_a_server_goes_away() {
     block_on(async {
-        let (mut slots, shard) = slots(2, 2, None);
+        let (mut slots, shard) = slots(Http2, 2, 2, None);
         let pool = Rc::clone(&slots[0].pool);
         let servers = [WaitingServer::default(), WaitingServer::default()];
         servers.iter().for_each(|server| server.send(settings(&[])));
@@ -377,7 +294,7 @@ fn requests_that_a_server_did_not_begin_are_given_to_a_free_connection_at_once()
         (1, 2, go_away(1)),
     ] {
         block_on(async {
-            let (mut slots, shard) = slots(2, streams, None);
+            let (mut slots, shard) = slots(Http2, 2, streams, None);
             give(&mut slots[0], requests);
             let servers = [WaitingServer::default(), WaitingServer::default()];
             servers.iter().for_each(|server| server.send(settings(&[])));
@@ -407,7 +324,7 @@ fn a_connection_is_given_no_more_requests_than_it_can_begin() {
         (10, None, settings(&[0, 3, 0, 0, 0, 4]), 4),
     ] {
         block_on(async {
-            let (mut slots, _shard) = slots(1, streams, requests_max);
+            let (mut slots, _shard) = slots(Http2, 1, streams, requests_max);
             let pool = Rc::clone(&slots[0].pool);
             let server = WaitingServer::default();
             server.send(settings);

@@ -4,90 +4,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use stillwell_http::h3::{BodyLength, H3ResponseBlock};
 use stillwell_metric::LoadShard;
-use stillwell_plan::load::{
-    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadProtocol, RequestPlan,
-    Reuse,
-};
+use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::tls::{
     Alpn, ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification,
 };
-use stillwell_units::Nanos;
 use stillwell_wire::quic::{Came, Line, QuicClient, QuicServer, bind_quic};
 use stillwell_wire::tls::{ClientTls, ServerTls};
 
 use super::*;
-use crate::build::RequestEncoder;
-use crate::pool::Pool;
-use crate::routes::RouteTally;
-use crate::slots::Slots;
-use crate::worker::{RequestSource, Worker, WorkerSetup};
+use crate::fixture::{block_on, slots, ticket};
 
 /// The first of two slots for connections with so many streams and requests at most, and its
 /// counts.
 fn quic_slot(streams: u32, requests_max: Option<u64>) -> (ConnectionSlot, Arc<LoadShard>) {
-    let client = ClientPlan {
-        connecting: ConnectingPlan {
-            connections: 2,
-            protocol: LoadProtocol::Http3,
-            streams,
-            prefetch: false,
-            over: Nanos::ZERO,
-            reuse: Reuse::Lru,
-            requests_max,
-            timeout: Nanos::from_secs(20),
-            without_alpn: false,
-            states_empty_length: false,
-            source: None,
-        },
-        tunnel: None,
-        tls: ClientTlsPlan::default(),
-        timeout: Nanos::from_secs(20),
-        idle: IdleStrategy::Sleep,
-    };
-    let plan = EndpointPlan {
-        address: "127.0.0.1:1".to_owned(),
-        tls_host: Some("a".to_owned()),
-        weight: 1,
-        requests: vec![RequestPlan {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            authority: "a".to_owned(),
-            headers: Vec::new(),
-            body: BodyPlan::None,
-        }],
-    };
-    let endpoint = RequestEncoder::of_generator(&client).endpoint(&plan);
-    let (shard, recorders) = LoadShard::pair();
-    let shard = Arc::new(shard);
-    let setup = WorkerSetup {
-        client,
-        endpoints: vec![endpoint.unwrap()].into(),
-        tls: None,
-        shard: Arc::clone(&shard),
-        recorders,
-        routes: RouteTally::default(),
-    };
-    let worker = Rc::new(Worker::new(setup, RequestSource::Plan));
-    let slots = Slots::new(2, streams, Reuse::Lru);
-    let pool = Rc::new(Pool::new(0, (1, 0), slots, &RequestSource::Plan));
-    (ConnectionSlot::new(worker, pool, 0), shard)
-}
-
-fn ticket() -> Ticket {
-    Ticket {
-        endpoint: 0,
-        request: 0,
-        intended: clock::now(),
-        sent: None,
-    }
-}
-
-fn block_on<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(test)
+    let (mut slots, shard) = slots(LoadProtocol::Http3, 2, streams, requests_max);
+    (slots.swap_remove(0), shard)
 }
 
 /// Runs a connection until it waits; returns false if it has ended.

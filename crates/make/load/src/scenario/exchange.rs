@@ -444,6 +444,7 @@ mod tests {
     use super::super::context::{PreparedUsers, WorkerShare};
     use super::super::fixture::{UncountedSteps, one_step};
     use super::*;
+    use crate::fixture::block_on;
 
     fn context_of(plan: ScenarioPlan) -> UserContext {
         let prepared = PreparedUsers::new(plan).unwrap();
@@ -471,11 +472,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_comes_before_all_was_sent_counts_and_ends_the_connection() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
+        block_on(async {
             for (answer, expected) in [
                 (
                     &b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno"[..],

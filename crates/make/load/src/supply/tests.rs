@@ -1,14 +1,11 @@
 use proptest::prelude::*;
 use stillwell_metric::LoadShard;
-use stillwell_plan::Validity;
-use stillwell_plan::load::{
-    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
-    LoadProtocol, Reuse, TelemetryPlan, UntilPlan,
-};
-use stillwell_plan::tls::ClientTlsPlan;
+use stillwell_plan::generator::ExchangePlan;
+use stillwell_plan::load::{BodyPlan, EndpointPlan, LoadPlanParts, Reuse};
 use stillwell_units::{Nanos, Seed};
 
 use super::*;
+use crate::fixture::block_on;
 
 fn request(body_bytes: usize) -> RequestPlan {
     RequestPlan {
@@ -21,44 +18,21 @@ fn request(body_bytes: usize) -> RequestPlan {
 }
 
 fn plan() -> Arc<LoadPlan> {
-    let parts = LoadPlanParts {
-        endpoints: vec![EndpointPlan {
-            address: "127.0.0.1:1".to_owned(),
-            tls_host: None,
-            weight: 1,
-            requests: vec![request(0)],
-        }],
-        pace: LoadPace::Closed,
-        client: ClientPlan {
-            connecting: ConnectingPlan {
-                connections: 1,
-                protocol: LoadProtocol::Http1,
-                streams: 1,
-                prefetch: false,
-                over: Nanos::ZERO,
-                reuse: Reuse::Mru,
-                requests_max: None,
-                timeout: Nanos::SECOND,
-                without_alpn: false,
-                states_empty_length: false,
-                source: None,
-            },
-            tunnel: None,
-            tls: ClientTlsPlan::default(),
-            timeout: Nanos::SECOND,
-            idle: IdleStrategy::Sleep,
-        },
-        workers: 1,
-        until: UntilPlan::default(),
-        warmup: Nanos::ZERO,
-        first_request: false,
-        latency_header: None,
-        grace: Nanos::SECOND,
-        telemetry: TelemetryPlan::default(),
-        seed: Seed::from_number(1),
-        validity: Validity::Normal,
-        fleet: None,
+    let endpoint = EndpointPlan {
+        address: "127.0.0.1:1".to_owned(),
+        tls_host: None,
+        weight: 1,
+        requests: vec![request(0)],
     };
+    let exchange = ExchangePlan {
+        timeout: Nanos::SECOND,
+        connect_timeout: Nanos::SECOND,
+        reuse: Reuse::Mru,
+        ..ExchangePlan::default()
+    };
+    let mut client = exchange.client();
+    client.connecting.prefetch = false;
+    let parts = LoadPlanParts::closed(vec![endpoint], client, Seed::from_number(1));
     Arc::new(LoadPlan::try_new(parts).unwrap())
 }
 
@@ -67,12 +41,6 @@ fn pair(waiting_max: usize) -> (Feed, Supply) {
     let (shard, _) = LoadShard::pair();
     let (feed, queue) = Feed::new(&plan(), &Arc::new(shard), waiting_max);
     (feed, Supply::new(queue))
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.enable_all().build();
-    runtime.unwrap().block_on(future)
 }
 
 /// Returns true where `future` waits, as far as it gets by itself.

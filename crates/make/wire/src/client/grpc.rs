@@ -111,7 +111,8 @@ pub struct GrpcCall {
 }
 
 impl GrpcCall {
-    /// Connects to `endpoint` and lays out the head of a call.
+    /// Connects to `endpoint` and lays out the head of a call. A call may wait for hours, so the
+    /// connection has [keepalive](Connection::set_keepalive).
     ///
     /// # Errors
     /// [`GrpcError`] without a connection, or where the head cannot be written.
@@ -126,6 +127,7 @@ impl GrpcCall {
         let (authority, path) = (request.authority, request.path);
         let block = H2RequestBlock::new("POST", scheme, authority, path, &headers)?;
         let connection = endpoint.connect().await?;
+        connection.set_keepalive();
         let mut client = Client::new(Limits::default());
         let stream = client.request(&block, BodyLength::Unknown)?;
         Ok(Self {
@@ -333,4 +335,30 @@ fn end_of(fields: Fields<'_>) -> Option<GrpcEnd> {
         status: status(fields)?,
         message: message.to_vec(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use socket2::SockRef;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::Stream as ByteStream;
+
+    #[tokio::test]
+    async fn the_connection_of_a_call_has_keepalive() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = Endpoint::tcp(listener.local_addr().unwrap().to_string());
+        let request = GrpcRequest {
+            authority: "a",
+            path: "/a/b",
+            headers: &[],
+            message_bytes_max: 0,
+        };
+        let call = GrpcCall::open(&endpoint, &request).await.unwrap();
+        let Connection::Plain(ByteStream::Tcp(stream)) = &call.connection else {
+            unreachable!("the endpoint is TCP without TLS")
+        };
+        assert!(SockRef::from(stream).keepalive().unwrap());
+    }
 }

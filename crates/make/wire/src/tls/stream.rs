@@ -107,6 +107,11 @@ impl<S> TlsStream<S> {
         self.handshake
     }
 
+    /// Returns the stream below.
+    pub(crate) fn stream(&self) -> &S {
+        self.inner.get_ref().0
+    }
+
     /// Gives TLS up, and the stream below back.
     #[must_use]
     pub fn into_stream(self) -> S {

@@ -59,6 +59,27 @@ fn datagrams_reach_where_they_were_dialled() {
 }
 
 #[test]
+fn datagrams_from_any_address_leave_from_one_of_the_family_of_their_receiver() {
+    on_worker(|| async {
+        let receiver = listen::udp("127.0.0.1:0".parse()?)?;
+        let address = receiver.local_addr()?;
+        // The name may have an address of IPv6 as well.
+        let named = format!("localhost:{}", address.port());
+        for (bind, to) in [("0.0.0.0:0", &named), ("[::]:0", &address.to_string())] {
+            let sender = dial::udp(bind, to).await?;
+            assert_eq!(sender.peer_addr()?, address, "{bind}");
+        }
+        // A host without IPv6 has no such receiver.
+        if let Ok(receiver) = std::net::UdpSocket::bind("[::1]:0") {
+            let address = receiver.local_addr()?;
+            let sender = dial::udp("0.0.0.0:0", &address.to_string()).await?;
+            assert_eq!(sender.peer_addr()?, address);
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn streams_of_both_kinds_carry_bytes_both_ways() {
     on_worker(|| async {
         let folder = tempfile::tempdir()?;

@@ -3,7 +3,9 @@
 
 use std::io::{self, Read as _, Write};
 
-use flate2::write::{GzDecoder, ZlibDecoder};
+use flate2::write::GzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
+use stillwell_units::as_usize;
 use zstd::stream::raw::{self, InBuffer, Operation as _, OutBuffer};
 
 /// Bytes decoded in one go: few, because they can become a thousand times as many.
@@ -14,6 +16,9 @@ const CODINGS_MAX: usize = 2;
 
 /// The most members (gzip) or frames (zstd) of one body. Each costs microseconds, however short.
 const MEMBERS_MAX: usize = 10_000;
+
+/// Room for what zlib writes in one step.
+const ZLIB_OUT_BYTES: usize = 32 << 10;
 
 /// Room for what zstd writes in one step.
 const ZSTD_OUT_BYTES: usize = 128 << 10;
@@ -71,7 +76,7 @@ pub(crate) struct Decoder {
 
 enum DecoderState {
     Gzip(Members),
-    Zlib(ZlibDecoder<Vec<u8>>),
+    Zlib(ZlibStream),
     Zstd(Frames),
 }
 
@@ -80,6 +85,16 @@ struct Members {
     decoder: GzDecoder<Vec<u8>>,
     /// Members before the present one.
     ended: usize,
+}
+
+/// A zlib stream. The decoder of flate2 for writers does not check that the stream ends.
+struct ZlibStream {
+    decoder: Decompress,
+    /// Room for one step: flate2 would fill all room behind `out` with zeros at each step.
+    room: Vec<u8>,
+    out: Vec<u8>,
+    /// True at its end.
+    is_whole: bool,
 }
 
 /// The frames of a zstd stream.
@@ -108,7 +123,12 @@ impl Decoder {
                 decoder: GzDecoder::new(Vec::new()),
                 ended: 0,
             }),
-            Coding::Zlib => DecoderState::Zlib(ZlibDecoder::new(Vec::new())),
+            Coding::Zlib => DecoderState::Zlib(ZlibStream {
+                decoder: Decompress::new(true),
+                room: vec![0; ZLIB_OUT_BYTES],
+                out: Vec::new(),
+                is_whole: false,
+            }),
             Coding::Zstd => DecoderState::Zstd(Frames {
                 decoder: Box::new(raw::Decoder::new()?),
                 out: Vec::new(),
@@ -151,9 +171,11 @@ impl Decoder {
     pub(crate) fn finish(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         match &mut self.state {
             DecoderState::Gzip(members) => members.decoder.try_finish()?,
-            DecoderState::Zlib(decoder) => decoder.try_finish()?,
+            DecoderState::Zlib(stream) if stream.is_whole => {}
             DecoderState::Zstd(frames) if frames.is_whole => {}
-            DecoderState::Zstd(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            DecoderState::Zlib(_) | DecoderState::Zstd(_) => {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
         let out = self.out();
         if !out.is_empty() {
@@ -166,7 +188,7 @@ impl Decoder {
     fn write(&mut self, piece: &[u8]) -> io::Result<()> {
         match &mut self.state {
             DecoderState::Gzip(members) => members.write(piece),
-            DecoderState::Zlib(decoder) => decoder.write_all(piece),
+            DecoderState::Zlib(stream) => stream.write(piece),
             DecoderState::Zstd(frames) => frames.write(piece),
         }
     }
@@ -174,7 +196,7 @@ impl Decoder {
     fn out(&mut self) -> &mut Vec<u8> {
         match &mut self.state {
             DecoderState::Gzip(members) => members.decoder.get_mut(),
-            DecoderState::Zlib(decoder) => decoder.get_mut(),
+            DecoderState::Zlib(stream) => &mut stream.out,
             DecoderState::Zstd(frames) => &mut frames.out,
         }
     }
@@ -195,6 +217,29 @@ impl Members {
             }
         }
         Ok(())
+    }
+}
+
+impl ZlibStream {
+    fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        let mut rest = piece;
+        loop {
+            let (taken, given) = (self.decoder.total_in(), self.decoder.total_out());
+            let none = FlushDecompress::None;
+            let status = self.decoder.decompress(rest, &mut self.room, none)?;
+            rest = &rest[as_usize(self.decoder.total_in() - taken)..];
+            let length = as_usize(self.decoder.total_out() - given);
+            self.out.extend_from_slice(&self.room[..length]);
+            self.is_whole = status == Status::StreamEnd;
+            if self.is_whole || length < self.room.len() {
+                break;
+            }
+        }
+        if rest.is_empty() {
+            Ok(())
+        } else {
+            Err(io::Error::other("bytes follow the end of the body"))
+        }
     }
 }
 
@@ -432,10 +477,26 @@ mod tests {
 
     #[test]
     fn a_body_that_is_cut_is_refused() {
-        for coding in [Coding::Gzip, Coding::Zstd] {
+        for coding in [Coding::Gzip, Coding::Zlib, Coding::Zstd] {
             let body = encoded(b"a body that is long enough", coding);
-            let cut = &body[..body.len() - 1];
-            assert_eq!(decode(cut, &[coding], 1 << 20), None, "{coding:?}");
+            for length in 1..body.len() {
+                let decoded = decode(&body[..length], &[coding], 1 << 20);
+                assert_eq!(decoded, None, "{length} bytes of {coding:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_behind_the_end_of_a_body_are_refused() {
+        for coding in [Coding::Gzip, Coding::Zlib, Coding::Zstd] {
+            let body = encoded(b"a body that is long enough", coding);
+            let long = [&body[..], b"x"].concat();
+            assert_eq!(decode(&long, &[coding], 1 << 20), None, "{coding:?}");
+            let mut decoder = Decoder::new(coding).unwrap();
+            decoder.push(&body, |_| ()).unwrap();
+            let pushed = decoder.push(b"x", |_| ());
+            let finished = pushed.and_then(|()| decoder.finish(|_| ()));
+            assert!(finished.is_err(), "{coding:?}");
         }
     }
 

@@ -69,8 +69,6 @@ impl Http1 {
                     self.out.extend_from_slice(CONTINUE);
                 }
                 let mut partial = Partial::new(head.method, head.target, &self.site);
-                let is_stamped = self.site.stamps.borrow().looks_in_headers();
-                let stamp = is_stamped.then(|| head.header(HEADER)).flatten();
                 let takes_chunks = self.site.service().takes_chunks();
                 let digest = takes_chunks.then(|| head.header(CONTENT_DIGEST)).flatten();
                 for (name, value) in [
@@ -78,7 +76,7 @@ impl Http1 {
                     ("content-encoding", head.content_encoding.map(str::as_bytes)),
                     ("x-amz-target", head.header("x-amz-target")),
                     (CONTENT_DIGEST, digest),
-                    (HEADER, stamp),
+                    (HEADER, head.header(HEADER)),
                 ] {
                     partial.header(name, value.unwrap_or_default());
                 }

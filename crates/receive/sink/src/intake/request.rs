@@ -77,7 +77,8 @@ impl Partial {
             value.clone_into(&mut self.operation);
         } else if name.eq_ignore_ascii_case(CONTENT_DIGEST) {
             self.is_chunked = value.starts_with("STREAMING-");
-        } else if name.eq_ignore_ascii_case(HEADER) {
+        } else if name.eq_ignore_ascii_case(HEADER) && self.stamp.is_empty() {
+            // The first one counts.
             self.stamp = value.as_bytes().to_vec();
         }
     }
@@ -165,18 +166,13 @@ impl Partial {
             };
         }
         let Some(codings) = self.codings(site) else {
-            let answer = if site.service().takes_all() {
-                site.service().answer(&self.request(b""))
-            } else {
-                Answer::status(415)
-            };
-            return answer.malformed();
+            return self.undecoded(415, &self.body, site);
         };
         let Some(stored) = self.stored(site) else {
             return Answer::status(400).malformed();
         };
         let Some(body) = self.decoded(&stored, &codings, site) else {
-            return Answer::status(400).malformed();
+            return self.undecoded(400, b"", site);
         };
         site.shard.decoded_bytes.add(body.len() as u64);
         let service = site.service();
@@ -185,6 +181,17 @@ impl Partial {
             site.arrived(&self.stamp, &body);
         }
         answer
+    }
+
+    /// The answer to a body that cannot be decoded: `status`, unless the service takes all. Stamps
+    /// are then searched in `seen` and in the header.
+    fn undecoded(&self, status: u16, seen: &[u8], site: &Site) -> Answer {
+        let service = site.service();
+        if !service.takes_all() {
+            return Answer::status(status).malformed();
+        }
+        site.arrived(&self.stamp, seen);
+        service.answer(&self.request(b"")).malformed()
     }
 
     /// The codings of the body without the framing of chunks; `None` where one is not known.
@@ -266,6 +273,23 @@ mod tests {
             let answer = partial.finish(&site);
             let seen = (answer.status, answer.is_malformed);
             assert_eq!(seen, (status, is_malformed), "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_cannot_be_decoded_is_malformed_and_refused_unless_all_are_taken() {
+        for (coding, refusal) in [("br", 415), ("gzip", 400), ("snappy", 400)] {
+            let plain = Intake::plain(204, &[], b"", Nanos::ZERO);
+            let loki = Intake::new("a", &IntakeService::Loki, Nanos::ZERO);
+            for (intake, status) in [(plain, 204), (loki, refusal)] {
+                let site = site(intake);
+                let mut partial = Partial::new("POST", "/", &site);
+                partial.header("content-encoding", coding.as_bytes());
+                partial.push(b"\xff\xff\xff\xff\x0f\0a", &site);
+                let answer = partial.finish(&site);
+                let seen = (answer.status, answer.is_malformed, answer.events);
+                assert_eq!(seen, (status, true, 0), "{coding}");
+            }
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) trait Service: Debug + Send + Sync {
     }
 
     /// Returns true if its status refuses no request: it takes all of them, and without their
-    /// body those in a coding that is not known. Else a status of 400 or above refuses.
+    /// body those that cannot be decoded. Else a status of 400 or above refuses.
     fn takes_all(&self) -> bool {
         false
     }

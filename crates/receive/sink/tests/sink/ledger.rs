@@ -49,15 +49,20 @@ fn ledger(sent: u64) -> Arc<SharedLedger> {
 }
 
 fn ledger_of(form: StampForm, sent: u64) -> Arc<SharedLedger> {
+    let plan = StampPlan {
+        late_after: Some(Nanos::SECOND),
+        form,
+        ..StampPlan::ALL
+    };
+    ledger_with(plan, sent)
+}
+
+fn ledger_with(plan: StampPlan, sent: u64) -> Arc<SharedLedger> {
     let cells: Arc<[Cell]> = [Cell::default()].into();
     cells[0].set(sent);
     let generator = StampedGenerator {
         id: "g".to_owned(),
-        plan: StampPlan {
-            late_after: Some(Nanos::SECOND),
-            form,
-            ..StampPlan::ALL
-        },
+        plan,
         sent: cells,
     };
     Arc::new(SharedLedger::new(mark(), vec![generator], ByteSize::mib(1)).unwrap())
@@ -103,9 +108,31 @@ fn streams_are_searched_across_reads_and_connections() {
     assert_eq!(sink.end().events, 6);
     // The order of arrival of two connections that are closed one after the other.
     assert_eq!(totals(&ledger), [2, 1, 1, 0, 6]);
-    assert_eq!(ledger.missing(), 2);
+    assert_eq!((ledger.missing(), ledger.outstanding()), (2, 2));
     let losses = &ledger.accounts()[0][0].losses;
     assert_eq!((losses.ranges[0].first, losses.ranges[0].last), (5, 6));
+}
+
+#[test]
+fn an_event_is_outstanding_until_all_its_copies_have_arrived() {
+    let plan = StampPlan {
+        copies: 2,
+        ..StampPlan::ALL
+    };
+    let ledger = ledger_with(plan, 3);
+    let counts = [[0, 1], [0, 2], [1, 2]].map(|sequences| {
+        let protocol = SinkProtocol::Tcp {
+            address: anywhere(),
+        };
+        let sink = run_bound(bound(protocol, &ledger));
+        let mut stream = TcpStream::connect(sink.address()).unwrap();
+        stream.write_all(&events(&sequences)).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        read_all(&mut stream);
+        sink.end();
+        (ledger.missing(), ledger.outstanding())
+    });
+    assert_eq!(counts, [(1, 3), (0, 2), (0, 0)]);
 }
 
 #[test]
@@ -225,21 +252,28 @@ fn beyond_65536_stamps_a_request_is_entered_before_its_end() {
     assert_eq!(totals(&ledger), [0, 0, 0, 0, 65_600]);
 }
 
-/// With stamps in the text, a header is none of the ledger's.
+/// With stamps in the text, a header is none of the ledger's, in both versions of HTTP.
 #[test]
 fn headers_are_not_searched_where_stamps_are_in_the_text() {
-    let ledger = ledger(2);
-    let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger));
-    let mut stream = TcpStream::connect(sink.address()).unwrap();
     let stamp = String::from_utf8(token(1, b"").to_vec()).unwrap();
     let body = event(0);
-    stream.write_all(&request(&stamp, "close", &body)).unwrap();
-    read_all(&mut stream);
-    sink.end();
-    assert_eq!(totals(&ledger), [1, 0, 0, 0, 1]);
+    for is_http2 in [false, true] {
+        let ledger = ledger(2);
+        let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger));
+        if is_http2 {
+            post_http2(&sink, &[(HEADER, stamp.as_str())], &body);
+        } else {
+            let mut stream = TcpStream::connect(sink.address()).unwrap();
+            stream.write_all(&request(&stamp, "close", &body)).unwrap();
+            read_all(&mut stream);
+        }
+        sink.end();
+        assert_eq!(totals(&ledger), [1, 0, 0, 0, 1], "HTTP/2: {is_http2}");
+    }
 }
 
-/// A body that `wrap` makes of a text, and a header; one of them has the stamp.
+/// A body that `wrap` makes of a text, and a header; one of them has the stamp. With stamps in the text, the one in the
+/// header does not count.
 fn stamped(
     form: StampForm,
     sequence: u64,
@@ -252,7 +286,8 @@ fn stamped(
         return (body, header);
     }
     let text = stamp(TEXT.as_bytes()) + TEXT;
-    (wrap(&text), ("x-stamp", "in the text".to_owned()))
+    let ignored = String::from_utf8(token(0, b"").to_vec()).unwrap();
+    (wrap(&text), (HEADER, ignored))
 }
 
 fn run_intake(service: IntakeService, ledger: &Arc<SharedLedger>) -> RunningSink {
@@ -308,6 +343,22 @@ fn a_call_that_an_intake_refuses_has_not_arrived() {
     }
 }
 
+/// Sends a request over HTTP/2 and waits until it is whole.
+fn post_http2(sink: &RunningSink, headers: &[(&str, &str)], body: &[u8]) {
+    let messages = &sink.shards()[0].messages;
+    let before = messages.total();
+    let mut client = Client::new(Limits::default());
+    let head = H2RequestBlock::new("POST", Scheme::Http, "sink", "/", headers).unwrap();
+    let length = BodyLength::Bytes(body.len() as u64);
+    let request = client.request(&head, length).unwrap();
+    client.send_body(request, body, true).unwrap();
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream.write_all(client.output()).unwrap();
+    while messages.total() == before {
+        std::thread::yield_now();
+    }
+}
+
 /// It is the same for all requests, in both versions of HTTP.
 #[test]
 fn a_configured_status_refuses_no_request() {
@@ -318,21 +369,35 @@ fn a_configured_status_refuses_no_request() {
     let ledger = ledger(2);
     let sink = run_bound(bound(protocol, &ledger));
     assert_eq!(exchange(&sink, "POST / HTTP/1.1", &event(0)).0, 503);
-    let mut client = Client::new(Limits::default());
-    let head = H2RequestBlock::new("POST", Scheme::Http, "sink", "/", &[]).unwrap();
-    let body = event(1);
-    let length = BodyLength::Bytes(body.len() as u64);
-    let request = client.request(&head, length).unwrap();
-    client.send_body(request, &body, true).unwrap();
-    let mut stream = TcpStream::connect(sink.address()).unwrap();
-    stream.write_all(client.output()).unwrap();
-    let shards = sink.shards().to_vec();
-    while shards[0].messages.total() < 2 {
-        std::thread::yield_now();
-    }
-    drop(stream);
+    post_http2(&sink, &[], &event(1));
     sink.end();
     assert_eq!(totals(&ledger), [0, 0, 0, 0, 2]);
+}
+
+/// The first value of its header counts.
+#[test]
+fn a_request_whose_body_cannot_be_decoded_has_arrived_in_both_versions_of_http() {
+    let body = TEXT.as_bytes();
+    for is_http2 in [false, true] {
+        let ledger = ledger_of(StampForm::Header, 2);
+        let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger));
+        // The second one is no gzip.
+        for (sequence, coding) in [(0, "br"), (1, "gzip")] {
+            let stamp = String::from_utf8(token(sequence, body).to_vec()).unwrap();
+            if is_http2 {
+                let coding = ("content-encoding", coding);
+                let headers = [coding, (HEADER, stamp.as_str()), (HEADER, "no stamp")];
+                post_http2(&sink, &headers, body);
+            } else {
+                let head = format!("POST / HTTP/1.1\r\ncontent-encoding: {coding}");
+                let head = format!("{head}\r\n{HEADER}: {stamp}\r\n{HEADER}: no stamp");
+                assert_eq!(exchange(&sink, &head, body).0, 200);
+            }
+        }
+        sink.end();
+        assert_eq!(totals(&ledger), [0, 0, 0, 0, 1], "HTTP/2: {is_http2}");
+        assert_eq!(ledger.unattributed().0, 0, "HTTP/2: {is_http2}");
+    }
 }
 
 #[test]

@@ -104,6 +104,30 @@ fn series_that_are_not_requested_do_not_count_for_the_limit() {
     assert_eq!((page.surplus, page.malformed), (1, 1));
 }
 
+/// Kinds and names of a page's series.
+fn kinds_and_names(page: &Page) -> Vec<String> {
+    let series = page.series.iter();
+    let shown = series.map(|series| format!("{} {}", series.kind.name(), series.name));
+    shown.collect()
+}
+
+#[test]
+fn dotted_names_are_selected_and_have_the_type_of_the_page() {
+    let text = b"# TYPE a__b counter\na__b 1\n# TYPE c__d summary\nc__d_sum 2\ne 3\n";
+    let dotted = ["a.b", "c.d"].map(str::to_owned);
+    let plain = ["a__b", "c__d"].map(str::to_owned);
+    let page = parse_dotted(text, None, 100);
+    let all = ["counter a.b", "counter c.d_sum", "gauge e"];
+    assert_eq!(kinds_and_names(&page), all);
+    let page = parse_dotted(text, Some(&dotted), 100);
+    assert_eq!(kinds_and_names(&page), all[..2]);
+    assert_eq!(parse_dotted(text, Some(&plain), 100), Page::default());
+    let page = parse_page(text, Some(&plain), 100);
+    let of_page = ["counter a__b", "counter c__d_sum"];
+    assert_eq!(kinds_and_names(&page), of_page);
+    assert_eq!(parse_page(text, Some(&dotted), 100), Page::default());
+}
+
 proptest! {
     #[test]
     fn for_all_bytes_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {

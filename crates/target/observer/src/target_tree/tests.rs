@@ -116,3 +116,22 @@ fn storage_and_descriptors_have_no_sample_while_those_of_a_living_process_are_hi
     // It has ended.
     assert_eq!(has_series(&mut reader), [true; 3]);
 }
+
+#[test]
+fn the_bytes_of_a_process_that_ends_during_a_beat_stay_in_the_totals() {
+    let folder = tempfile::tempdir().unwrap();
+    let proc = folder.path();
+    let mut reader = reader_of_first(proc);
+    let of_process = proc.join(FIRST.to_string());
+    write_stat(proc, FIRST, [1, 1, 0, 0]);
+    fs::write(of_process.join("io"), "read_bytes: 5\nwrite_bytes: 7\n").unwrap();
+    reader.sample(false, &mut Vec::new());
+    // It ends after its `stat` was read.
+    fs::write(of_process.join("io"), "").unwrap();
+    reader.sample(false, &mut Vec::new());
+    fs::write(of_process.join("stat"), "").unwrap();
+    let mut samples = Vec::new();
+    reader.sample(false, &mut samples);
+    assert_eq!(value(&samples, metric::TARGET_READ_BYTES), 5);
+    assert_eq!(value(&samples, metric::TARGET_WRITE_BYTES), 7);
+}

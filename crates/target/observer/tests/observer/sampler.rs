@@ -159,7 +159,7 @@ fn serve_page(scope: &mut Scope) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     let serve = move |token: &Token| {
         // The last line is broken.
-        let page = "# TYPE seen counter\nseen{source=\"x\"} 4\nother 1\nbroken{\n";
+        let page = "# TYPE seen__all counter\nseen__all{source=\"x\"} 4\nother 1\nbroken{\n";
         while !token.is_cancelled() {
             let (mut stream, _) = listener.accept()?;
             let mut room = [0; 4096];
@@ -190,9 +190,9 @@ fn pages_are_scraped_beside_the_beats() {
     let address = serve_page(&mut serving);
     let scrape = |url: String| ScrapePlan {
         url,
-        names: Some(vec!["seen".to_owned()]),
+        names: Some(vec!["seen.all".to_owned()]),
         labels: vec![("zone".to_owned(), "a".to_owned())],
-        format: ScrapeFormat::Prometheus,
+        format: ScrapeFormat::DottedPrometheus,
     };
     let plan = ObserverPlan {
         period: Nanos::from_millis(50),
@@ -206,11 +206,11 @@ fn pages_are_scraped_beside_the_beats() {
     let (_handle, receiver) = sampler(&mut scope, &plan, QUEUE);
     let batch = loop {
         let batch = receiver.recv_timeout(LONG).unwrap();
-        if find(&batch.samples, "target/seen").is_some() {
+        if find(&batch.samples, "target/seen.all").is_some() {
             break batch;
         }
     };
-    let seen = find(&batch.samples, "target/seen").unwrap();
+    let seen = find(&batch.samples, "target/seen.all").unwrap();
     assert_eq!(
         (seen.kind, &seen.value),
         (Kind::Counter, &Value::Float(4.0))

@@ -1,6 +1,6 @@
 //! Containers, against exchanges as Docker's API has them: no engine runs here.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -9,6 +9,7 @@ use stillwell_plan::step::TargetSignal;
 use stillwell_plan::target::{ContainerOrigin, ContainerTarget, ImagePlan, StopPlan};
 use stillwell_scope::{Token, clock};
 use stillwell_target::{Container, ContainerError, Limits, TargetProcess};
+use stillwell_testkit::ApiRequest;
 use stillwell_units::{ByteSize, Nanos, RunId};
 
 const ID: &str = "4fa6e0f0c678";
@@ -33,11 +34,11 @@ impl ScriptedEngine {
             // The last response is repeated.
             let last = script.last().cloned().unwrap();
             for answer in script.into_iter().chain(std::iter::repeat(last)) {
-                let Ok((peer, _)) = listener.accept() else {
+                let Ok((mut peer, _)) = listener.accept() else {
                     return;
                 };
                 // A client may end as soon as it has its response, so the request is recorded first.
-                if let Ok((mut peer, request)) = receive(peer) {
+                if let Some(request) = receive(&mut peer) {
                     recorded.lock().unwrap().push(request);
                     peer.write_all(&response(&answer)).unwrap_or_default();
                 }
@@ -55,30 +56,11 @@ impl ScriptedEngine {
     }
 }
 
-/// Reads one complete request. Returns its first line with its body.
-fn receive(mut peer: UnixStream) -> std::io::Result<(UnixStream, String)> {
-    let mut read = Vec::new();
-    let mut buffer = [0; 4096];
-    let request = loop {
-        let length = peer.read(&mut buffer)?;
-        if length == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        read.extend_from_slice(&buffer[..length]);
-        let text = String::from_utf8_lossy(&read).into_owned();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            continue;
-        };
-        let long = head.lines().find_map(|line| {
-            let line = line.to_ascii_lowercase();
-            line.strip_prefix("content-length: ")?.parse::<usize>().ok()
-        });
-        if body.len() >= long.unwrap_or(0) {
-            let line = head.lines().next().unwrap_or_default();
-            break format!("{} {body}", line.trim_end_matches(" HTTP/1.1"));
-        }
-    };
-    Ok((peer, request.trim_end().to_owned()))
+/// Receives a request. Returns its method and path with its body.
+fn receive(peer: &mut UnixStream) -> Option<String> {
+    let request = ApiRequest::receive(peer).ok().flatten()?;
+    let text = format!("{} {}", request.method_and_path, request.body);
+    Some(text.trim_end().to_owned())
 }
 
 fn response((status, body): &(&str, String)) -> Vec<u8> {

@@ -4,24 +4,7 @@ use super::{Kind, Metric, Unit};
 use crate::load::LoadTime;
 use crate::routes::RouteTime;
 
-macro_rules! metrics {
-    ($($constant:ident = $name:literal, $unit:ident, $kind:ident, $meaning:literal;)*) => {
-        $(
-            #[doc = $meaning]
-            pub const $constant: Metric = Metric {
-                name: $name,
-                unit: Unit::$unit,
-                kind: Kind::$kind,
-                meaning: $meaning,
-            };
-        )*
-
-        /// All of them.
-        pub const ALL: &[Metric] = &[$($constant),*];
-    };
-}
-
-metrics! {
+catalogue! {
     INTERVAL = "load_interval", Nanoseconds, Gauge, "Length of the interval that ends at this sample.";
     SCHEDULED = "load_requests_scheduled", Count, Gauge, "Requests that were due by the schedule in the interval.";
     BEGUN = "load_requests_begun", Count, Gauge, "Requests that began in the interval.";

@@ -143,58 +143,29 @@ mod tests {
     use stillwell_units::{Nanos, Seed};
 
     use super::*;
-    use crate::Validity;
-    use crate::load::{
-        BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadProtocol,
-        RequestPlan, Reuse, TelemetryPlan, UntilPlan,
-    };
-    use crate::tls::ClientTlsPlan;
+    use crate::generator::ExchangePlan;
+    use crate::load::{BodyPlan, EndpointPlan, RequestPlan, Reuse};
 
     fn parts() -> LoadPlanParts {
-        LoadPlanParts {
-            endpoints: vec![EndpointPlan {
-                address: "127.0.0.1:1".to_owned(),
-                tls_host: None,
-                weight: 1,
-                requests: vec![RequestPlan {
-                    method: "GET".to_owned(),
-                    path: "/".to_owned(),
-                    authority: "a".to_owned(),
-                    headers: Vec::new(),
-                    body: BodyPlan::Bytes(Vec::new()),
-                }],
+        let endpoint = EndpointPlan {
+            address: "127.0.0.1:1".to_owned(),
+            tls_host: None,
+            weight: 1,
+            requests: vec![RequestPlan {
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                authority: "a".to_owned(),
+                headers: Vec::new(),
+                body: BodyPlan::Bytes(Vec::new()),
             }],
-            pace: LoadPace::Closed,
-            client: ClientPlan {
-                connecting: ConnectingPlan {
-                    without_alpn: false,
-                    states_empty_length: false,
-                    connections: 1,
-                    protocol: LoadProtocol::Http1,
-                    streams: 1,
-                    prefetch: true,
-                    over: Nanos::ZERO,
-                    reuse: Reuse::Mru,
-                    requests_max: None,
-                    timeout: Nanos::SECOND,
-                    source: None,
-                },
-                tunnel: None,
-                tls: ClientTlsPlan::default(),
-                timeout: Nanos::SECOND,
-                idle: IdleStrategy::Sleep,
-            },
-            workers: 1,
-            until: UntilPlan::default(),
-            warmup: Nanos::ZERO,
-            first_request: false,
-            latency_header: None,
-            grace: Nanos::SECOND,
-            telemetry: TelemetryPlan::default(),
-            seed: Seed::from_number(7),
-            validity: Validity::Normal,
-            fleet: None,
-        }
+        };
+        let exchange = ExchangePlan {
+            timeout: Nanos::SECOND,
+            connect_timeout: Nanos::SECOND,
+            reuse: Reuse::Mru,
+            ..ExchangePlan::default()
+        };
+        LoadPlanParts::closed(vec![endpoint], exchange.client(), Seed::from_number(7))
     }
 
     proptest! {

@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::super::context::{PreparedUsers, WorkerShare};
 use super::super::fixture::{UncountedSteps, one_step};
 use super::*;
+use crate::fixture::block_on;
 
 /// The head of a whole response, whose status is this one in the static table.
 fn write_response(stream: u32, status: u8, out: &mut Vec<u8>) {
@@ -76,11 +77,7 @@ async fn post(last: &[u8], is_twice: bool) -> ([Result<u16, StepFailure>; 2], bo
 /// read.
 #[test]
 fn a_refused_write_waits_for_what_arrived_before_it() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    block_on(async {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -112,11 +109,7 @@ fn a_refused_write_waits_for_what_arrived_before_it() {
 /// not sent again.
 #[test]
 fn what_arrived_before_a_write_was_refused_counts_over_http2() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    block_on(async {
         let (mut response, mut away) = (Vec::new(), Vec::new());
         write_response(3, 12, &mut response);
         write_go_away(1, H2ErrorCode::NO_ERROR, &mut away);

@@ -1,62 +1,37 @@
 use stillwell_metric::{
     HandshakeCount, HandshakePart, LoadCounts, Sizes, Trouble, empty_histogram,
 };
-use stillwell_plan::load::{
-    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
-    LoadProtocol, RequestPlan, Reuse, TelemetryPlan, UntilPlan,
-};
-use stillwell_plan::tls::ClientTlsPlan;
-use stillwell_plan::{LoadPlan, Validity};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::generator::ExchangePlan;
+use stillwell_plan::load::{BodyPlan, EndpointPlan, LoadPlanParts, RequestPlan, Reuse};
 use stillwell_units::Seed;
 
 use super::*;
 use crate::load::{HostCpu, LoadEnd, LoadWorker, SinkFound, TelemetryResult};
 
 fn plan() -> LoadPlan {
-    let parts = LoadPlanParts {
-        endpoints: vec![EndpointPlan {
-            address: "127.0.0.1:1".to_owned(),
-            tls_host: None,
-            weight: 1,
-            requests: vec![RequestPlan {
-                method: "GET".to_owned(),
-                path: "/?token=abc".to_owned(),
-                authority: "a".to_owned(),
-                headers: vec![("X-Api-Key".to_owned(), "abc".to_owned())],
-                body: BodyPlan::Bytes(b"body".to_vec()),
-            }],
+    let endpoint = EndpointPlan {
+        address: "127.0.0.1:1".to_owned(),
+        tls_host: None,
+        weight: 1,
+        requests: vec![RequestPlan {
+            method: "GET".to_owned(),
+            path: "/?token=abc".to_owned(),
+            authority: "a".to_owned(),
+            headers: vec![("X-Api-Key".to_owned(), "abc".to_owned())],
+            body: BodyPlan::Bytes(b"body".to_vec()),
         }],
-        pace: LoadPace::Closed,
-        client: ClientPlan {
-            connecting: ConnectingPlan {
-                connections: 2,
-                protocol: LoadProtocol::Http1,
-                streams: 1,
-                prefetch: true,
-                over: Nanos::ZERO,
-                reuse: Reuse::Mru,
-                requests_max: None,
-                timeout: Nanos::SECOND,
-                without_alpn: false,
-                states_empty_length: false,
-                source: None,
-            },
-            tunnel: None,
-            tls: ClientTlsPlan::default(),
-            timeout: Nanos::SECOND,
-            idle: IdleStrategy::Sleep,
-        },
-        workers: 2,
-        until: UntilPlan::default(),
-        warmup: Nanos::ZERO,
-        first_request: false,
-        latency_header: None,
-        grace: Nanos::SECOND,
-        telemetry: TelemetryPlan::default(),
-        seed: Seed::from_number(7),
-        validity: Validity::Normal,
-        fleet: None,
     };
+    let exchange = ExchangePlan {
+        timeout: Nanos::SECOND,
+        connect_timeout: Nanos::SECOND,
+        reuse: Reuse::Mru,
+        ..ExchangePlan::default()
+    };
+    let mut client = exchange.client();
+    client.connecting.connections = 2;
+    let mut parts = LoadPlanParts::closed(vec![endpoint], client, Seed::from_number(7));
+    parts.workers = 2;
     LoadPlan::try_new(parts).unwrap()
 }
 
