@@ -7,11 +7,11 @@ use std::sync::Arc;
 use stillwell_config::files::{Files, read_source};
 use stillwell_config::foreign::{CaseFolder, ForeignCase, has_key};
 use stillwell_config::rules::ready_probe_of;
-use stillwell_config::shared::{STOP_DEFAULT, default_goals};
+use stillwell_config::shared::default_goals;
 use stillwell_plan::experiment::{MAX_TIME_DEFAULT, OperatingPoint};
 use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
 use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
-use stillwell_plan::target::{ChildPlan, EnvironmentPlan};
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan, STOP_DEFAULT};
 use stillwell_plan::{
     ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, PhasesPlan, PlacementPlan, RunPlan,
     StoppingPlan, TargetKind, TargetPlan, TransportPlan, VariantPlan,

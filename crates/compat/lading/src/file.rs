@@ -313,7 +313,11 @@ fn read_target_metrics(reader: &Reader, node: &Node) -> Option<ScrapePlan> {
     let map = reader.map(node, &Keys::new("target_metrics entry", &KINDS))?;
     let (kind, node) = map.one_of(&KINDS)?;
     let (what, chosen, format) = match kind {
-        "prometheus" => ("prometheus scrape", "metrics", ScrapeFormat::Prometheus),
+        "prometheus" => (
+            "prometheus scrape",
+            "metrics",
+            ScrapeFormat::DottedPrometheus,
+        ),
         _ => ("expvar scrape", "vars", ScrapeFormat::Expvar),
     };
     let map = reader.map(node, &Keys::new(what, &["uri", chosen, "tags"]))?;

@@ -7,8 +7,7 @@ use stillwell_config::files::Files;
 use stillwell_config::foreign::{
     CaseFolder, ForeignCase, ForeignFile, ForeignFormat, Linted, has_key,
 };
-use stillwell_config::shared::no_target;
-use stillwell_plan::RunPlan;
+use stillwell_plan::{RunPlan, TargetPlan};
 use stillwell_text::{Diagnostic, Diagnostics, Source, code};
 
 use crate::file::LadingFile;
@@ -41,7 +40,7 @@ impl ForeignFormat for LadingFiles {
         diagnostics: &mut Diagnostics,
     ) -> Option<RunPlan> {
         let load = case::read_text(file.files, file.path, file.source, has_subject, diagnostics)?;
-        Some(case::run_of(load, no_target()))
+        Some(case::run_of(load, TargetPlan::none()))
     }
 
     fn lint(&self, file: &ForeignFile<'_>, diagnostics: &mut Diagnostics) -> Option<Linted> {

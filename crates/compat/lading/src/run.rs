@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use stillwell_config::files::{Disk, EntryKind, Files, absolute, read_source};
 use stillwell_config::rules::{UsedNames, listening_place};
-use stillwell_config::shared::{FileTarget, apply_to_run, no_target};
+use stillwell_config::shared::{FileTarget, apply_to_run};
 use stillwell_config::{Loaded, RunOverrides};
 use stillwell_plan::observer::KernelSeries;
-use stillwell_plan::{ObserverPlan, RunPlan};
+use stillwell_plan::{ObserverPlan, RunPlan, TargetPlan};
 use stillwell_text::{Diagnostic, Diagnostics, NamedFiles, Node, Source, Value, code, parse};
 
 use crate::case::{named_files, run_of};
@@ -71,7 +71,7 @@ pub(crate) fn load_lading_from(
         .collect();
     let enables_smaps = parts.iter().all(Part::enables_smaps);
     let run = join(parts, &mut diagnostics).map(|(run_plan, telemetry)| {
-        let mut plan = run_of(run_plan, no_target());
+        let mut plan = run_of(run_plan, TargetPlan::none());
         plan.observer.kernel = KernelSeries {
             smaps: enables_smaps,
             ..KernelSeries::USUAL

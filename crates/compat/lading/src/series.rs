@@ -7,7 +7,7 @@ use stillwell_metric::catalogue as metric;
 use stillwell_metric::{Kind, Labels, Metric, Outcome, Sample, SeriesName, Value};
 use stillwell_plan::check::SeriesSelector;
 use stillwell_plan::{GeneratorPlan, RunPlan, SinkPlan};
-use stillwell_units::float_from_u64;
+use stillwell_units::{float_from_u64, floor_to_u64};
 
 /// Label with the part of a series.
 const COMPONENT: &str = "component";
@@ -129,11 +129,17 @@ fn renamed(
     }
 }
 
-/// The value that lading would record: its gauges are never whole numbers.
+/// The value that lading would record: its gauges are never whole numbers, its counters always are.
 #[must_use]
 pub fn lading_value(sample: &Sample) -> Value {
+    // Sums of histograms and summaries, which lading does not record, keep their fractions.
+    let is_sum = sample.name.as_str().ends_with("_sum");
+    let in_range = 0.0..=float_from_u64(u64::MAX);
     match (&sample.value, sample.kind) {
         (Value::Int(value), Kind::Gauge) => Value::Float(float_from_u64(*value)),
+        (Value::Float(value), Kind::Counter) if !is_sum && in_range.contains(value) => {
+            Value::Int(floor_to_u64(*value))
+        }
         (value, _) => value.clone(),
     }
 }
@@ -285,7 +291,7 @@ fn is_of_target(sample: &Sample) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_config::shared::no_target;
+    use stillwell_plan::TargetPlan;
     use stillwell_text::NamedFiles;
 
     use super::*;
@@ -479,7 +485,7 @@ blackhole:
 ";
         let source = stillwell_text::Source::new("lading.yaml", text);
         let (load, _) = crate::file::read(&source, false, NamedFiles::default());
-        let mut run_plan = crate::case::run_of(load.unwrap(), no_target());
+        let mut run_plan = crate::case::run_of(load.unwrap(), TargetPlan::none());
         for (named, recorded, id) in [
             ("packets_sent", "requests_sent", None),
             ("packet_received", "messages_received", Some("u")),
@@ -520,5 +526,34 @@ blackhole:
         assert_eq!(lading_value(&sample), Value::Float(7.0));
         let sample = Sample::int(metric::BYTES_WRITTEN, &Labels::none(), 7);
         assert_eq!(lading_value(&sample), Value::Int(7));
+    }
+
+    #[test]
+    fn scraped_counters_are_whole_numbers() {
+        let recorded = |name: &str, kind, value| {
+            lading_value(&Sample {
+                name: SeriesName::scraped(name),
+                kind,
+                labels: Labels::none(),
+                value: Value::Float(value),
+            })
+        };
+        let above = 2.0 * float_from_u64(u64::MAX);
+        for (value, expected) in [
+            (0.0, Value::Int(0)),
+            (7.9, Value::Int(7)),
+            (1027.0, Value::Int(1027)),
+            (-1.0, Value::Float(-1.0)),
+            (above, Value::Float(above)),
+            (f64::INFINITY, Value::Float(f64::INFINITY)),
+        ] {
+            assert_eq!(recorded("seen", Kind::Counter, value), expected);
+        }
+        let value = recorded("seen", Kind::Counter, f64::NAN);
+        assert!(value.number().is_some_and(f64::is_nan));
+        // Not a counter, and a part of a histogram.
+        for (name, kind) in [("heat", Kind::Gauge), ("wait_sum", Kind::Counter)] {
+            assert_eq!(recorded(name, kind, 17.5), Value::Float(17.5));
+        }
     }
 }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use stillwell_plan::experiment::OperatingPoint;
 use stillwell_plan::generator::{self, ExchangePlan, RequestsPlan};
 use stillwell_plan::goal::{LatencyQuantile, RouteGoal, TypedTolerance};
-use stillwell_plan::load::{LoadPace, LoadPlanParts, Reuse, Routes, TelemetryPlan, UntilPlan};
+use stillwell_plan::load::{LoadPlanParts, Reuse, Routes, UntilPlan};
 use stillwell_plan::placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
 use stillwell_plan::stopping::{DesignPlan, PAIRS_MIN, WarmupPlan};
 use stillwell_plan::target::ReadyProbe;
 use stillwell_plan::{
     ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, LoadPlan, ObserverPlan, PayloadPlan,
     PhasesPlan, RatePlan, RateShape, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetKind,
-    TargetPlan, TransportPlan, Validity, VariantPlan,
+    TargetPlan, TransportPlan, VariantPlan,
 };
 use stillwell_units::{Nanos, Secrets, Seed};
 
@@ -21,7 +21,7 @@ use crate::requests::{
     Concurrency, ConnectingSpec, LoadSpecError, MixedRequest, RequestOrigin, RequestSpec,
     ShapeSpec, TlsSpec, endpoint_of, read_requests_file, spacing, target, tls_plan,
 };
-use crate::spec::{no_target, parse_goal};
+use crate::spec::parse_goal;
 
 /// Time of runs up to which lost pairs are replaced: an answer within about a minute.
 const MAX_TIME: Nanos = Nanos::from_secs(60);
@@ -163,7 +163,7 @@ impl AbSpec {
                 kind: TargetKind::Url(url.to_owned()),
                 ready: ReadyProbe::Tcp { address },
                 cpus: CpuChoice::Any,
-                ..no_target()
+                ..TargetPlan::none()
             },
             disks: Vec::new(),
             observer: ObserverPlan::default(),
@@ -266,26 +266,14 @@ impl AbSpec {
 /// Returns a load of `requests`, each at least once, over one connection.
 fn trial(requests: &RequestsPlan, seed: Seed) -> Result<LoadPlan, LoadSpecError> {
     let count = requests.endpoint().requests.len() as u64;
+    let endpoints = vec![requests.endpoint().clone()];
     let plan = LoadPlan::try_new(LoadPlanParts {
-        endpoints: vec![requests.endpoint().clone()],
-        pace: LoadPace::Closed,
-        client: requests.client().clone(),
-        workers: 1,
         until: UntilPlan {
             duration: Some(TRIAL_MAX),
             requests: Some(count.clamp(TRIAL_REQUESTS.0, TRIAL_REQUESTS.1)),
-            termination: Vec::new(),
-            failure: Vec::new(),
-            by_worker: false,
+            ..UntilPlan::default()
         },
-        warmup: Nanos::ZERO,
-        first_request: false,
-        latency_header: None,
-        grace: Nanos::SECOND,
-        telemetry: TelemetryPlan::default(),
-        seed,
-        validity: Validity::Normal,
-        fleet: None,
+        ..LoadPlanParts::closed(endpoints, requests.client().clone(), seed)
     });
     Ok(plan?)
 }

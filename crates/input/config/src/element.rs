@@ -80,6 +80,24 @@ pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static s
 }
 
 impl Element {
+    pub(crate) const fn new(
+        name: &'static str,
+        about: &'static str,
+        fields: &'static [Field],
+    ) -> Self {
+        Self {
+            name,
+            about,
+            fields,
+            one_of: &[],
+        }
+    }
+
+    /// Exactly one of these keys must be there.
+    pub(crate) const fn one_of(self, one_of: &'static [&'static str]) -> Self {
+        Self { one_of, ..self }
+    }
+
     /// Its keys, for the reader.
     pub(crate) fn keys(&self) -> Keys {
         let names: Vec<&'static str> = self.fields.iter().map(|field| field.name).collect();

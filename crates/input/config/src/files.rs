@@ -1,5 +1,6 @@
 //! The file system, as far as configuration needs it.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -78,6 +79,51 @@ impl Files for Disk {
             .collect::<io::Result<Vec<PathBuf>>>()?;
         paths.sort();
         Ok(paths)
+    }
+}
+
+/// Files in memory by path, for tests of readers. Their folders are those above them.
+#[derive(Debug, Default)]
+pub struct InMemory(pub BTreeMap<PathBuf, String>);
+
+impl InMemory {
+    /// Files with these paths and texts.
+    #[must_use]
+    pub fn with<const N: usize>(files: [(&str, &str); N]) -> Self {
+        Self(
+            files
+                .map(|(path, text)| (path.into(), text.to_owned()))
+                .into(),
+        )
+    }
+}
+
+impl Files for InMemory {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let text = self.0.get(path).cloned();
+        text.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
+    fn read_bytes(&self, path: &Path, _limit: u64) -> io::Result<Vec<u8>> {
+        self.read(path).map(String::into_bytes)
+    }
+
+    fn kind(&self, path: &Path) -> Option<EntryKind> {
+        if self.0.contains_key(path) {
+            return Some(EntryKind::File);
+        }
+        let mut below = self.0.keys().filter(|file| file.starts_with(path));
+        below.next().map(|_| EntryKind::Folder)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let below = self.0.keys().filter_map(|file| {
+            let rest = file.strip_prefix(folder).ok()?;
+            Some(folder.join(rest.components().next()?))
+        });
+        let mut entries: Vec<PathBuf> = below.collect();
+        entries.dedup();
+        Ok(entries)
     }
 }
 

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use stillwell_plan::experiment::BinarySource;
 use stillwell_plan::placement::CpuChoice;
-use stillwell_plan::target::{ChildPlan, ContainerOrigin, EnvironmentPlan, ReadyProbe};
+use stillwell_plan::target::{
+    ChildPlan, ContainerOrigin, EnvironmentPlan, ReadyProbe, STOP_DEFAULT,
+};
 use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan, TargetKind, TargetPlan, TargetsPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code};
 
@@ -16,7 +18,7 @@ use crate::lint;
 use crate::matrix::Cell;
 use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, TargetsOverrides};
 use crate::rules::ready_probe_of;
-use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_target};
+use crate::spec::{ExperimentSpec, name_of_program};
 
 mod apply;
 mod build_file;
@@ -284,7 +286,7 @@ fn run_of_native(
     let cells = file.cells().unwrap_or_else(|| std::slice::from_ref(&none));
     if cells.len() > 1 {
         let message = format!(
-            "only the first of the {} cells of its matrix is run",
+            "only the first of the {} combinations of its matrix is run",
             cells.len()
         );
         diagnostics.push(Diagnostic::note(code::MATRIX, message));
@@ -355,7 +357,7 @@ fn target_from_override(target: &TargetOverride, run_plan: &RunPlan) -> Option<T
     let sinks = run_plan.sinks.iter();
     let (name, kind, ready) = match target {
         TargetOverride::FromFile => return None,
-        TargetOverride::None => return Some(no_target()),
+        TargetOverride::None => return Some(TargetPlan::none()),
         TargetOverride::Pid(pid) => (
             format!("pid {pid}"),
             TargetKind::Pid(*pid),

@@ -106,8 +106,9 @@ pub(crate) fn read_matrix(reader: &Reader, entry: &Entry) -> Option<Matrix> {
     list::exclude(reader, &axes, &mut cells, &excluded)?;
     list::include(reader, &parameters, &mut cells, included)?;
     if cells.is_empty() {
-        let error = reader.error(code::MATRIX, entry.key.span, "this matrix has no cells");
-        reader.report(error.label("everything is excluded"));
+        let message = "this matrix has no combinations";
+        let error = reader.error(code::MATRIX, entry.key.span, message);
+        reader.report(error.label("`exclude` removes all of them; remove an item of it"));
         return None;
     }
     Some(Matrix { parameters, cells })
@@ -179,7 +180,7 @@ fn check_size(reader: &Reader, span: Span, axes: &[Axis], included: usize) -> Op
     let error = reader.error(
         code::OUT_OF_RANGE,
         span,
-        format!("this matrix has {count} cells"),
+        format!("this matrix has {count} combinations"),
     );
     reader.report(error.label(format!("at most {CELLS_MAX}, before any is excluded")));
     None

@@ -74,7 +74,7 @@ pub struct SuiteOverrides {
     pub max_time: Option<Nanos>,
     /// Builds of each variant that comes from a revision.
     pub builds: Option<u32>,
-    /// A first answer in about two minutes: short runs, few pairs.
+    /// A first verdict in about two minutes: short runs, few pairs.
     pub quick: bool,
     /// `true`: a detected change is confirmed on new pairs.
     pub confirm: Option<bool>,

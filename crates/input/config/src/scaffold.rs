@@ -271,7 +271,7 @@ impl Scaffold {
         let mut text = String::from("# yaml-language-server: $schema=./experiment.schema.json\n");
         text.push_str("# Compares two versions under the same load. All keys: stillwell schema\n");
         text.push_str(&format!(
-            "#   stillwell run {0} --quick   a first answer in about two minutes\n\
+            "#   stillwell run {0} --quick   a first verdict in about two minutes\n\
              #   stillwell check {0}         shows what would run\n",
             self.folder
         ));
@@ -333,7 +333,7 @@ impl Scaffold {
                 let variants = [("baseline", baseline), ("comparison", comparison)];
                 if baseline == comparison {
                     text.push_str(
-                        "# Both are the same now, so the answer should be `equivalent`. Write what your change is:\n\
+                        "# Both are the same now, so the verdict should be `equivalent`. Write what your change is:\n\
                          #   {arguments: [--fast]}  {environment: {MODE: new}}  {binary: ./new}  {command: [./new, -x]}\n",
                     );
                 }

@@ -27,7 +27,6 @@ mod variant;
 
 pub(crate) use context::ReadContext;
 pub(crate) use design::problem as design_problem;
-pub use experiment::no_target;
 pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, read_experiment};
 pub use generator::check_cache_size;
 pub use generator::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
@@ -41,6 +40,5 @@ pub use payload::{
 };
 pub use series::parse_series;
 pub(crate) use stopping::{LOOKS_PAIRS_MAX, PAIRS_MAX};
-pub use target::STOP_DEFAULT;
 pub(crate) use target::{TARGET, name_of_program, read_target};
 pub(crate) use variant::check_variants;

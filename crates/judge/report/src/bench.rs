@@ -7,6 +7,7 @@ mod json;
 mod tests;
 
 use hdrhistogram::Histogram;
+use stillwell_metric::{BenchWindow, Volume};
 use stillwell_units::human::counted;
 use stillwell_verdict::{CountBounds, LedgerRecord};
 
@@ -14,7 +15,7 @@ use crate::FullReport;
 use crate::document::Curve;
 
 pub use json::bench_json;
-pub use stillwell_verdict::bench::{BenchAnswers, BenchVolume, BenchWindow};
+pub use stillwell_verdict::bench::BenchAnswers;
 
 /// The longest latency that the histogram holds before it grows.
 const LONGEST_NS: u64 = 100_000_000_000;
@@ -44,9 +45,9 @@ pub struct BenchReport {
     /// to the end of the load, or to the last arrival if the load ended by itself.
     pub window: BenchWindow,
     /// Events that arrived, until the end.
-    pub received: BenchVolume,
+    pub received: Volume,
     /// Events that were sent over the whole run, including the warm-up.
-    pub sent: BenchVolume,
+    pub sent: Volume,
     /// Delivery of every stamped event of the whole run.
     pub ledger: Option<LedgerRecord>,
     /// Answers of the receiver to the events of the whole run, if it answers.

@@ -13,7 +13,7 @@ mod otava;
 use stillwell_verdict::history::{Method, Trend};
 
 pub use self::bisect::{BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer};
-pub use self::document::utc_minute;
+pub use self::document::{quoted, utc_minute};
 pub use self::export::{OtavaTable, otava_files, otava_table, otava_tables, otava_yaml};
 pub use self::json::HISTORY_SCHEMA;
 use crate::{Format, FullReport, Style};

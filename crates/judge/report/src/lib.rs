@@ -30,7 +30,7 @@ mod words;
 use stillwell_units::{Nanos, Secrets};
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict, GatePolicy, exit_code};
 
-pub use bench::{BenchAnswers, BenchReport, BenchVolume, BenchWindow, bench_json};
+pub use bench::{BenchAnswers, BenchReport, bench_json};
 pub use calibration::{
     CALIBRATION_SCHEMA, CalibratedExperiment, CalibratedGoal, CalibrationReport, MachineMet,
     SelfComparisonFigures, Slowdown, Visible, WorseFound,

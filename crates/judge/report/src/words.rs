@@ -31,7 +31,7 @@ pub(crate) fn validity(validity: Validity) -> Option<&'static str> {
     match validity {
         Validity::Normal => None,
         Validity::Strict => {
-            Some("`validity: strict`: half of each limit makes a result unreliable")
+            Some("`validity: strict`: the limits of steal, delay and lateness are halved")
         }
         Validity::Off => Some("`validity: off`: limits are ignored, and what exceeds them counts"),
     }

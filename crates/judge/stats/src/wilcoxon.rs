@@ -78,7 +78,7 @@ fn approximate(count: usize, ranks: &Ranks, twice_positive: usize) -> f64 {
 
 /// The Hodges–Lehmann estimate of the centre of these numbers: the median of the
 /// means of all pairs of them, each with itself included. One odd number moves it
-/// little.
+/// little. All n(n + 1)/2 means are in memory at a time.
 ///
 /// `None` for no number, and for one that is NaN or infinite.
 #[must_use]

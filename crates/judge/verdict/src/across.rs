@@ -158,10 +158,10 @@ pub enum Finding {
         pairs: u32,
         /// The two-sided p value.
         p_value: f64,
-        /// p of Wilcoxon's signed-rank test, where there are enough pairs
-        /// anything.
+        /// p of Wilcoxon's signed-rank test, where there are enough pairs.
         wilcoxon_p: Option<f64>,
-        /// The Hodges–Lehmann estimate on the same scale.
+        /// The Hodges–Lehmann estimate on the same scale; `None` for more than
+        /// [`COMPARED_CENTRE_PAIRS_MAX`](crate::limits::COMPARED_CENTRE_PAIRS_MAX) pairs.
         hodges_lehmann: Option<f64>,
     },
 }

@@ -1,9 +1,11 @@
 //! The figures of a bench, from the capture of its run.
 
 use stillwell_capture::{Capture, Point, RunOutcome, Series};
-use stillwell_metric::{Histogram, Metric, Value, catalogue, decode_histogram, empty_histogram};
+use stillwell_metric::{
+    BenchWindow, Histogram, Metric, Value, Volume, catalogue, decode_histogram, empty_histogram,
+};
 use stillwell_plan::{BenchPlan, Phase, TransportPlan};
-use stillwell_units::{Moment, Nanos, float_from_u64};
+use stillwell_units::{Moment, Nanos};
 
 use crate::run_warning::RunWarning;
 use crate::summary::RunSummary;
@@ -25,32 +27,14 @@ pub struct BenchFigures {
     /// end of its own.
     pub window: BenchWindow,
     /// Amount that arrived, until the end.
-    pub received: BenchVolume,
+    pub received: Volume,
     /// Amount that was sent over the whole run, the warm-up included.
-    pub sent: BenchVolume,
+    pub sent: Volume,
     /// The receiver's counts of the events of the whole run, if it has any.
     pub answers: Option<BenchAnswers>,
     /// The rounds through the recording that were to be sent, where the limit came
     /// before all of them were.
     pub rounds_cut: Option<u64>,
-}
-
-/// Events and bytes.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct BenchVolume {
-    /// Events.
-    pub events: u64,
-    /// Payload bytes.
-    pub bytes: u64,
-}
-
-/// An amount that arrived in a time.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct BenchWindow {
-    /// Length of the time.
-    pub length: Nanos,
-    /// Amount that arrived.
-    pub volume: BenchVolume,
 }
 
 /// The receiver's counts of events.
@@ -69,29 +53,6 @@ pub struct BenchAnswers {
     pub at_least_once: bool,
 }
 
-impl BenchWindow {
-    /// Events a second; 0 where nothing was measured.
-    #[must_use]
-    pub fn events_per_second(&self) -> f64 {
-        self.per_second(self.volume.events)
-    }
-
-    /// Bytes a second; 0 where nothing was measured.
-    #[must_use]
-    pub fn bytes_per_second(&self) -> f64 {
-        self.per_second(self.volume.bytes)
-    }
-
-    fn per_second(&self, count: u64) -> f64 {
-        let seconds = self.length.as_secs_f64();
-        if seconds > 0.0 {
-            float_from_u64(count) / seconds
-        } else {
-            0.0
-        }
-    }
-}
-
 /// Takes the figures of a bench out of the capture of its run.
 #[must_use]
 pub fn bench_figures(plan: &BenchPlan, summary: &RunSummary, capture: &Capture) -> BenchFigures {
@@ -107,7 +68,7 @@ pub fn bench_figures(plan: &BenchPlan, summary: &RunSummary, capture: &Capture) 
         transit: figures.times(catalogue::EVENT_TRANSIT),
         window: figures.window(),
         received: figures.received(),
-        sent: BenchVolume {
+        sent: Volume {
             events: figures.last(catalogue::EVENTS_WRITTEN),
             bytes: figures.last(catalogue::BYTES_WRITTEN),
         },
@@ -175,18 +136,18 @@ impl<'c> Figures<'c> {
     }
 
     /// Amount that had arrived when counting began, and that time.
-    fn before(&self) -> (BenchVolume, Option<Moment>) {
+    fn before(&self) -> (Volume, Option<Moment>) {
         let Some(from) = self.from else {
-            return (BenchVolume::default(), mark(self.capture, Phase::Warmup));
+            return (Volume::default(), mark(self.capture, Phase::Warmup));
         };
         let (events, beat) = self.at(catalogue::EVENTS_RECEIVED, from);
         let (bytes, _) = self.at(catalogue::BYTES_RECEIVED, from);
-        (BenchVolume { events, bytes }, beat)
+        (Volume { events, bytes }, beat)
     }
 
-    fn received(&self) -> BenchVolume {
+    fn received(&self) -> Volume {
         let (before, _) = self.before();
-        BenchVolume {
+        Volume {
             events: self.last(catalogue::EVENTS_RECEIVED) - before.events,
             bytes: self.last(catalogue::BYTES_RECEIVED) - before.bytes,
         }
@@ -214,7 +175,7 @@ impl<'c> Figures<'c> {
         let (bytes, _) = self.at(catalogue::BYTES_RECEIVED, end);
         BenchWindow {
             length: beat.unwrap_or(end).since(start),
-            volume: BenchVolume {
+            volume: Volume {
                 events: events - before.events,
                 bytes: bytes - before.bytes,
             },

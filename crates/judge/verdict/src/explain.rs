@@ -161,7 +161,10 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
         "relaxed",
         "`validity: off`: the numbers count although they exceed a limit.",
     ),
-    ("strict", "`validity: strict` halved the limits."),
+    (
+        "strict",
+        "`validity: strict` halved the limits of steal, delay and lateness.",
+    ),
     (
         "pressure",
         "Programs of the host waited for CPU, memory or storage for more than 20 % of the time (the kernel \
@@ -169,7 +172,7 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
     ),
     (
         "throttled",
-        "The target reached its CPU quota. Raise `target: {cpus: …}`, or accept it.",
+        "The target reached its CPU quota. Raise `cpu.max` of its cgroup, or accept it.",
     ),
     (
         "packets_dropped",
@@ -266,7 +269,8 @@ pub const LOAD_WARNINGS: &[(&str, &str)] = &[
     (
         "rate_not_reached",
         "Warning. Less than 99 % of the requested rate was sent. If the generator was too slow, \
-         the message says so and the exit code is 4; otherwise the target did not accept the rate.",
+         the message says so and the exit code is 4. Otherwise connections waited for the target: \
+         use more connections (`--connections`) or a lower rate.",
     ),
     (
         "source_slow",
@@ -346,7 +350,7 @@ pub const VERDICTS: &[(&str, &str)] = &[
     ),
     (
         "inconclusive",
-        "The interval is too wide for an answer. The report names the change that it could \
+        "The interval is too wide for a verdict. The report names the change that it could \
          detect, and the pairs that the tolerance needs. Run more pairs, longer runs, or use a \
          quieter machine.",
     ),

@@ -280,5 +280,9 @@ pub const COMPARED_DEGREES_MIN: f64 = 3.0;
 /// A rank test that cannot reach this p value for any runs is not shown.
 pub const COMPARED_RANKS_BELOW: f64 = 0.05;
 
+/// Maximum number of pairs of a comparison with a Hodges–Lehmann estimate. Its memory grows with the
+/// square of their number: 2,000 pairs have two million means.
+pub const COMPARED_CENTRE_PAIRS_MAX: usize = 2_000;
+
 /// Runs on a side below which the report says that one odd run decides.
 pub const COMPARED_RUNS_FEW: usize = 4;

@@ -240,7 +240,7 @@ impl fmt::Display for RunNote {
             Self::LightLoad { cpu_share } => write!(
                 f,
                 "light load: the target used {} of a core; below {}, most of its CPU time is spent on \
-                 going to sleep and waking up, and not on the work",
+                 going to sleep and waking up, which can hide a change; raise the rate",
                 percent(*cpu_share),
                 percent(limits::LIGHT_LOAD_SHARE)
             ),
@@ -257,7 +257,8 @@ impl fmt::Display for RunNote {
             } => write!(
                 f,
                 "target saturated: it accepted {} of {} {}/s of generator {id}, and blocked it for {} \
-                 of the time; the variants may not have had the same schedule",
+                 of the time; the variants may not have had the same schedule; lower the rate, \
+                 unless this is what you test",
                 grouped(*achieved_per_second),
                 grouped(*requested_per_second),
                 unit.plural(),
@@ -278,9 +279,10 @@ impl fmt::Display for RunNote {
                 unit.plural(),
                 percent(*blocked_share)
             ),
-            Self::ScrapeNeverAnswered { url } => {
-                write!(f, "target's metrics not read: {url} did not answer")
-            }
+            Self::ScrapeNeverAnswered { url } => write!(
+                f,
+                "target's metrics not read: {url} did not answer; check the URL in `observe`"
+            ),
             Self::Message { text } => f.write_str(text),
             _ => self.write_sends(f),
         }
@@ -318,7 +320,7 @@ impl RunNote {
                 share,
             } => write!(
                 f,
-                "sends failed: {count} ended as {outcome} ({} of all)",
+                "sends failed: {count} ended as {outcome} ({} of all); see the target's log",
                 percent(*share)
             ),
             _ => self.write_host(f),
@@ -358,17 +360,19 @@ impl RunNote {
             Self::Relaxed { warning } => {
                 write!(f, "ignored because of `validity: off`: {warning}")
             }
-            Self::Strict => {
-                f.write_str("`validity: strict`: half of each limit makes a run unreliable")
-            }
+            Self::Strict => f.write_str(
+                "`validity: strict`: the limits of steal, delay and lateness are halved",
+            ),
             Self::Throttled { share } => write!(
                 f,
-                "CPU throttling: the target's quota stopped it for {} of the time",
+                "CPU throttling: the target's quota stopped it for {} of the time; raise `cpu.max` \
+                 of its cgroup, or accept it",
                 percent(*share)
             ),
-            Self::PacketsDropped { count } => {
-                write!(f, "packets dropped: the host dropped {count}")
-            }
+            Self::PacketsDropped { count } => write!(
+                f,
+                "packets dropped: the host dropped {count}; lower the rate"
+            ),
             Self::HostCpusUnknown => {
                 f.write_str("host's CPU count unknown: CPU steal and foreign CPU were not checked")
             }
@@ -412,7 +416,7 @@ impl RunNote {
         match self {
             Self::NotSteady { series, drift } => write!(
                 f,
-                "no steady state: {series} {} by {} while it was measured; take longer runs, or a \
+                "no steady state: {series} {} by {} while it was measured; use longer runs, or a \
                  longer warm-up",
                 if *drift < 0.0 { "fell" } else { "rose" },
                 percent(*drift)
@@ -435,8 +439,8 @@ impl RunNote {
                 };
                 write!(
                     f,
-                    "warm-up too short: {series} differed by {} for {until}, and {} were left out; \
-                     use a longer warm-up",
+                    "warm-up too short: {series} differed by {} for {until}, but the warm-up was \
+                     only {}; use a longer warm-up",
                     percent(*apart),
                     nanos(*warmup)
                 )

@@ -490,7 +490,9 @@ impl ShortfallCause {
 
 fn write_outcome(outcome: &RunOutcome, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match outcome {
-        RunOutcome::Unfinished => f.write_str("run cut off before its end"),
+        RunOutcome::Unfinished => {
+            f.write_str("run not completed: Stillwell ended before the run did; repeat the run")
+        }
         RunOutcome::Completed => f.write_str("run completed"),
         RunOutcome::CouldNotStart { reason } => write!(f, "run could not start: {reason}"),
         RunOutcome::NeverReady { reason } => write!(f, "target never ready: {reason}"),

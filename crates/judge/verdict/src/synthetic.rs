@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 use stillwell_plan::experiment::{MAX_TIME_DEFAULT, OperatingPoint};
-use stillwell_plan::placement::{CpuChoice, IsolationPlan};
-use stillwell_plan::step::TargetSignal;
 use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
-use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::{
-    ExperimentPlan, GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan, RunPlan,
-    StoppingPlan, TargetKind, TargetPlan, VariantPlan,
+    ExperimentPlan, GoalMetric, GoalPlan, PhasesPlan, RunPlan, StoppingPlan, TargetPlan,
+    VariantPlan,
 };
 use stillwell_units::{Nanos, RunId, Seed, float_from_u64};
 
@@ -94,31 +91,16 @@ pub fn plan(name: &str, goals: Vec<GoalPlan>) -> ExperimentPlan {
 
 pub(crate) fn run_plan() -> RunPlan {
     RunPlan {
-        seed: Seed::from_number(1),
-        generators: Vec::new(),
-        sinks: Vec::new(),
         target: TargetPlan {
             name: "target".to_owned(),
-            kind: TargetKind::None,
-            ready: ReadyProbe::Immediately,
-            cpus: CpuChoice::Auto,
-            memory: None,
-            stop: StopPlan {
-                signal: TargetSignal::Term,
-                grace: Nanos::SECOND,
-            },
+            ..TargetPlan::none()
         },
-        disks: Vec::new(),
-        observer: ObserverPlan::default(),
         phases: PhasesPlan {
             warmup: Nanos::from_secs(2),
             measure: Nanos::from_secs(10),
             ..PhasesPlan::default()
         },
-        timeline: Vec::new(),
-        isolation: IsolationPlan::default(),
-        placement: PlacementPlan::default(),
-        checks: Vec::new(),
+        ..RunPlan::idle(Seed::from_number(1))
     }
 }
 

@@ -50,6 +50,14 @@ pub struct TimeQuantiles {
     pub max: Nanos,
 }
 
+impl Growth {
+    /// `None` if `value` is no growth, or there was no time.
+    fn of(value: f64, length: Nanos) -> Option<Self> {
+        (length > Nanos::ZERO && value.is_finite() && value >= 0.0)
+            .then_some(Self { value, length })
+    }
+}
+
 impl<'a> Window<'a> {
     /// The window of a run whose first `warmup` of load is left out, or why it
     /// has none.
@@ -120,18 +128,37 @@ impl<'a> Window<'a> {
     }
 
     /// Growth of one series; `None` if it was not recorded at both ends, or
-    /// fell.
+    /// is smaller at the end.
     pub(crate) fn growth(&self, series: &Series) -> Option<Growth> {
         let from = series.at_or_after(self.start)?;
         let to = series.at_or_after(self.end)?;
-        let value = match (&from.value, &to.value) {
-            // Whole numbers, so nothing is lost above 2^53.
-            (Value::Int(from), Value::Int(to)) => float_from_u64(to.checked_sub(*from)?),
-            (from, to) => to.number()? - from.number()?,
+        let value = grown_between(&from.value, &to.value)?;
+        Growth::of(value, to.moment.since(from.moment))
+    }
+
+    /// Growth of a counter that begins again at 0 with its process: after a fall, the new value
+    /// is growth. One that `is_new` was at 0 at the start of the window.
+    pub(crate) fn growth_over_restarts(&self, series: &Series, is_new: bool) -> Option<Growth> {
+        let from = series.at_or_after(self.start)?;
+        let to = series.at_or_after(self.end)?;
+        let (mut value, length) = match is_new {
+            true => (from.value.number()?, self.length()),
+            false => (0.0, to.moment.since(from.moment)),
         };
-        let length = to.moment.since(from.moment);
-        (length > Nanos::ZERO && value.is_finite() && value >= 0.0)
-            .then_some(Growth { value, length })
+        let mut last = from;
+        for point in series.between(from.moment, to.moment) {
+            // A page may have a series twice: the first one counts, here as at both ends.
+            if point.moment > last.moment {
+                let grown = grown_between(&last.value, &point.value)?;
+                value += if grown < 0.0 {
+                    point.value.number()?
+                } else {
+                    grown
+                };
+                last = point;
+            }
+        }
+        Growth::of(value, length)
     }
 
     /// Growth of all series of `metric` with such labels together; `None` if
@@ -280,6 +307,18 @@ impl<'a> Window<'a> {
         let gaps = moments.windows(2).map(|pair| pair[1].since(pair[0]));
         gaps.max().unwrap_or_else(|| self.length())
     }
+}
+
+/// Growth from one value of a counter to a later one; negative if it fell.
+fn grown_between(from: &Value, to: &Value) -> Option<f64> {
+    Some(match (from, to) {
+        // Whole numbers, so nothing is lost above 2^53.
+        (Value::Int(from), Value::Int(to)) => {
+            let grown = float_from_u64(to.abs_diff(*from));
+            if to < from { -grown } else { grown }
+        }
+        (from, to) => to.number()? - from.number()?,
+    })
 }
 
 pub(crate) fn time_mean(points: &[Point]) -> Option<f64> {

@@ -183,6 +183,21 @@ telemetry: {path: /tmp/x.jsonl, global_labels: {a: b}, expiration: {secs: 1, nan
     insta::assert_debug_snapshot!(run);
 }
 
+/// lading replaces `__` in names of Prometheus' pages only.
+#[test]
+fn names_of_prometheus_pages_are_dotted() {
+    for (entry, format) in [
+        ("prometheus: {", ScrapeFormat::DottedPrometheus),
+        ("expvar: {vars: [/a__b], ", ScrapeFormat::Expvar),
+    ] {
+        let uri = "uri: 'http://127.0.0.1:9090/metrics'";
+        let text = format!("generator: []\nblackhole: []\ntarget_metrics: [{{{entry}{uri}}}}}]\n");
+        let (run, result) = run_plan(&text);
+        assert!(!result.has_errors(), "{result}");
+        assert_eq!(run.observer.scrapes[0].format, format);
+    }
+}
+
 // compat: lading, generators | proc_fs | works
 #[test]
 fn generators_of_the_system_are_read_with_ladings_defaults() {

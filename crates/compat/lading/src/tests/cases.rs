@@ -7,7 +7,7 @@ use stillwell_plan::TargetKind;
 use stillwell_plan::experiment::BinarySource;
 use stillwell_text::Diagnostics;
 
-use super::{Memory, load_run_from, load_suite_from};
+use super::{InMemory, load_run_from, load_suite_from};
 
 /// The least that is an experiment.
 const LEAST: &str = "\
@@ -35,8 +35,8 @@ target: {name: vector, command: /usr/bin/vector, cpu_allotment: 6, memory_allotm
 config_only: {baseline: {B: 1}, comparison: {B: 2}}
 ";
 
-fn suite_files() -> Memory {
-    Memory::with([
+fn suite_files() -> InMemory {
+    InMemory::with([
         ("/lab/readme.md", ""),
         ("/lab/native/experiment.yaml", LEAST),
         ("/lab/native/README.md", "# Native\n\nWhat it measures.\n"),
@@ -49,7 +49,7 @@ fn suite_files() -> Memory {
     ])
 }
 
-fn names(files: &Memory, paths: &[&str], only: &[&str]) -> Result<Vec<String>, Diagnostics> {
+fn names(files: &InMemory, paths: &[&str], only: &[&str]) -> Result<Vec<String>, Diagnostics> {
     let paths: Vec<_> = paths.iter().map(Into::into).collect();
     let overrides = SuiteOverrides {
         only: only.iter().map(|name| (*name).to_owned()).collect(),
@@ -168,7 +168,7 @@ fn an_smp_case_without_a_command_needs_one() {
 #[test]
 fn a_lading_file_is_a_run() {
     let load = |target| {
-        let files = Memory::with([("/lab/run.yaml", LADING), ("/lab/x.log", "a\n")]);
+        let files = InMemory::with([("/lab/run.yaml", LADING), ("/lab/x.log", "a\n")]);
         let overrides = RunOverrides {
             target,
             ..RunOverrides::default()

@@ -7,7 +7,7 @@ use stillwell_plan::TargetKind;
 use stillwell_plan::placement::CpuChoice;
 use stillwell_plan::target::{ChildPlan, MountPlan};
 
-use super::{Memory, load_run_from, load_suite_from};
+use super::{InMemory, load_run_from, load_suite_from};
 
 const SEED: &str = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]";
 
@@ -37,11 +37,11 @@ fn logs() -> String {
     ))
 }
 
-fn files(list: &[(&str, &str)]) -> Memory {
+fn files(list: &[(&str, &str)]) -> InMemory {
     let files = list
         .iter()
         .map(|(path, text)| (path.into(), (*text).to_owned()));
-    Memory(files.collect())
+    InMemory(files.collect())
 }
 
 fn with_program() -> SuiteOverrides {
@@ -52,7 +52,7 @@ fn with_program() -> SuiteOverrides {
 }
 
 /// The child of the only experiment in `path`.
-fn child(files: &Memory, path: &str, overrides: &SuiteOverrides) -> ChildPlan {
+fn child(files: &InMemory, path: &str, overrides: &SuiteOverrides) -> ChildPlan {
     let loaded = load_suite_from(files, &[path.into()], overrides);
     let loaded = loaded.unwrap_or_else(|result| panic!("{result}"));
     let [experiment] = loaded.plan.experiments.as_slice() else {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use stillwell_config::Loader;
 use stillwell_text::{NamedFiles, Source};
 
-use super::Memory;
+use super::InMemory;
 use crate::{FORMATS, file as lading, spelling as lint};
 
 const SEED: &str = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, \
@@ -102,7 +102,7 @@ proptest! {
 fn folders_are_searched_and_other_files_left_alone() {
     let old = "blackhole:\n  tcp:\n    binding_addr: 127.0.0.1:1\n";
     let native = "workload: {sinks: [{tcp: '127.0.0.1:1'}]}\ngenerator: 7\n";
-    let files = Memory::with([
+    let files = InMemory::with([
         ("/lab/a/lading/lading.yaml", old),
         (
             "/lab/a/experiment.yaml",

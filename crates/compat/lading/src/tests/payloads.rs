@@ -6,7 +6,7 @@ use stillwell_config::{Loaded, RunOverrides};
 use stillwell_plan::{PayloadFormat, RunPlan};
 use stillwell_text::Diagnostics;
 
-use super::{Memory, load_run_from};
+use super::{InMemory, load_run_from};
 
 /// Lading's names of them.
 const LADING: [&str; 9] = [
@@ -23,8 +23,8 @@ const LADING: [&str; 9] = [
 
 const TEMPLATE: &str = "generator: !object {a: !const 1}\n";
 
-fn lading_files(lading: &str) -> Memory {
-    Memory::with([
+fn lading_files(lading: &str) -> InMemory {
+    InMemory::with([
         ("/lab/one/data/a", "a\n"),
         ("/lab/one/data/b", "b\n"),
         ("/lab/one/data/below/c", "c\n"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use stillwell_config::{Loaded, RunOverrides, TargetOverride};
 use stillwell_text::Diagnostics;
 
-use super::Memory;
+use super::InMemory;
 use crate::run::load_lading_from;
 use crate::{LadingRun, LadingSource, TelemetryPlace};
 
@@ -24,7 +24,7 @@ fn generator(id: &str, port: u16) -> String {
     )
 }
 
-fn load(files: Memory, from: LadingSource) -> Result<Loaded<LadingRun>, Diagnostics> {
+fn load(files: InMemory, from: LadingSource) -> Result<Loaded<LadingRun>, Diagnostics> {
     let overrides = RunOverrides {
         target: TargetOverride::None,
         ..RunOverrides::default()
@@ -33,7 +33,7 @@ fn load(files: Memory, from: LadingSource) -> Result<Loaded<LadingRun>, Diagnost
 }
 
 fn folder(single: &str, two: &str) -> Result<Loaded<LadingRun>, Diagnostics> {
-    let files = Memory::with([
+    let files = InMemory::with([
         ("/etc/lading/a.yaml", single),
         ("/etc/lading/b.yaml", two),
         ("/etc/lading/.hidden.yaml", "generator: 7\n"),
@@ -97,10 +97,10 @@ fn duplicates_are_named_with_both_files() {
 
 #[test]
 fn a_text_needs_no_file() {
-    let loaded = load(Memory::default(), LadingSource::Text(generator("", 7)));
+    let loaded = load(InMemory::default(), LadingSource::Text(generator("", 7)));
     assert_eq!(loaded.unwrap().plan.plan.generators.len(), 1);
     let result = load(
-        Memory::default(),
+        InMemory::default(),
         LadingSource::Text("generator: [{tpc: {}}]\n".to_owned()),
     );
     assert!(
@@ -109,7 +109,7 @@ fn a_text_needs_no_file() {
             .to_string()
             .contains("LADING_CONFIG:1:14")
     );
-    let none = load(Memory::default(), LadingSource::Path("/nowhere".into()));
+    let none = load(InMemory::default(), LadingSource::Path("/nowhere".into()));
     assert!(
         none.unwrap_err()
             .to_string()

@@ -17,7 +17,12 @@ use crate::service::{distribute, execution, health, reflection, requests, sink};
 pub(crate) struct ServiceMethods(pub(crate) Rc<ServiceState>);
 
 impl Methods for ServiceMethods {
-    fn open(&self, path: &str, call: Call) -> Result<Handler, CallFailed> {
+    fn open(
+        &self,
+        path: &str,
+        authorization: Option<&[u8]>,
+        call: Call,
+    ) -> Result<Handler, CallFailed> {
         let unknown = || {
             let why = format!("there is no method {path} here");
             CallFailed::new(StatusCode::Unimplemented, why)
@@ -29,7 +34,7 @@ impl Methods for ServiceMethods {
             .ok_or_else(unknown)?;
         let state = Rc::clone(&self.0);
         if service != HEALTH {
-            authorize(&state, &call)?;
+            authorize(&state, authorization)?;
         }
         // Calls about loads end in an order of their own.
         let handler: Handler = match (service, method) {
@@ -52,13 +57,12 @@ impl Methods for ServiceMethods {
     }
 }
 
-/// Refuses a call without the token of the service.
-fn authorize(state: &ServiceState, call: &Call) -> Result<(), CallFailed> {
+/// Refuses a call whose header `authorization` has not the token of the service.
+fn authorize(state: &ServiceState, authorization: Option<&[u8]>) -> Result<(), CallFailed> {
     let Some(token) = &state.access.token else {
         return Ok(());
     };
-    let given = call.authorization.as_deref();
-    if given.is_some_and(|given| token.is_in(given)) {
+    if authorization.is_some_and(|given| token.is_in(given)) {
         return Ok(());
     }
     let why =

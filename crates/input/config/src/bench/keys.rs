@@ -9,12 +9,11 @@ const ENDPOINT: Shape = Shape::Like("tcp://127.0.0.1:9100");
 /// An item of a list of pre- or postprocessors: a name, or a map with one.
 const INTERCEPTORS: Shape = Shape::Any(&[
     TEXTS,
-    Shape::List(&Shape::Element(&Element {
-        name: "interceptor",
-        about: "Adds framing to events, or removes it.",
-        fields: &[optional("name", Shape::Text, "Name of the interceptor.")],
-        one_of: &[],
-    })),
+    Shape::List(&Shape::Element(&Element::new(
+        "interceptor",
+        "Adds framing to events, or removes it.",
+        &[optional("name", Shape::Text, "Name of the interceptor.")],
+    ))),
 ]);
 
 /// The keys of the load behind these.
@@ -46,20 +45,14 @@ macro_rules! with_connector {
 }
 
 /// The keys of the load by themselves.
-pub(super) const CONFIG: Element = Element {
-    name: "config",
-    about: "Keys of the load.",
-    fields: with_connector!(),
-    one_of: &[],
-};
+pub(super) const CONFIG: Element = Element::new("config", "Keys of the load.", with_connector!());
 
 /// A whole file.
-pub(crate) const BENCH: Element = Element {
-    name: "bench",
-    about: "Replays a recording through a pipeline, and counts what arrives.",
-    fields: FIELDS,
-    one_of: &[],
-};
+pub(crate) const BENCH: Element = Element::new(
+    "bench",
+    "Replays a recording through a pipeline, and counts what arrives.",
+    FIELDS,
+);
 
 const FIELDS: &[Field] = with_connector![
     optional(

@@ -8,7 +8,7 @@ use stillwell_plan::generator::{
 use stillwell_plan::payload::{BlockShape, ReplayCut, ReplayEnd, ReplayPlan};
 use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
 use stillwell_plan::stamp::{PrefixFraming, StampForm};
-use stillwell_plan::target::{ChildPlan, EnvironmentPlan};
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan, STOP_DEFAULT};
 use stillwell_plan::{
     BenchPlan, GeneratorPlan, ObserverPlan, PayloadFormat, PayloadPlan, PhasesPlan, PlacementPlan,
     RatePlan, RunPlan, SinkPlan, StampPlan, TargetKind, TargetPlan, TransportPlan,
@@ -20,7 +20,7 @@ use super::connector::{Framing, SIGNIFICANT_FIGURES_DEFAULT};
 use super::{BenchEndpoint, BenchOptions, BenchTarget, framing, is_byte_codec};
 use crate::rate::parse_rate;
 use crate::rules::ready_probe_of;
-use crate::spec::{STOP_DEFAULT, name_of_program, no_target};
+use crate::spec::name_of_program;
 
 /// Length of a load without an end.
 const STOP_AFTER_DEFAULT: Nanos = Nanos::from_secs(10);
@@ -364,11 +364,7 @@ fn transport(
         },
         BenchEndpoint::Udp(address) => TransportPlan::Udp {
             address: address.clone(),
-            bind: if address.starts_with('[') {
-                "[::]:0".to_owned()
-            } else {
-                "0.0.0.0:0".to_owned()
-            },
+            bind: "0.0.0.0:0".to_owned(),
         },
         BenchEndpoint::UnixStream(path) => TransportPlan::UnixStream { path: path.clone() },
         BenchEndpoint::UnixDatagram(path) => TransportPlan::UnixDatagram { path: path.clone() },
@@ -393,7 +389,7 @@ fn transport(
 fn target(options: &BenchTarget, generators: &[GeneratorPlan], sink: &SinkPlan) -> TargetPlan {
     let ready = || ready_probe_of(generators, std::iter::once(sink));
     match options {
-        BenchTarget::Absent => no_target(),
+        BenchTarget::Absent => TargetPlan::none(),
         BenchTarget::Described { plan, has_probe } => {
             let mut plan = TargetPlan::clone(plan);
             if !has_probe {

@@ -24,7 +24,7 @@ fn read_item(reader: &Reader, node: &Node) -> Option<Item> {
         return None;
     };
     if entries.is_empty() {
-        let error = reader.error(code::MATRIX, node.span, "a cell without parameters");
+        let error = reader.error(code::MATRIX, node.span, "a combination without parameters");
         reader.report(error.label("name at least one"));
         return None;
     }
@@ -107,12 +107,13 @@ pub(super) fn include(
         if !check_parameters(reader, &names, &item) {
             is_right = false;
         } else if let Some(missing) = missing {
-            let message = format!("this cell has no `{missing}`");
+            let message = format!("this combination has no `{missing}`");
             let error = reader.error(code::MATRIX_PARAMETER, item.span, message);
-            reader.report(error.label("a cell has a value for every parameter"));
+            reader.report(error.label("a combination has a value for every parameter"));
             is_right = false;
         } else if cells.iter().any(|cell| cell.has(&item.settings)) {
-            let error = reader.error(code::SAME_NAME, item.span, "this cell is listed twice");
+            let message = "this combination is listed twice";
+            let error = reader.error(code::SAME_NAME, item.span, message);
             reader.report(error.label("it would run twice"));
             is_right = false;
         } else {

@@ -1,46 +1,17 @@
-use std::path::Path;
-
 use proptest::prelude::*;
 use stillwell_plan::{SuitePlan, TargetKind};
 use stillwell_units::Nanos;
 
 use super::*;
-use crate::files::{EntryKind, Files};
+use crate::files::InMemory;
 use crate::{Loader, SuiteOverrides};
-
-/// The file of an experiment, in folders that exist.
-#[derive(Debug)]
-struct OneFile(String);
-
-impl Files for OneFile {
-    fn read(&self, path: &Path) -> std::io::Result<String> {
-        match path.ends_with("shop/experiment.yaml") {
-            true => Ok(self.0.clone()),
-            false => Err(std::io::ErrorKind::NotFound.into()),
-        }
-    }
-
-    fn read_bytes(&self, path: &Path, _limit: u64) -> std::io::Result<Vec<u8>> {
-        self.read(path).map(String::into_bytes)
-    }
-
-    fn kind(&self, path: &Path) -> Option<EntryKind> {
-        Some(match path.extension() {
-            Some(_) if path.ends_with("experiment.yaml") => EntryKind::File,
-            _ => EntryKind::Folder,
-        })
-    }
-
-    fn list(&self, _folder: &Path) -> std::io::Result<Vec<std::path::PathBuf>> {
-        Ok(Vec::new())
-    }
-}
 
 /// Loads the text as an experiment.
 fn plan(text: &str) -> Result<SuitePlan, String> {
-    let files = OneFile(text.to_owned());
+    let path = "/suite/shop/experiment.yaml";
+    let files = InMemory::with([(path, text)]);
     let loader = Loader::new(&files, &[]);
-    let paths = ["/suite/shop/experiment.yaml".into()];
+    let paths = [path.into()];
     match loader.suite(&paths, &SuiteOverrides::default()) {
         Ok(loaded) => Ok(loaded.plan),
         Err(diagnostics) => Err(format!("{diagnostics}\n{text}")),

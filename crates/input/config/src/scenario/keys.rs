@@ -10,16 +10,15 @@ const THINK: Shape = Shape::Like("100ms..2s");
 const STEPS: Shape = Shape::List(&Shape::Element(&STEP));
 
 /// A whole file.
-pub(crate) const SCENARIO_FILE: Element = Element {
-    name: "scenario file",
-    about: "A file with a scenario.",
-    fields: &[required(
+pub(crate) const SCENARIO_FILE: Element = Element::new(
+    "scenario file",
+    "A file with a scenario.",
+    &[required(
         "scenario",
         Shape::Element(&SCENARIO),
         "The scenario.",
     )],
-    one_of: &[],
-};
+);
 
 /// Keys of a scenario, wherever it is.
 pub(crate) const SCENARIO_FIELDS: [Field; 9] = [
@@ -68,18 +67,14 @@ const LOAD_FIELDS: [Field; SCENARIO_FIELDS.len() + 1] = concat(
 );
 
 /// A scenario.
-pub(super) const SCENARIO: Element = Element {
-    name: "scenario",
-    about: "Users that follow steps.",
-    fields: &LOAD_FIELDS,
-    one_of: &["steps", "flows"],
-};
+pub(super) const SCENARIO: Element =
+    Element::new("scenario", "Users that follow steps.", &LOAD_FIELDS).one_of(&["steps", "flows"]);
 
 /// A flow.
-pub(super) const FLOW: Element = Element {
-    name: "scenario flow",
-    about: "Steps that a share of the users follows.",
-    fields: &[
+pub(super) const FLOW: Element = Element::new(
+    "scenario flow",
+    "Steps that a share of the users follows.",
+    &[
         required("name", Shape::Text, "Name in the report."),
         optional(
             "weight",
@@ -88,14 +83,13 @@ pub(super) const FLOW: Element = Element {
         ),
         required("steps", STEPS, "Steps, in order."),
     ],
-    one_of: &[],
-};
+);
 
 /// A step.
-pub(super) const STEP: Element = Element {
-    name: "scenario step",
-    about: "A request, checks of its response and values to take from it.",
-    fields: &[
+pub(super) const STEP: Element = Element::new(
+    "scenario step",
+    "A request, checks of its response and values to take from it.",
+    &[
         required("name", Shape::Text, "Name in the report."),
         optional(
             "method",
@@ -121,14 +115,13 @@ pub(super) const STEP: Element = Element {
         ),
         optional("think", THINK, "Think time after the step."),
     ],
-    one_of: &[],
-};
+);
 
 /// A value of a response.
-pub(super) const TAKE: Element = Element {
-    name: "scenario take",
-    about: "Place of a value in the response.",
-    fields: &[
+pub(super) const TAKE: Element = Element::new(
+    "scenario take",
+    "Place of a value in the response.",
+    &[
         optional(
             "json",
             Shape::Like("/items/0/id"),
@@ -141,14 +134,14 @@ pub(super) const TAKE: Element = Element {
             "Regular expression on the body: its first group, or the whole match.",
         ),
     ],
-    one_of: &["json", "header", "regex"],
-};
+)
+.one_of(&["json", "header", "regex"]);
 
 /// Checks of a response.
-pub(super) const CHECK: Element = Element {
-    name: "scenario check",
-    about: "Checks of a response.",
-    fields: &[
+pub(super) const CHECK: Element = Element::new(
+    "scenario check",
+    "Checks of a response.",
+    &[
         optional(
             "status",
             Shape::Whole,
@@ -160,5 +153,4 @@ pub(super) const CHECK: Element = Element {
             "Texts that the body must contain.",
         ),
     ],
-    one_of: &[],
-};
+);

@@ -10,10 +10,10 @@ use crate::element::{Element, Shape, optional, required};
 
 const BOUND: Shape = Shape::Any(&[Shape::Number, Shape::Like("475 MiB")]);
 
-pub(super) const CHECK: Element = Element {
-    name: "check",
-    about: "A bound that every run must keep.",
-    fields: &[
+pub(super) const CHECK: Element = Element::new(
+    "check",
+    "A bound that every run must keep.",
+    &[
         required("name", Shape::Text, "Name in reports."),
         optional("description", Shape::Text, "Reason for the check."),
         required(
@@ -24,8 +24,7 @@ pub(super) const CHECK: Element = Element {
         optional("upper_bound", BOUND, "The largest value that is allowed."),
         optional("lower_bound", BOUND, "The smallest value that is allowed."),
     ],
-    one_of: &[],
-};
+);
 
 pub(super) fn read_check(context: &ReadContext<'_>, node: &Node) -> Option<CheckPlan> {
     let reader = context.reader;

@@ -8,26 +8,25 @@ use stillwell_units::Nanos;
 use super::ReadContext;
 use crate::element::{DURATION, Element, Shape, optional};
 
-const TURNS: Element = Element {
-    name: "sliced design",
-    about: "Both variants run at the same time; the load goes to one of them at a time.",
-    fields: &[
+const TURNS: Element = Element::new(
+    "sliced design",
+    "Both variants run at the same time; the load goes to one of them at a time.",
+    &[
         optional("turn_min", DURATION, "Shortest turn; 20ms by default."),
         optional("turn_max", DURATION, "Longest turn; 60ms by default."),
     ],
-    one_of: &[],
-};
+);
 
-const DESIGN: Element = Element {
-    name: "design",
-    about: "Arrangement of the runs of a pair.",
-    fields: &[optional(
+const DESIGN: Element = Element::new(
+    "design",
+    "Arrangement of the runs of a pair.",
+    &[optional(
         "sliced",
         Shape::Element(&TURNS),
         "Both run at the same time; the load is switched between them in random turns.",
     )],
-    one_of: &["sliced"],
-};
+)
+.one_of(&["sliced"]);
 
 pub(super) const SHAPE: Shape = Shape::Any(&[
     Shape::Words(&["paired", "duet", "sliced"]),

@@ -21,10 +21,10 @@ pub(super) const LIMITS: [Field; 4] = [
     optional("limit", SIZE, "Capacity; further writes fail."),
 ];
 
-pub(super) const DISK: Element = Element {
-    name: "disk",
-    about: "A simulated disk: mounted before the target starts, unmounted after it ends.",
-    fields: &[
+pub(super) const DISK: Element = Element::new(
+    "disk",
+    "A simulated disk: mounted before the target starts, unmounted after it ends.",
+    &[
         required(
             "path",
             Shape::Text,
@@ -46,8 +46,7 @@ pub(super) const DISK: Element = Element {
         LIMITS[2],
         LIMITS[3],
     ],
-    one_of: &[],
-};
+);
 
 /// Keys that memory has no use for.
 const FOLDER_KEYS: [&str; 5] = [

@@ -5,18 +5,18 @@ use stillwell_plan::disk::DiskPlan;
 use stillwell_plan::experiment::{OperatingPoint, ReportLink};
 use stillwell_plan::placement::IsolationPlan;
 use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
-use stillwell_plan::target::{ReadyProbe, StopPlan};
+use stillwell_plan::target::ReadyProbe;
 use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{
     CheckPlan, GeneratorPlan, GoalPlan, ObserverPlan, PlacementPlan, RunPlan, SinkPlan, StepPlan,
-    StoppingPlan, TargetKind, TargetPlan, TransportPlan, VariantPlan,
+    StoppingPlan, TargetPlan, TransportPlan, VariantPlan,
 };
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::{Nanos, Seed, Target};
 
 use super::generator::{self, GeneratorSpec, RateContext};
 use super::goal::{self, Workload};
-use super::target::{self, STOP_DEFAULT, TargetSpec};
+use super::target::{self, TargetSpec};
 use super::{
     PROBE_DEFAULT, ReadContext, check, course, design, disk, network, observe, operating_point,
     phases, placement, sink, stamp, stopping, targets, timeline, variant,
@@ -25,10 +25,10 @@ use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::matrix;
 use crate::rules::{Placed, check_bypasses_target, check_sink_addresses, ready_probe_of};
 
-const WORKLOAD: Element = Element {
-    name: "workload",
-    about: "Generators, and the sinks that receive the events after the target.",
-    fields: &[
+const WORKLOAD: Element = Element::new(
+    "workload",
+    "Generators, and the sinks that receive the events after the target.",
+    &[
         optional(
             "generators",
             Shape::List(&Shape::Element(&generator::GENERATOR)),
@@ -40,13 +40,12 @@ const WORKLOAD: Element = Element {
             "Receivers of what the target forwards.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const LINK: Element = Element {
-    name: "report link",
-    about: "A link that is shown in reports.",
-    fields: &[
+const LINK: Element = Element::new(
+    "report link",
+    "A link that is shown in reports.",
+    &[
         required("text", Shape::Text, "Text of the link."),
         required(
             "link",
@@ -55,14 +54,13 @@ const LINK: Element = Element {
              `{{ start_time_ms }}`, `{{ end_time_ms }}`, `{{ filter_start }}`, `{{ filter_end }}`.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 /// The top of a native file.
-pub(crate) const EXPERIMENT: Element = Element {
-    name: "experiment",
-    about: "An experiment; without variants, a single run.",
-    fields: &[
+pub(crate) const EXPERIMENT: Element = Element::new(
+    "experiment",
+    "An experiment; without variants, a single run.",
+    &[
         optional(
             "description",
             Shape::Text,
@@ -170,8 +168,9 @@ pub(crate) const EXPERIMENT: Element = Element {
             "builds",
             Shape::Whole,
             "Number of builds of each variant that comes from a revision; 1 by default. Each build has \
-             another `STILLWELL_BUILD_SEED` in its environment. The first half is used for the search, \
-             the other half for the confirmation. With `confirm: false`, the search uses all builds.",
+             a different `STILLWELL_BUILD_SEED` in its environment. The first half is used for the \
+             search, the other half for the confirmation. With `confirm: false`, the search uses all \
+             builds.",
         ),
         optional(
             "design",
@@ -212,8 +211,7 @@ pub(crate) const EXPERIMENT: Element = Element {
             "Strictness of the limits above which a run is unreliable.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 /// A native file, as far as it could be understood.
 #[derive(Debug)]
@@ -575,18 +573,6 @@ fn finish_target(target: Option<TargetSpec>, ready: ReadyProbe) -> TargetPlan {
     match target {
         Some(spec) if spec.has_probe => spec.plan,
         Some(spec) => TargetPlan { ready, ..spec.plan },
-        None => no_target(),
-    }
-}
-
-/// Returns a target that is no program: generators send to addresses that already listen.
-pub fn no_target() -> TargetPlan {
-    TargetPlan {
-        name: "none".to_owned(),
-        kind: TargetKind::None,
-        ready: ReadyProbe::Immediately,
-        cpus: stillwell_plan::placement::CpuChoice::Auto,
-        memory: None,
-        stop: StopPlan { ..STOP_DEFAULT },
+        None => TargetPlan::none(),
     }
 }

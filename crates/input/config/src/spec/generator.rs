@@ -37,10 +37,10 @@ use stream::{
     read_unix_stream,
 };
 
-const ACKNOWLEDGEMENTS: Element = Element {
-    name: "acknowledgements",
-    about: "Polls for the acknowledgement of sent events.",
-    fields: &[
+const ACKNOWLEDGEMENTS: Element = Element::new(
+    "acknowledgements",
+    "Polls for the acknowledgement of sent events.",
+    &[
         optional("every", DURATION, "Time between polls; 10s by default."),
         optional(
             "timeout",
@@ -48,13 +48,12 @@ const ACKNOWLEDGEMENTS: Element = Element {
             "Time after which an event without acknowledgement counts as lost; 300s by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const SPLUNK_HEC: Element = Element {
-    name: "splunk_hec generator",
-    about: "Splunk's HTTP event collector.",
-    fields: &[
+const SPLUNK_HEC: Element = Element::new(
+    "splunk_hec generator",
+    "Splunk's HTTP event collector.",
+    &[
         required(
             "url",
             Shape::Like("http://127.0.0.1:8088"),
@@ -67,13 +66,12 @@ const SPLUNK_HEC: Element = Element {
             "Polls for the acknowledgement of sent events.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const TRACE_AGENT: Element = Element {
-    name: "trace_agent generator",
-    about: "Traces for Datadog's agent.",
-    fields: &[
+const TRACE_AGENT: Element = Element::new(
+    "trace_agent generator",
+    "Traces for Datadog's agent.",
+    &[
         required("url", Shape::Like("http://127.0.0.1:8126"), "Target URL."),
         optional(
             "retries",
@@ -81,20 +79,18 @@ const TRACE_AGENT: Element = Element {
             "Maximum number of retries of a request that the agent refused as busy; 3 by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const GRPC: Element = Element {
-    name: "grpc generator",
-    about: "Unary gRPC calls, one in flight per connection.",
-    fields: &[required("url", CALL, "Target URL with service and method.")],
-    one_of: &[],
-};
+const GRPC: Element = Element::new(
+    "grpc generator",
+    "Unary gRPC calls, one in flight per connection.",
+    &[required("url", CALL, "Target URL with service and method.")],
+);
 
-const FILE_GEN: Element = Element {
-    name: "file_gen generator",
-    about: "Files that the target reads while they grow, one for each connection.",
-    fields: &[
+const FILE_GEN: Element = Element::new(
+    "file_gen generator",
+    "Files that the target reads while they grow, one for each connection.",
+    &[
         optional(
             "path",
             Shape::Text,
@@ -139,13 +135,13 @@ const FILE_GEN: Element = Element {
         optional("rotations", Shape::Whole, "Number of older parts to keep."),
         required("file_max", SIZE, "Size after which a new file begins."),
     ],
-    one_of: &["path", "folder", "log", "mount"],
-};
+)
+.one_of(&["path", "folder", "log", "mount"]);
 
-const FILE_TREE: Element = Element {
-    name: "file_tree generator",
-    about: "Creates, opens and renames files and folders.",
-    fields: &[
+const FILE_TREE: Element = Element::new(
+    "file_tree generator",
+    "Creates, opens and renames files and folders.",
+    &[
         required("root", Shape::Text, "The folder that contains all of them."),
         optional("depth", Shape::Whole, "Maximum depth of folders."),
         optional("folders", Shape::Whole, "Folders in each folder."),
@@ -158,31 +154,28 @@ const FILE_TREE: Element = Element {
             "Share of operations that rename a file.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const ROUND_TRIP: Element = Element {
-    name: "tcp_rr generator",
-    about: "Requests and responses of fixed length, one in flight per connection.",
-    fields: &[
+const ROUND_TRIP: Element = Element::new(
+    "tcp_rr generator",
+    "Requests and responses of fixed length, one in flight per connection.",
+    &[
         required("address", ADDRESS, "The target's `host:port`."),
         optional("request", SIZE, "Length of a request."),
         optional("response", SIZE, "Length of a response."),
     ],
-    one_of: &[],
-};
+);
 
 const CALL: Shape = Shape::Like("http://127.0.0.1:4317/package.Service/Method");
 
-const BLOCK: Element = Element {
-    name: "block",
-    about: "Grouping of events into blocks.",
-    fields: &[
+const BLOCK: Element = Element::new(
+    "block",
+    "Grouping of events into blocks.",
+    &[
         optional("events", Shape::Whole, "Events in each block."),
         optional("maximum", SIZE, "Maximum size of a block."),
     ],
-    one_of: &[],
-};
+);
 
 /// A kind of generator: its key, and the reader of what is there.
 struct KindEntry {
@@ -396,12 +389,8 @@ const fn kind(
     }
 }
 
-pub(super) const GENERATOR: Element = Element {
-    name: "generator",
-    about: "One source of load.",
-    fields: &FIELDS,
-    one_of: &KIND_NAMES,
-};
+pub(super) const GENERATOR: Element =
+    Element::new("generator", "One source of load.", &FIELDS).one_of(&KIND_NAMES);
 
 /// A generator, and the source of its rate.
 #[derive(Debug)]

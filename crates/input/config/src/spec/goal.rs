@@ -43,10 +43,10 @@ const METRICS: Shape = Shape::Any(&[PLAIN, Shape::Like("status_429")]);
 const PRIMARY: &str =
     "`true`: this goal decides the exit code; the first one does if none is primary.";
 
-const GOAL: Element = Element {
-    name: "goal",
-    about: "A metric by which variants are compared.",
-    fields: &[
+const GOAL: Element = Element::new(
+    "goal",
+    "A metric by which variants are compared.",
+    &[
         required(
             "metric",
             METRICS,
@@ -76,13 +76,12 @@ const GOAL: Element = Element {
         ),
         optional("primary", Shape::Boolean, PRIMARY),
     ],
-    one_of: &[],
-};
+);
 
-const SERIES_GOAL: Element = Element {
-    name: "series goal",
-    about: "Any recorded or scraped series as a goal.",
-    fields: &[
+const SERIES_GOAL: Element = Element::new(
+    "series goal",
+    "Any recorded or scraped series as a goal.",
+    &[
         required(
             "series",
             Shape::Like("target/queue_length"),
@@ -105,8 +104,7 @@ const SERIES_GOAL: Element = Element {
         ),
         optional("primary", Shape::Boolean, PRIMARY),
     ],
-    one_of: &[],
-};
+);
 
 /// A goal, or just its metric.
 pub(super) const SHAPE: Shape = Shape::Any(&[

@@ -18,10 +18,10 @@ use super::{ReadContext, timeline};
 use crate::element::{DURATION, Element, Shape, optional};
 use crate::rules::{Placed, ready_probe_of};
 
-const LINK: Element = Element {
-    name: "link",
-    about: "A link between the target and Stillwell, in both directions.",
-    fields: &[
+const LINK: Element = Element::new(
+    "link",
+    "A link between the target and Stillwell, in both directions.",
+    &[
         optional(
             "loss",
             Shape::Like("1%"),
@@ -35,13 +35,12 @@ const LINK: Element = Element {
         optional("cut", Shape::Boolean, "`true`: nothing passes."),
         optional("delay", DURATION, "Latency of each packet."),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const NETWORK: Element = Element {
-    name: "network",
-    about: "Links of the target: generators send to 10.64.1.2, sinks listen on 10.64.2.2.",
-    fields: &[
+pub(super) const NETWORK: Element = Element::new(
+    "network",
+    "Links of the target: generators send to 10.64.1.2, sinks listen on 10.64.2.2.",
+    &[
         optional(
             "input",
             Shape::Element(&LINK),
@@ -53,8 +52,7 @@ pub(super) const NETWORK: Element = Element {
             "The link from the target to sinks.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 /// The links as the run finds them, if there are any.
 pub(super) fn read_network(

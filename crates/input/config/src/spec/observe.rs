@@ -13,10 +13,10 @@ use super::ReadContext;
 use super::target::{COMMAND, read_environment};
 use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
 
-const SCRAPE: Element = Element {
-    name: "prometheus page",
-    about: "A page of the target's metrics.",
-    fields: &[
+const SCRAPE: Element = Element::new(
+    "prometheus page",
+    "A page of the target's metrics.",
+    &[
         required(
             "url",
             Shape::Like("http://127.0.0.1:9090/metrics"),
@@ -25,13 +25,12 @@ const SCRAPE: Element = Element {
         optional("names", TEXTS, "Only these metrics; all by default."),
         optional("labels", TEXT_MAP, "Labels added to every series."),
     ],
-    one_of: &[],
-};
+);
 
-const EXPVAR: Element = Element {
-    name: "expvar page",
-    about: "A page of the target's variables, as Go's package `expvar` serves it.",
-    fields: &[
+const EXPVAR: Element = Element::new(
+    "expvar page",
+    "A page of the target's variables, as Go's package `expvar` serves it.",
+    &[
         required(
             "url",
             Shape::Like("http://127.0.0.1:5000/debug/vars"),
@@ -44,13 +43,12 @@ const EXPVAR: Element = Element {
         ),
         optional("labels", TEXT_MAP, "Labels added to every series."),
     ],
-    one_of: &[],
-};
+);
 
-const PPROF: Element = Element {
-    name: "profile",
-    about: "A profile of the target, as Go's package `pprof` serves it.",
-    fields: &[
+const PPROF: Element = Element::new(
+    "profile",
+    "A profile of the target, as Go's package `pprof` serves it.",
+    &[
         required(
             "url",
             Shape::Like("http://127.0.0.1:6060/debug/pprof/heap"),
@@ -62,13 +60,12 @@ const PPROF: Element = Element {
             "Time from the end of one profile to the next; 5s by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const PERF: Element = Element {
-    name: "perf profile",
-    about: "A CPU profile of the target by the program `perf`, kept in the run's folder as a pprof file.",
-    fields: &[
+const PERF: Element = Element::new(
+    "perf profile",
+    "A CPU profile of the target by the program `perf`, kept in the run's folder as a pprof file.",
+    &[
         optional(
             "frequency",
             Shape::Whole,
@@ -80,13 +77,12 @@ const PERF: Element = Element {
             "The way to find callers: `frame_pointers` (default), or `dwarf` for programs without them.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const INSPECTOR: Element = Element {
-    name: "inspector",
-    about: "A program that inspects the target, from its readiness until just before its end.",
-    fields: &[
+const INSPECTOR: Element = Element::new(
+    "inspector",
+    "A program that inspects the target, from its readiness until just before its end.",
+    &[
         required(
             "command",
             COMMAND,
@@ -108,13 +104,12 @@ const INSPECTOR: Element = Element {
             "File for its standard error; a file in the run's folder by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const OBSERVE: Element = Element {
-    name: "observer",
-    about: "Metrics to record, and their interval.",
-    fields: &[
+pub(super) const OBSERVE: Element = Element::new(
+    "observer",
+    "Metrics to record, and their interval.",
+    &[
         optional("period", DURATION, "Time between samples; 1s by default."),
         optional(
             "detail_period",
@@ -153,8 +148,7 @@ pub(super) const OBSERVE: Element = Element {
             "A program that inspects the target.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 /// Below this, watching would be the load.
 const PERIOD_MIN: Nanos = Nanos::from_millis(10);

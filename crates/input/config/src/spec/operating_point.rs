@@ -7,26 +7,25 @@ use stillwell_units::{Nanos, Tolerance};
 use super::ReadContext;
 use crate::element::{DURATION, Element, Shape, optional};
 
-const PROBE: Element = Element {
-    name: "probe",
-    about: "A run of the baseline at full speed that determines the rate.",
-    fields: &[
+const PROBE: Element = Element::new(
+    "probe",
+    "A run of the baseline at full speed that determines the rate.",
+    &[
         optional("share", Shape::Like("60%"), "Share of the capacity."),
         optional("length", DURATION, "Length of the probe; 3s by default."),
     ],
-    one_of: &[],
-};
+);
 
-const PROBED: Element = Element {
-    name: "operating point",
-    about: "Rate of an experiment.",
-    fields: &[optional(
+const PROBED: Element = Element::new(
+    "operating point",
+    "Rate of an experiment.",
+    &[optional(
         "probe",
         Shape::Element(&PROBE),
         "A share of the capacity that a probe finds.",
     )],
-    one_of: &["probe"],
-};
+)
+.one_of(&["probe"]);
 
 pub(super) const SHAPE: Shape = Shape::Any(&[
     Shape::Words(&["probe", "stated", "max"]),

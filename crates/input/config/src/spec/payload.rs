@@ -77,10 +77,10 @@ const BINARY: &[&str] = &[
     "netflow",
 ];
 
-const PAYLOAD: Element = Element {
-    name: "payload",
-    about: "Format of the events.",
-    fields: &[
+const PAYLOAD: Element = Element::new(
+    "payload",
+    "Format of the events.",
+    &[
         optional(
             "lines",
             text::LINES_SHAPE,
@@ -157,8 +157,8 @@ const PAYLOAD: Element = Element {
             "NetFlow and IPFIX.",
         ),
     ],
-    one_of: KINDS,
-};
+)
+.one_of(KINDS);
 
 /// The format of events.
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Words(WORDS), Shape::Element(&PAYLOAD)]);

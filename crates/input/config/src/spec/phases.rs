@@ -8,17 +8,16 @@ use stillwell_units::Nanos;
 use super::ReadContext;
 use crate::element::{DURATION, Element, Shape, optional, required};
 
-const MEASURED: Element = Element {
-    name: "measured warm-up",
-    about: "A warm-up whose length is determined from the runs of the first two pairs.",
-    fields: &[required("at_least", DURATION, "Minimum length.")],
-    one_of: &[],
-};
+const MEASURED: Element = Element::new(
+    "measured warm-up",
+    "A warm-up whose length is determined from the runs of the first two pairs.",
+    &[required("at_least", DURATION, "Minimum length.")],
+);
 
-pub(super) const PHASES: Element = Element {
-    name: "phases",
-    about: "Lengths and deadlines of a run's phases.",
-    fields: &[
+pub(super) const PHASES: Element = Element::new(
+    "phases",
+    "Lengths and deadlines of a run's phases.",
+    &[
         optional(
             "prepare",
             DURATION,
@@ -56,8 +55,7 @@ pub(super) const PHASES: Element = Element {
             "Deadline for sinks, observers and capture to close; 10s by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 /// The phases, and how the warm-up was typed.
 #[derive(Debug, Default)]

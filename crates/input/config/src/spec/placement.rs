@@ -9,10 +9,10 @@ use crate::element::{Element, Shape, optional};
 
 const WANTED: Shape = Shape::Words(&["auto", "no", "required"]);
 
-pub(super) const ISOLATION: Element = Element {
-    name: "isolation",
-    about: "Isolation of a run.",
-    fields: &[
+pub(super) const ISOLATION: Element = Element::new(
+    "isolation",
+    "Isolation of a run.",
+    &[
         optional("network", WANTED, "A separate network namespace."),
         optional("cgroup", WANTED, "A separate cgroup for the target."),
         optional(
@@ -21,13 +21,12 @@ pub(super) const ISOLATION: Element = Element {
             "A higher CPU priority than other programs, for the target and for Stillwell.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const PLACEMENT: Element = Element {
-    name: "placement",
-    about: "CPUs of the target and of the generators.",
-    fields: &[
+pub(super) const PLACEMENT: Element = Element::new(
+    "placement",
+    "CPUs of the target and of the generators.",
+    &[
         optional(
             "ours",
             CPUS,
@@ -40,8 +39,7 @@ pub(super) const PLACEMENT: Element = Element {
             "`true`: a generator worker may spin on its CPU.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 /// A choice of CPUs.
 pub(super) const CPUS: Shape = Shape::Any(&[

@@ -10,16 +10,15 @@ use crate::rate::{RateError, parse_level, parse_rate, ramp, unit};
 
 const TEXT: Shape = Shape::Like("10 MiB/s");
 
-const RAMP: Element = Element {
-    name: "ramp",
-    about: "A rate that changes evenly.",
-    fields: &[
+const RAMP: Element = Element::new(
+    "ramp",
+    "A rate that changes evenly.",
+    &[
         required("from", TEXT, "The rate at the start."),
         required("to", TEXT, "The rate at the end."),
         required("over", DURATION, "Time of the change."),
     ],
-    one_of: &[],
-};
+);
 
 /// `10 MiB/s`, `5k/s`, `max`, a ramp, or steps.
 pub(super) const SHAPE: Shape = Shape::Any(&[TEXT, Shape::Element(&RAMP)]);

@@ -9,7 +9,7 @@ use stillwell_text::{Node, Value, code};
 use stillwell_units::Nanos;
 
 use super::ReadContext;
-use crate::element::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
+use crate::element::{DURATION, Element, Field, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
 use crate::rules::{Ids, Placed};
 
 mod intake;
@@ -18,117 +18,101 @@ pub(super) use intake::read_length;
 
 const ADDRESS: Shape = Shape::Like("127.0.0.1:9200");
 
-const SOCKET: Element = Element {
-    name: "socket sink",
-    about: "Reads and counts.",
-    fields: &[required("address", ADDRESS, "Address to listen on.")],
-    one_of: &[],
-};
+const DELAY: Field = optional("delay", DURATION, "Time between request and response.");
 
-const UNIX: Element = Element {
-    name: "unix sink",
-    about: "Reads and counts.",
-    fields: &[required(
+const CONNECTIONS: Field = optional(
+    "connections_max",
+    Shape::Whole,
+    "Connections served at once.",
+);
+
+const SOCKET: Element = Element::new(
+    "socket sink",
+    "Reads and counts.",
+    &[required("address", ADDRESS, "Address to listen on.")],
+);
+
+const UNIX: Element = Element::new(
+    "unix sink",
+    "Reads and counts.",
+    &[required(
         "path",
         Shape::Text,
         "Path of the socket; a stale socket is replaced.",
     )],
-    one_of: &[],
-};
+);
 
-const HTTP: Element = Element {
-    name: "http sink",
-    about: "Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.",
-    fields: &[
+const HTTP: Element = Element::new(
+    "http sink",
+    "Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.",
+    &[
         required("address", ADDRESS, "Address to listen on."),
         optional("status", Shape::Whole, "Status of every response."),
         optional("headers", TEXT_MAP, "Headers of every response."),
         optional("body", Shape::Text, "Body of every response."),
-        optional("delay", DURATION, "Time between request and response."),
-        optional(
-            "connections_max",
-            Shape::Whole,
-            "Connections served at once.",
-        ),
+        DELAY,
+        CONNECTIONS,
     ],
-    one_of: &[],
-};
+);
 
-const INTAKE: Element = Element {
-    name: "intake sink",
-    about: "Responses of the service that this sink imitates.",
-    fields: &[
+const INTAKE: Element = Element::new(
+    "intake sink",
+    "Responses of the service that this sink imitates.",
+    &[
         required("address", ADDRESS, "Address to listen on."),
-        optional("delay", DURATION, "Time between request and response."),
-        optional(
-            "connections_max",
-            Shape::Whole,
-            "Connections served at once.",
-        ),
+        DELAY,
+        CONNECTIONS,
     ],
-    one_of: &[],
-};
+);
 
-const DATADOG: Element = Element {
-    name: "datadog sink",
-    about: "Datadog's intake of metrics and logs.",
-    fields: &[
+const DATADOG: Element = Element::new(
+    "datadog sink",
+    "Datadog's intake of metrics and logs.",
+    &[
         required("address", ADDRESS, "Address to listen on."),
-        optional("delay", DURATION, "Time between request and response."),
-        optional(
-            "connections_max",
-            Shape::Whole,
-            "Connections served at once.",
-        ),
+        DELAY,
+        CONNECTIONS,
         optional(
             "record",
             Shape::Any(&[Shape::Words(&["all", "none"]), TEXTS]),
             "Received series that the capture records.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const OPENMETRICS: Element = Element {
-    name: "openmetrics sink",
-    about: "A page of metrics, for targets that scrape.",
-    fields: &[
+const OPENMETRICS: Element = Element::new(
+    "openmetrics sink",
+    "A page of metrics, for targets that scrape.",
+    &[
         required("address", ADDRESS, "Address to listen on."),
-        optional("delay", DURATION, "Time between request and response."),
-        optional(
-            "connections_max",
-            Shape::Whole,
-            "Connections served at once.",
-        ),
+        DELAY,
+        CONNECTIONS,
         optional("counters", Shape::Whole, "Counters on the page."),
         optional("gauges", Shape::Whole, "Gauges on the page."),
         optional("histograms", Shape::Whole, "Histograms on the page."),
         optional("summaries", Shape::Whole, "Summaries on the page."),
     ],
-    one_of: &[],
-};
+);
 
-const ROUND_TRIP: Element = Element {
-    name: "tcp_rr sink",
-    about: "Answers each request of fixed length.",
-    fields: &[
+const ROUND_TRIP: Element = Element::new(
+    "tcp_rr sink",
+    "Answers each request of fixed length.",
+    &[
         required("address", ADDRESS, "Address to listen on."),
         optional("request", SIZE, "Length of a request."),
         optional("response", SIZE, "Length of a response."),
     ],
-    one_of: &[],
-};
+);
 
-const LINES: Element = Element {
-    name: "lines",
-    about: "Lines whose stamps count as arrived; all by default.",
-    fields: &[
+const LINES: Element = Element::new(
+    "lines",
+    "Lines whose stamps count as arrived; all by default.",
+    &[
         optional("begins", Shape::Text, "Text at the beginning of the line."),
         optional("ends", Shape::Text, "Text at the end of the line."),
         optional("holds", TEXTS, "Texts that the line must contain."),
     ],
-    one_of: &[],
-};
+);
 
 const INTAKE_SHAPE: Shape = Shape::Any(&[ADDRESS, Shape::Element(&INTAKE)]);
 
@@ -151,10 +135,10 @@ const KINDS: &[&str] = &[
     "file",
 ];
 
-pub(super) const SINK: Element = Element {
-    name: "sink",
-    about: "Receives what the target forwards.",
-    fields: &[
+pub(super) const SINK: Element = Element::new(
+    "sink",
+    "Receives what the target forwards.",
+    &[
         optional(
             "tcp",
             Shape::Any(&[ADDRESS, Shape::Element(&SOCKET)]),
@@ -233,8 +217,8 @@ pub(super) const SINK: Element = Element {
             "Framing of events that have a time in eight bytes before them; none by default.",
         ),
     ],
-    one_of: KINDS,
-};
+)
+.one_of(KINDS);
 
 pub(super) fn read_sinks(context: &ReadContext<'_>, node: &Node) -> Vec<Placed<SinkPlan>> {
     let items = context.reader.list(node).unwrap_or_default();

@@ -28,10 +28,10 @@ pub(super) const FRAMINGS: Shape = Shape::Words(&[
 /// The header that carries stamps.
 const HEADER_NAME: &str = "stillwell-stamp";
 
-const STAMPS: Element = Element {
-    name: "stamps",
-    about: "Stamped events, and their expected deliveries.",
-    fields: &[
+const STAMPS: Element = Element::new(
+    "stamps",
+    "Stamped events, and their expected deliveries.",
+    &[
         optional(
             "every",
             Shape::Whole,
@@ -61,8 +61,7 @@ const STAMPS: Element = Element {
              event in eight bytes before it.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Words(&[ALL]), Shape::Element(&STAMPS)]);
 

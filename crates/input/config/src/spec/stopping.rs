@@ -12,10 +12,10 @@ pub(crate) const LOOKS_PAIRS_MAX: u32 = 1_000;
 /// Beyond this a number of pairs is a slip.
 pub(crate) const PAIRS_MAX: u32 = 10_000;
 
-const PAIRS: Element = Element {
-    name: "number of pairs",
-    about: "Rule for the number of pairs of runs.",
-    fields: &[
+const PAIRS: Element = Element::new(
+    "number of pairs",
+    "Rule for the number of pairs of runs.",
+    &[
         optional(
             "max",
             Shape::Whole,
@@ -32,8 +32,8 @@ const PAIRS: Element = Element {
             "Checks after every pair, up to this number.",
         ),
     ],
-    one_of: &["max", "fixed", "open"],
-};
+)
+.one_of(&["max", "fixed", "open"]);
 
 /// A number, which is fixed, or what ends it.
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Whole, Shape::Element(&PAIRS)]);

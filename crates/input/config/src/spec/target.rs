@@ -4,9 +4,8 @@ use std::path::Path;
 
 use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
-use stillwell_plan::step::TargetSignal;
 use stillwell_plan::target::{
-    ChildPlan, EnvironmentPlan, LOG_LIMIT_DEFAULT, MountPlan, ReadyProbe, StopPlan,
+    ChildPlan, EnvironmentPlan, LOG_LIMIT_DEFAULT, MountPlan, ReadyProbe, STOP_DEFAULT, StopPlan,
 };
 use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{TargetKind, TargetPlan, TransportPlan, VariantPlan};
@@ -22,10 +21,10 @@ use crate::scenario::base::{QUERY_IN_STEPS, query_problem};
 /// A command, split or not.
 pub(super) const COMMAND: Shape = Shape::Any(&[TEXTS, Shape::Text]);
 
-pub(super) const READY: Element = Element {
-    name: "readiness probe",
-    about: "Test that the target is ready for load.",
-    fields: &[
+pub(super) const READY: Element = Element::new(
+    "readiness probe",
+    "Test that the target is ready for load.",
+    &[
         optional(
             "tcp",
             Shape::Like("127.0.0.1:9100"),
@@ -44,13 +43,13 @@ pub(super) const READY: Element = Element {
         optional("file", Shape::Text, "A file or socket exists."),
         optional("delay", DURATION, "It has run for this time."),
     ],
-    one_of: &["tcp", "http", "log_line", "file", "delay"],
-};
+)
+.one_of(&["tcp", "http", "log_line", "file", "delay"]);
 
-pub(super) const STOP: Element = Element {
-    name: "stop",
-    about: "How the target is stopped.",
-    fields: &[
+pub(super) const STOP: Element = Element::new(
+    "stop",
+    "How the target is stopped.",
+    &[
         optional(
             "signal",
             timeline::SIGNAL,
@@ -62,18 +61,16 @@ pub(super) const STOP: Element = Element {
             "Time to end before SIGKILL is sent; 10s by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const MOUNT: Element = Element {
-    name: "mount",
-    about: "A folder shown read-only to the target at a fixed place.",
-    fields: &[
+pub(super) const MOUNT: Element = Element::new(
+    "mount",
+    "A folder shown read-only to the target at a fixed place.",
+    &[
         required("source", Shape::Text, "The folder."),
         required("at", Shape::Like("/etc/thing"), "Path inside the target."),
     ],
-    one_of: &[],
-};
+);
 
 /// The keys of every program, be it the only one or one of several.
 pub(super) mod field {
@@ -126,10 +123,10 @@ pub(super) mod field {
     );
 }
 
-pub(crate) const TARGET: Element = Element {
-    name: "target",
-    about: "The program being measured, or the URL of a service that runs already.",
-    fields: &[
+pub(crate) const TARGET: Element = Element::new(
+    "target",
+    "The program being measured, or the URL of a service that runs already.",
+    &[
         optional(
             "name",
             Shape::Text,
@@ -154,14 +151,7 @@ pub(crate) const TARGET: Element = Element {
         field::MOUNTS,
         field::LOG_LIMIT,
     ],
-    one_of: &[],
-};
-
-/// Default way to stop a target.
-pub const STOP_DEFAULT: StopPlan = StopPlan {
-    signal: TargetSignal::Term,
-    grace: Nanos::from_secs(10),
-};
+);
 
 /// Smallest `log_limit`.
 const LOG_LIMIT_MIN: ByteSize = ByteSize::kib(64);

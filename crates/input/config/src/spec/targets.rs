@@ -11,10 +11,10 @@ use super::variant::check_name;
 use crate::element::{Element, Shape, TEXTS, optional};
 use crate::files::EntryKind;
 
-pub(super) const TARGET_ENTRY: Element = Element {
-    name: "compared target",
-    about: "A program that gets the same load as the others, and its delivery guarantees to check.",
-    fields: &[
+pub(super) const TARGET_ENTRY: Element = Element::new(
+    "compared target",
+    "A program that gets the same load as the others, and its delivery guarantees to check.",
+    &[
         field::COMMAND,
         optional(
             "program",
@@ -52,8 +52,7 @@ pub(super) const TARGET_ENTRY: Element = Element {
         field::MOUNTS,
         field::LOG_LIMIT,
     ],
-    one_of: &[],
-};
+);
 
 /// The programs in the order of the file, and how often each is run; `ready` is
 /// how those are known to be ready that do not say.

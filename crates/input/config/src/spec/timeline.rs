@@ -33,10 +33,10 @@ pub(super) const SIGNAL: Shape = Shape::Words(&[
     "CONT", "HUP", "INT", "KILL", "QUIT", "STOP", "TERM", "USR1", "USR2",
 ]);
 
-const FILE: Element = Element {
-    name: "file step",
-    about: "Moves or empties the log that a generator writes.",
-    fields: &[
+const FILE: Element = Element::new(
+    "file step",
+    "Moves or empties the log that a generator writes.",
+    &[
         required(
             "id",
             Shape::Text,
@@ -48,13 +48,12 @@ const FILE: Element = Element {
             "The log is renamed and a new file begins, or it is copied and emptied, or only emptied.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const STEP: Element = Element {
-    name: "timeline step",
-    about: "Something that happens at a set time.",
-    fields: &[
+pub(super) const STEP: Element = Element::new(
+    "timeline step",
+    "Something that happens at a set time.",
+    &[
         required(
             "at",
             DURATION,
@@ -89,10 +88,10 @@ pub(super) const STEP: Element = Element {
             "Changes the links of a run with `network`; omitted keys keep their values.",
         ),
     ],
-    one_of: &[
-        "signal", "note", "sink", "target", "file", "disk", "network",
-    ],
-};
+)
+.one_of(&[
+    "signal", "note", "sink", "target", "file", "disk", "network",
+]);
 
 pub(super) fn read_signal(context: &ReadContext<'_>, node: &Node) -> Option<TargetSignal> {
     context.reader.word(node, "signal", &SIGNAL_WORDS)

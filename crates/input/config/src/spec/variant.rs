@@ -9,10 +9,10 @@ use super::target::{COMMAND, MOUNT, read_environment, read_mounts};
 use crate::element::{Element, Shape, TEXT_MAP, TEXTS, optional, required};
 use crate::files::EntryKind;
 
-const GIT: Element = Element {
-    name: "git source",
-    about: "A revision and how it becomes an executable.",
-    fields: &[
+const GIT: Element = Element::new(
+    "git source",
+    "A revision and how it becomes an executable.",
+    &[
         optional(
             "repository",
             Shape::Text,
@@ -34,13 +34,12 @@ const GIT: Element = Element {
             "Path of the executable that the build creates.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const VARIANT: Element = Element {
-    name: "variant",
-    about: "One build or configuration of the target; `{}` changes nothing.",
-    fields: &[
+pub(super) const VARIANT: Element = Element::new(
+    "variant",
+    "One build or configuration of the target; `{}` changes nothing.",
+    &[
         optional(
             "arguments",
             TEXTS,
@@ -70,8 +69,7 @@ pub(super) const VARIANT: Element = Element {
             "Folders that are visible to this variant only.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 /// The variants, the baseline first.
 pub(super) fn read_variants(context: &ReadContext<'_>, node: &Node) -> Vec<VariantPlan> {

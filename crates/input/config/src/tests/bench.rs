@@ -9,7 +9,7 @@ use stillwell_plan::{BenchPlan, PayloadFormat, RateShape, TargetKind, TransportP
 use stillwell_text::{Diagnostics, Node, parse};
 use stillwell_units::Nanos;
 
-use super::Memory;
+use super::InMemory;
 use crate::foreign::{ForeignFile, ForeignFormat};
 use crate::{Await, BenchOptions, BenchTarget, Loader, SchemaOf, is_wanted, schema};
 
@@ -39,7 +39,7 @@ out: tcp://127.0.0.1:9200
 
 /// Reads a bench file; its recording exists.
 fn load(text: &str, flags: BenchOptions) -> Result<BenchPlan, String> {
-    let files = Memory::with([("/b/one/bench.yaml", text), ("/b/one/in.json", "{}\n")]);
+    let files = InMemory::with([("/b/one/bench.yaml", text), ("/b/one/in.json", "{}\n")]);
     let path = Path::new("/b/one/bench.yaml");
     let loaded = Loader::new(&files, &[&Program]).bench(Some(path), flags);
     loaded
@@ -365,7 +365,7 @@ fn all_rounds_are_due_without_a_time() {
 // compat: Tremor | meta.yaml | differs | every folder with a bench is one
 #[test]
 fn trees_are_read_as_tremor_reads_them() {
-    let files = Memory::with([
+    let files = InMemory::with([
         ("/t/tags.yaml", "[all]"),
         ("/t/a/bench.yaml", "x"),
         ("/t/a/tags.json", "[\"quick\", \"tcp\"]"),
@@ -418,7 +418,7 @@ fn trees_are_read_as_tremor_reads_them() {
 
 #[test]
 fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
-    let refused = |files: Memory| {
+    let refused = |files: InMemory| {
         joined_messages(
             &Loader::new(&files, &[&Program])
                 .bench_tree(Path::new("/t"))
@@ -426,13 +426,13 @@ fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
         )
     };
     assert_eq!(
-        refused(Memory::with([("/t/x", "")])),
+        refused(InMemory::with([("/t/x", "")])),
         "there is no bench at or below /t"
     );
     let text = "- {cmd: x, await: {port-opened: 1}}\n";
     let files = [("/t/bench.yaml", ""), ("/t/before.yaml", text)];
     assert_eq!(
-        refused(Memory::with(files)),
+        refused(InMemory::with(files)),
         "unknown await key `port-opened`"
     );
 }
@@ -459,7 +459,7 @@ fn tags_choose() {
 #[test]
 fn a_bench_of_another_format_is_read_as_a_tree_of_native_keys() {
     let text = format!("{TARGET}source: in.json\niters: 2\n");
-    let files = Memory::with([("/b/one/x.troy", text.as_str()), ("/b/one/in.json", "{}\n")]);
+    let files = InMemory::with([("/b/one/x.troy", text.as_str()), ("/b/one/in.json", "{}\n")]);
     let path = Path::new("/b/one/x.troy");
     let loaded = Loader::new(&files, &[&Program]).bench(Some(path), BenchOptions::default());
     let plan = loaded.unwrap().plan;

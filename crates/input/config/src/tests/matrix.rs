@@ -6,7 +6,7 @@ use stillwell_plan::ExperimentPlan;
 
 use super::golden::LEAST;
 use super::mistakes::codes;
-use super::{Memory, experiment, experiment_with, load_suite_from, run_plan};
+use super::{InMemory, experiment, experiment_with, load_suite_from, run_plan};
 use crate::{Diagnostics, SuiteOverrides};
 
 /// As people wrote by hand: an interner of three sizes under five numbers of
@@ -187,14 +187,14 @@ fn a_matrix_has_an_end() {
     assert_eq!(codes(&many(32)), [(stillwell_text::code::OUT_OF_RANGE, 1)]);
 }
 
-fn suite() -> Memory {
-    Memory::with([
+fn suite() -> InMemory {
+    InMemory::with([
         ("/suite/interner/experiment.yaml", INTERNER),
         ("/suite/other/experiment.yaml", LEAST),
     ])
 }
 
-fn only(files: &Memory, patterns: &[&str]) -> Result<Vec<String>, Diagnostics> {
+fn only(files: &InMemory, patterns: &[&str]) -> Result<Vec<String>, Diagnostics> {
     let overrides = SuiteOverrides {
         only: patterns.iter().map(|name| (*name).to_owned()).collect(),
         ..SuiteOverrides::default()
@@ -256,7 +256,7 @@ fn the_run_of_a_matrix_is_its_first_cell() {
         loaded
             .warnings
             .to_string()
-            .contains("the first of the 15 cells")
+            .contains("the first of the 15 combinations")
     );
     assert_eq!(loaded.plan.generators[0].payload.cache.bytes(), 8 << 20);
 }

@@ -6,7 +6,7 @@ use stillwell_plan::experiment::BinarySource;
 use stillwell_plan::{ExperimentPlan, RateShape, RateUnit};
 
 use super::golden::LEAST;
-use super::{Memory, experiment_with, load_suite_from};
+use super::{InMemory, experiment_with, load_suite_from};
 use crate::{SuiteOverrides, VariantArgument};
 
 /// The least with a revision as its comparison.
@@ -161,7 +161,7 @@ fn a_command_for_all_variants_has_an_effect_on_one_at_least() {
         ([AT_URL, AT_URL], &only, Some(on_url), None),
         ([LEAST, LEAST], &all_typed, None, Some(on_none)),
     ] {
-        let files = Memory::with([
+        let files = InMemory::with([
             ("/suite/two/experiment.yaml", texts[0]),
             ("/suite/three/experiment.yaml", texts[1]),
         ]);

@@ -4,7 +4,7 @@ use stillwell_plan::{PayloadFormat, RunPlan};
 use stillwell_text::Diagnostics;
 
 use super::golden::LEAST;
-use super::{Memory, load_suite_from};
+use super::{InMemory, load_suite_from};
 use crate::SuiteOverrides;
 
 /// Every payload with all its keys.
@@ -29,8 +29,8 @@ pub(super) const NATIVE: [&str; 16] = [
 
 const TEMPLATE: &str = "generator: !object {a: !const 1}\n";
 
-fn native_files(text: &str) -> Memory {
-    Memory::with([
+fn native_files(text: &str) -> InMemory {
+    InMemory::with([
         ("/suite/one/experiment.yaml", text),
         ("/suite/one/x.log", "a\n"),
         ("/suite/one/data/a", "a\n"),

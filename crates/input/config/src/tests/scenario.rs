@@ -6,7 +6,7 @@ use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::placement::Wanted;
 use stillwell_plan::{GeneratorPlan, RateShape, RateUnit, TransportPlan};
 
-use super::{Memory, experiment, load_run_from};
+use super::{InMemory, experiment, load_run_from};
 use crate::RunOverrides;
 
 /// Every key of `scenario`, of which some exclude others.
@@ -30,7 +30,7 @@ scenario:
 
 fn read(rest: &str, scenario: &str) -> Result<GeneratorPlan, String> {
     let text = format!("workload:\n  generators:\n    - {rest}\n");
-    let files = Memory::with([
+    let files = InMemory::with([
         ("/suite/run.yaml", text.as_str()),
         ("/suite/shop.yaml", scenario),
         ("/suite/users.csv", "user\nann\nbob\n"),

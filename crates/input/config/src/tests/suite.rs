@@ -7,11 +7,11 @@ use stillwell_plan::{GoalMetric, RateShape, StoppingPlan, TargetKind, VariantPla
 use stillwell_units::{Nanos, Seed};
 
 use super::golden::LEAST;
-use super::{Memory, experiment, experiment_with, load_run_from, load_suite_from};
+use super::{InMemory, experiment, experiment_with, load_run_from, load_suite_from};
 use crate::{Loader, RunOverrides, StoppingOverride, SuiteOverrides};
 
-fn suite() -> Memory {
-    Memory::with([
+fn suite() -> InMemory {
+    InMemory::with([
         ("/suite/cases/one/experiment.yaml", LEAST),
         ("/suite/native/experiment.yaml", LEAST),
         ("/suite/native/README.md", "# Native\n\nWhat it measures.\n"),
@@ -24,7 +24,7 @@ fn suite() -> Memory {
 #[test]
 fn a_search_for_experiments_is_bounded() {
     let files = (0..=50_000).map(|number| (format!("/many/{number}").into(), String::new()));
-    let files = Memory(files.collect());
+    let files = InMemory(files.collect());
     let paths = ["/many".into()];
     let error = load_suite_from(&files, &paths, &SuiteOverrides::default());
     let error = error.unwrap_err().to_string();
@@ -138,7 +138,7 @@ fn variants_of_the_command_line_change_one_thing() {
 #[test]
 fn a_repository_defines_how_its_revisions_are_built_unless_the_command_line_does() {
     let build = "build: make\noutput: out/x\n";
-    let files = Memory::with([
+    let files = InMemory::with([
         ("/suite/native/experiment.yaml", LEAST),
         ("/src/stillwell.yaml", build),
         ("/wrong/stillwell.yaml", "build: make\nresult: out/x\n"),
@@ -207,7 +207,7 @@ fn a_key_without_a_value_is_missing() {
     let plan = experiment_with(&variants, &typed).unwrap().plan;
     assert_eq!(plan.experiments[0].variants.len(), 2);
     let several = format!("{LEAST}targets:\n");
-    let files = Memory::with([("/suite/one/experiment.yaml", several.as_str())]);
+    let files = InMemory::with([("/suite/one/experiment.yaml", several.as_str())]);
     assert!(!Loader::new(&files, &[]).has_targets(&["/suite/one".into()], &[]));
     assert!(experiment(&several).is_ok());
 }
@@ -227,7 +227,7 @@ fn a_native_file_is_an_experiment_if_it_compares_something() {
         ("variants:\ntargets:\n", &none, false),
         ("workload: {}\n", &named, true),
     ] {
-        let files = Memory::with([("/suite/any.yaml", text)]);
+        let files = InMemory::with([("/suite/any.yaml", text)]);
         let loader = Loader::new(&files, &[]);
         let path = Path::new("/suite/any.yaml");
         assert_eq!(

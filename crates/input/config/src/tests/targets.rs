@@ -7,7 +7,7 @@ use stillwell_plan::target::ReadyProbe;
 use stillwell_plan::targets::{Delivery, Durability};
 use stillwell_units::Nanos;
 
-use super::Memory;
+use super::InMemory;
 use super::golden::LEAST;
 use crate::{Loaded, Loader, TargetsOverrides};
 
@@ -32,7 +32,7 @@ workload:
 ";
 
 fn load(text: &str, overrides: &TargetsOverrides) -> Result<Loaded<Vec<TargetsPlan>>, String> {
-    let files = Memory::with([
+    let files = InMemory::with([
         ("/suite/one/experiment.yaml", text),
         ("/suite/one/other.conf", ""),
     ]);
@@ -139,7 +139,7 @@ fn targets_at_full_speed_have_the_same_blocks_for_all_stated_rates() {
 
 #[test]
 fn experiments_with_targets_and_with_variants_need_separate_commands() {
-    let files = Memory::with([
+    let files = InMemory::with([
         ("/suite/one/experiment.yaml", FINE),
         ("/suite/one/other.conf", ""),
         ("/suite/two/experiment.yaml", LEAST),

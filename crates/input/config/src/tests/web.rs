@@ -137,6 +137,10 @@ fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
             "{url: 'http://a:1/', mix: [{}], grpc: {method: a.B/C, streaming: none}}",
             "`grpc` and `mix` exclude each other",
         ),
+        (
+            "{url: 'https://a:1/', protocol: http3, grpc: {method: a.B/C, streaming: none}}",
+            "`grpc` does not support HTTP/3",
+        ),
     ] {
         let error = run_plan(&workload(text)).unwrap_err().to_string();
         assert!(error.contains(message), "{text}: {error}");
@@ -219,13 +223,17 @@ fn calls_go_over_http2_and_requests_have_a_spacing() {
         generators.into_iter().next().unwrap().transport
     };
     let plan = transport(
-        "{url: 'http://127.0.0.1:1/', body: abc, grpc: {method: a.B/C, streaming: server, \
-         deadline: 1s}}",
+        "{url: 'http://127.0.0.1:1/', streams: 3, body: abc, grpc: {method: a.B/C, \
+         streaming: server, deadline: 1s}}",
     );
     let TransportPlan::Requests(plan) = &plan else {
         panic!("{plan:?}");
     };
-    assert_eq!(plan.client().connecting.protocol, LoadProtocol::Http2);
+    let connecting = &plan.client().connecting;
+    assert_eq!(
+        (connecting.protocol, connecting.streams),
+        (LoadProtocol::Http2, 3)
+    );
     let request = &plan.endpoint().requests[0];
     assert_eq!(request.path, "/a.B/C");
     let BodyPlan::Grpc(call) = &request.body else {

@@ -2,6 +2,7 @@
 //! delivery of events.
 
 use hdrhistogram::Histogram;
+use stillwell_metric::hdr_table;
 use stillwell_units::float_from_u64;
 use stillwell_units::human::count as whole;
 
@@ -11,15 +12,12 @@ use crate::percentiles::percentile_chart;
 use crate::run::stamps;
 use crate::words;
 
-/// Ticks in each half of the distance that is left.
-const TICKS_PER_HALF: u32 = 2;
-
 /// Returns the document. A terminal gets the table of latencies in nanoseconds, line by line, the throughput and
 /// the delivery of the events: plotters of `HdrHistogram` take the table and leave out the rest. A page begins with
 /// the answer and shows charts.
 pub(super) fn document(report: &BenchReport) -> Document {
     let table = report.table();
-    let layout = percentiles(&table) + &throughput(report);
+    let layout = hdr_table(&table) + &report.window.throughput_lines();
     let rows = rows(report).into_iter();
     let rows: Vec<_> = rows
         .map(|(head, text)| (head.into(), text.into()))
@@ -99,60 +97,6 @@ fn origin(report: &BenchReport) -> Block {
         report.version, report.capture
     );
     Block::Colophon(Text::code(&report.command).and(origin))
-}
-
-fn percentiles(table: &Histogram<u64>) -> String {
-    let mut text = format!(
-        "{:>10} {:>7} {:>10} {:>14}\n\n",
-        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
-    );
-    let mut count = 0;
-    for tick in table.iter_quantiles(TICKS_PER_HALF) {
-        count += tick.count_since_last_iteration();
-        let (value, quantile) = (tick.value_iterated_to(), tick.quantile_iterated_to());
-        let inverse = if quantile < 1.0 {
-            format!("{:14.2}", 1.0 / (1.0 - quantile))
-        } else {
-            format!("{:>14}", "inf")
-        };
-        text.push_str(&format!("{value:12} {quantile:1.5} {count:10} {inverse}\n"));
-    }
-    let (mean, deviation) = ("Mean", "StdDeviation");
-    text.push_str(&format!(
-        "#[{mean:10} = {:12.2}, {deviation:14} = {:12.2}]\n",
-        table.mean(),
-        table.stdev()
-    ));
-    let (max, total) = ("Max", "Total count");
-    text.push_str(&format!(
-        "#[{max:10} = {:12}, {total:14} = {:12}]\n",
-        table.max(),
-        table.len()
-    ));
-    let (buckets, sub_buckets) = ("Buckets", "SubBuckets");
-    text.push_str(&format!(
-        "#[{buckets:10} = {:12}, {sub_buckets:14} = {:12}]\n",
-        table.buckets(),
-        table.distinct_values()
-    ));
-    text
-}
-
-/// Throughput. The format calls MiB/s MB/s.
-fn throughput(report: &BenchReport) -> String {
-    let bytes = report.window.bytes_per_second();
-    let data = if bytes < 1024.0 * 1024.0 {
-        format!("{:.1} KiB/s", bytes / 1024.0)
-    } else {
-        format!("{:.1} MiB/s", bytes / 1024.0 / 1024.0)
-    };
-    let events = report.window.events_per_second();
-    let events = if events < 1000.0 {
-        format!("{events:.1} events/s")
-    } else {
-        format!("{:.1}k events/s", events / 1000.0)
-    };
-    format!("\n\nThroughput   (data): {data}\nThroughput (events): {events}\n")
 }
 
 /// Returns a number with its noun, whose singular is `plural` without its last letter.

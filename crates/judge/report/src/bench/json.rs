@@ -2,14 +2,12 @@
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
+use stillwell_metric::quantile_ticks;
 
 use super::BenchReport;
 
 /// Schema of the document.
 const SCHEMA: &str = "stillwell/bench/v2";
-
-/// Ticks in each half of the distance that is left.
-const TICKS_PER_HALF: u32 = 2;
 
 /// One object. Latencies are in nanoseconds from the intended time; `mean`, `stdev` and `max` are null where
 /// nothing was timed.
@@ -60,23 +58,9 @@ fn latencies(report: &BenchReport, table: &Histogram<u64>) -> Vec<(String, Value
                 "bytes_per_second": report.window.bytes_per_second(),
             }),
         ),
-        ("quantiles", quantiles(table)),
+        ("quantiles", json!(quantile_ticks(table))),
     ];
     keys.map(|(key, value)| (key.to_owned(), value)).to_vec()
-}
-
-fn quantiles(table: &Histogram<u64>) -> Value {
-    let mut count = 0;
-    let ticks = table.iter_quantiles(TICKS_PER_HALF).map(|tick| {
-        count += tick.count_since_last_iteration();
-        json!({
-            "value": tick.value_iterated_to(),
-            "quantile": tick.quantile(),
-            "quantile_to": tick.quantile_iterated_to(),
-            "count": count,
-        })
-    });
-    Value::Array(ticks.collect())
 }
 
 fn counts(report: &BenchReport) -> Vec<(String, Value)> {

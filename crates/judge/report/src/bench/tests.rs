@@ -17,7 +17,7 @@ fn report() -> BenchReport {
         latency.record_n(value, count).unwrap();
     }
     let count = latency.len();
-    let volume = BenchVolume {
+    let volume = Volume {
         events: count,
         bytes: 5_242_880,
     };
@@ -240,7 +240,7 @@ fn nothing_sent_and_rounds_that_were_not_sent_held() {
         failure.contains("before all 3 rounds were sent: 995376 events were sent"),
         "{failure}"
     );
-    report.sent = BenchVolume::default();
+    report.sent = Volume::default();
     assert_eq!(report.failures(), ["nothing was sent"]);
 }
 

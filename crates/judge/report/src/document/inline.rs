@@ -71,8 +71,8 @@ impl From<Verdict> for Sign {
 /// Values in order, drawn in one line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sparkline {
-    /// The values.
-    pub values: Vec<f64>,
+    /// The values; `None` is a space.
+    pub values: Vec<Option<f64>>,
     /// Indices of values before which something changed.
     pub changes: Vec<usize>,
     /// True if bars begin at zero and not at the lowest value.
@@ -82,7 +82,7 @@ pub struct Sparkline {
 impl Sparkline {
     /// Returns values whose bars begin at zero.
     #[must_use]
-    pub fn from_zero(values: &[f64]) -> Self {
+    pub fn from_zero(values: &[Option<f64>]) -> Self {
         Self {
             values: values.to_vec(),
             changes: Vec::new(),
@@ -94,15 +94,20 @@ impl Sparkline {
     #[must_use]
     pub fn bars(&self) -> String {
         const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-        let values = || self.values.iter().copied();
-        let low = values().fold(f64::INFINITY, f64::min);
+        let present = || self.values.iter().copied().flatten();
+        let low = present().fold(f64::INFINITY, f64::min);
         let low = if self.is_from_zero { 0.0 } else { low };
-        let high = values().fold(f64::NEG_INFINITY, f64::max);
+        let high = present().fold(f64::NEG_INFINITY, f64::max);
         let mut text = String::new();
-        for (place, value) in values().enumerate() {
+        for (place, value) in self.values.iter().enumerate() {
             if self.changes.contains(&place) {
                 text.push('|');
             }
+            let Some(value) = value else {
+                // HTML and Markdown join plain spaces.
+                text.push('\u{a0}');
+                continue;
+            };
             let share = if high > low {
                 (value - low) / (high - low)
             } else {

@@ -1,5 +1,7 @@
 //! A history as a document.
 
+use jiff::Timestamp;
+use jiff::tz::Offset;
 use stillwell_plan::goal::Scale;
 use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_stats::Sample;
@@ -188,7 +190,7 @@ fn sparkline(trend: &Trend) -> Sparkline {
     let means = values.chunks(together);
     let means = means.filter_map(|part| Some(Sample::try_new(part, 1).ok()?.mean()));
     Sparkline {
-        values: means.collect(),
+        values: means.map(Some).collect(),
         is_from_zero: false,
         changes: trend
             .leads
@@ -334,7 +336,9 @@ fn goal_word(trend: &Trend) -> String {
     }
 }
 
-fn quoted(word: &str) -> String {
+/// Returns `word` as one word of a shell, quoted if needed.
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -367,38 +371,32 @@ pub(super) fn short(commit: &str) -> &str {
 /// Returns a moment in milliseconds since 1970 as `2026-11-21 14:05`, UTC.
 #[must_use]
 pub fn utc_minute(millis: u64) -> String {
-    let [year, month, day, hour, minute, _] = civil(millis);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+    utc(millis, "%Y-%m-%d %H:%M")
 }
 
 /// `2026-11-21 14:05:33 +0000`.
 pub(super) fn timestamp(millis: u64) -> String {
-    let [year, month, day, hour, minute, second] = civil(millis);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} +0000")
+    utc(millis, "%Y-%m-%d %H:%M:%S +0000")
 }
 
-/// Year, month, day, hour, minute and second in UTC, Gregorian: years are counted
-/// from March, so the leap day is the last of its year.
-const fn civil(millis: u64) -> [u64; 6] {
-    let seconds = millis / 1000;
-    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
-    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
-    [year, month, day, rest / 3600, rest % 3600 / 60, rest % 60]
+/// Returns the same in a format of `strftime`. Times after the year 9999 are its end.
+fn utc(millis: u64, format: &str) -> String {
+    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
+    let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+    Offset::UTC.to_datetime(time).strftime(format).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_that_a_shell_would_split_are_quoted() {
+        assert_eq!(quoted("a/b-c=1"), "a/b-c=1");
+        assert_eq!(quoted("two words"), "'two words'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 
     #[test]
     fn dates_are_those_of_the_calendar() {

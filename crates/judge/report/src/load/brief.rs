@@ -122,7 +122,7 @@ impl BriefRoute {
     fn of(class: &RequestClass) -> Self {
         Self {
             name: class.name.clone(),
-            requests: sum(&class.outcomes, &|_| true),
+            requests: ended(&class.outcomes),
             error_share: error_share(&class.outcomes),
             status_codes: class.statuses.clone(),
             latency: times(&class.response_time),
@@ -198,8 +198,6 @@ impl BriefLoad {
     #[must_use]
     pub fn of(report: &LoadReport) -> Self {
         let (options, global) = (&report.options, &report.global);
-        let count = |is_counted: &dyn Fn(Outcome) -> bool| sum(&global.outcomes, is_counted);
-        let requests = count(&|_| true);
         let times = |id: &str| global.statistic(id).and_then(times);
         let outcomes = global.outcomes.iter().filter(|count| count.count > 0);
         let warnings = report.health.warnings.iter().map(|warning| BriefWarning {
@@ -219,7 +217,7 @@ impl BriefLoad {
             connections: options.connections,
             started_wall_millis: Some(global.execution_start.as_u64() / 1_000_000),
             duration: global.execution_duration.as_secs_f64(),
-            requests,
+            requests: ended(&global.outcomes),
             requests_per_second: report.health.sent_per_second,
             requested_per_second: report.health.requested_per_second,
             rate_per_second: match options.rate {
@@ -270,17 +268,20 @@ impl BriefLoad {
 }
 
 /// Returns the number of requests with these outcomes.
-fn sum(outcomes: &[OutcomeCount], is_counted: &dyn Fn(Outcome) -> bool) -> u64 {
+fn sum(outcomes: &[OutcomeCount], is_counted: fn(Outcome) -> bool) -> u64 {
     let counted = outcomes.iter().filter(|count| is_counted(count.outcome));
     counted.fold(0, |sum: u64, count| sum.saturating_add(count.count))
 }
 
-/// Returns the share of the ended requests that failed; requests under way at the end are
-/// neither.
+/// Returns the number of requests that ended; those in flight at the end of the load did not.
+fn ended(outcomes: &[OutcomeCount]) -> u64 {
+    sum(outcomes, |outcome| outcome != Outcome::Unfinished)
+}
+
+/// Returns the share of the ended requests that failed.
 fn error_share(outcomes: &[OutcomeCount]) -> f64 {
-    let count = |is_counted: &dyn Fn(Outcome) -> bool| sum(outcomes, is_counted);
-    let good = count(&|outcome| matches!(outcome, Outcome::Ok | Outcome::Status3xx));
-    let ended = count(&|outcome| outcome != Outcome::Unfinished);
+    let is_good = |outcome: Outcome| matches!(outcome, Outcome::Ok | Outcome::Status3xx);
+    let (good, ended) = (sum(outcomes, is_good), ended(outcomes));
     float_from_u64(ended.saturating_sub(good)) / float_from_u64(ended.max(1))
 }
 
@@ -367,6 +368,25 @@ mod tests {
         for (_, property) in schema["properties"].as_object().unwrap() {
             assert!(property["description"].is_string(), "{property}");
         }
+    }
+
+    #[test]
+    fn requests_are_those_that_ended() {
+        let mut report = fixture::report();
+        let before = BriefLoad::of(&report);
+        let unfinished = OutcomeCount {
+            outcome: Outcome::Unfinished,
+            count: 7,
+        };
+        report.global.outcomes.push(unfinished);
+        report.global.classes[0].outcomes.push(unfinished);
+        let brief = BriefLoad::of(&report);
+        assert_eq!(brief.outcomes["unfinished"], 7);
+        assert_eq!(brief.requests, before.requests);
+        assert_eq!(brief.routes, before.routes);
+        let csv = brief.to_csv();
+        let line = format!("\nrequests,{}\n", before.requests);
+        assert!(csv.contains(&line), "{csv}");
     }
 
     #[test]

@@ -94,6 +94,20 @@ fn a_closed_loop_with_a_rate_was_reported_as_having_none() {
 }
 
 #[test]
+fn a_second_without_a_response_has_no_p99() {
+    let mut report = fixture::report();
+    let line = |report: &LoadReport| {
+        let text = human::human(report, Style::default());
+        let mut lines = text.lines().map(str::trim);
+        let line = lines.find(|line| line.starts_with("p99 ") && line.contains('█'));
+        line.unwrap().to_owned()
+    };
+    let whole = line(&report);
+    report.intervals[2].response_time = PackedHistogram::default();
+    assert_eq!(line(&report), whole.replace("▁▁▁█▁", "▁▁\u{a0}█▁"));
+}
+
+#[test]
 fn many_workers_are_summed_with_the_busiest() {
     let mut report = fixture::report();
     let worker = report.health.workers[0].clone();

@@ -75,7 +75,7 @@ fn layout(experiment: &ExperimentVerdict) -> Option<String> {
     }
     changed.contains(&experiment.verdict).then(|| {
         "each variant was one build: where the builds differ, their memory layout alone can change \
-         the result by some percent; --builds 20 compares several of a git: variant"
+         the result by a few percent; --builds 20 compares several of a git: variant"
             .to_owned()
     })
 }

@@ -15,12 +15,16 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns a linear axis from `low` at `start` to `high` at `end`; bounds that are no range become one.
+    /// Returns a linear axis from `low` at `start` to `high` at `end`; bounds that are no range become one; two zeros
+    /// become 0 and 1.
     pub(super) fn linear(low: f64, high: f64, start: f64, end: f64) -> Self {
         let finite = |bound: f64| if bound.is_finite() { bound } else { 0.0 };
         let (low, high) = (finite(low).min(finite(high)), finite(low).max(finite(high)));
-        let least = (low.abs().max(high.abs()) * 1e-9).max(1e-12);
-        let (low, high) = if high - low < least {
+        let size = low.abs().max(high.abs());
+        let least = (size * 1e-9).max(1e-12);
+        let (low, high) = if size < 1e-12 {
+            (0.0, 1.0)
+        } else if high - low < least {
             (low - least, high + least)
         } else {
             (low, high)

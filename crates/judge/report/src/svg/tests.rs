@@ -190,6 +190,29 @@ fn a_chart_without_data_is_omitted() {
 }
 
 #[test]
+fn a_quantity_that_is_always_zero_has_an_axis_from_zero() {
+    for scale in [AxisScale::FromZero, AxisScale::Linear] {
+        for unit in ["", "B", "ratio"] {
+            let drawn = curve(&Curve {
+                scales: (AxisScale::Linear, scale),
+                x: ("time".to_owned(), "s"),
+                y: ("errors".to_owned(), unit),
+                series: vec![("a".to_owned(), vec![(0.0, 0.0), (1.0, 0.0)])],
+                ..Curve::default()
+            });
+            let drawn = drawn.unwrap();
+            check(&drawn);
+            let markup = drawn.standalone();
+            let texts = markup.split("<text").skip(1);
+            for label in texts.filter_map(|text| text.split(['>', '<']).nth(1)) {
+                let is_round = !["e-", "below"].iter().any(|part| label.contains(part));
+                assert!(is_round && !label.starts_with('-'), "{label}: {markup}");
+            }
+        }
+    }
+}
+
+#[test]
 fn ticks_are_round_values_within_the_axis() {
     let ticks = |axis: Axis| axis.ticks(5);
     let rounded = |ticks: Vec<f64>| {

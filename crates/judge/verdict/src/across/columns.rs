@@ -10,7 +10,9 @@ use stillwell_units::{Tolerance, count, float_from_u64};
 use super::Finding;
 use crate::judge::compare::too_few_for_equivalent;
 use crate::judge::pairs::is_lost;
-use crate::limits::{COMPARED_DEGREES_MIN, COMPARED_RANKS_BELOW, PAIRS_EQUIVALENT_MIN};
+use crate::limits::{
+    COMPARED_CENTRE_PAIRS_MAX, COMPARED_DEGREES_MIN, COMPARED_RANKS_BELOW, PAIRS_EQUIVALENT_MIN,
+};
 use crate::rule::{Change, Verdict, verdict_of};
 
 /// The question that two columns of numbers answer.
@@ -127,12 +129,14 @@ pub fn judge_paired(pairs: &[(f64, f64)], question: ColumnsQuestion) -> ColumnsA
     let degrees = float_from_u64(values.len() as u64) - 1.0;
     let ranks = wilcoxon_signed_rank(&values);
     let ranks = ranks.filter(|_| wilcoxon_p_min(values.len()) < COMPARED_RANKS_BELOW);
+    let has_centre = values.len() <= COMPARED_CENTRE_PAIRS_MAX;
+    let centre = has_centre.then(|| hodges_lehmann(&values)).flatten();
     let finding = Finding::Paired {
         change,
         pairs: count(values.len()),
         p_value: effect.p_value(),
         wilcoxon_p: ranks.map(|ranks| ranks.p_value),
-        hodges_lehmann: hodges_lehmann(&values).map(reported),
+        hodges_lehmann: centre.map(reported),
     };
     let too_few = too_few(count(values.len()), ["pairs", ""]);
     judged(finding, change, (degrees, too_few), question)
@@ -404,6 +408,30 @@ mod tests {
             panic!("not paired");
         };
         assert!(wilcoxon_p.unwrap() < 0.05);
+    }
+
+    /// The estimate of 100,000 pairs needed 40 GB.
+    #[test]
+    fn the_hodges_lehmann_estimate_has_a_limit_of_pairs() {
+        for (above, has_centre) in [(0, true), (1, false)] {
+            let numbers = (0_u32..).take(COMPARED_CENTRE_PAIRS_MAX + above);
+            let pairs = numbers.map(|at| (100.0, 110.0 + f64::from(at % 2)));
+            let pairs: Vec<(f64, f64)> = pairs.collect();
+            let answer = judge_paired(&pairs, question(None, 0.05));
+            let Finding::Paired {
+                change,
+                hodges_lehmann: centre,
+                ..
+            } = answer.finding
+            else {
+                panic!("{answer:?}");
+            };
+            assert!((change.estimate - 0.105).abs() < 1e-3, "{change:?}");
+            assert_eq!(centre.is_some(), has_centre, "{above}");
+            if let Some(centre) = centre {
+                assert!((centre - change.estimate).abs() < 1e-3, "{centre}");
+            }
+        }
     }
 
     /// Zeros have no logarithm, so such pairs had no verdict, and the comparison passed.

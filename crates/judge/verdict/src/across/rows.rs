@@ -14,6 +14,7 @@ use super::{CompareError, ComparedGroup, ComparedRuns, ComparisonRow};
 use crate::deltas::mean_on;
 use crate::judge::compare::light_load_of;
 use crate::judge::skipped::obstacle_of_runs;
+use crate::judge::table::pair_warnings;
 use crate::judge::tolerances::tolerance_at;
 use crate::limits::COMPARED_RUNS_FEW;
 use crate::summary::RunSummary;
@@ -36,8 +37,8 @@ pub struct CompareOptions {
 /// Pairing of the runs of both sides.
 enum Design {
     Unpaired,
-    /// By the pairs of one suite.
-    Pairs,
+    /// By the pairs of one suite. Pairs that do not count are here, each with the reason.
+    Pairs(BTreeMap<PairKey, String>),
     /// By their place in the list.
     Places,
 }
@@ -195,7 +196,7 @@ fn design<R: ComparableRun>(
         .zip(right)
         .is_some_and(|(left, right)| !left.is_disjoint(&right));
     if shared && !options.unpaired {
-        return Ok((Design::Pairs, Vec::new()));
+        return Ok((Design::Pairs(rejected_pairs(group)), Vec::new()));
     }
     if !options.paired {
         let single = group.baseline.len() < 2 || group.comparison.len() < 2;
@@ -224,6 +225,22 @@ fn design<R: ComparableRun>(
     Ok((Design::Places, vec![warning]))
 }
 
+/// Pairs of one suite whose runs had different environments, which the report of the suite discards,
+/// each with the reason.
+fn rejected_pairs<R: ComparableRun>(group: &RunGroup<R>) -> BTreeMap<PairKey, String> {
+    let baseline = group.baseline.iter().filter_map(R::saved);
+    let baseline: BTreeMap<&PairKey, &RunSummary> = baseline
+        .filter_map(|run| Some((run.pair.as_ref()?, &run.summary)))
+        .collect();
+    let comparison = group.comparison.iter().filter_map(R::saved);
+    let rejected = comparison.filter_map(|run| {
+        let key = run.pair.as_ref()?;
+        let warnings = pair_warnings(run.design?, baseline.get(key)?, &run.summary);
+        Some((key.clone(), warnings.first()?.to_string()))
+    });
+    rejected.collect()
+}
+
 struct Comparing<'g, R> {
     group: &'g RunGroup<R>,
     design: &'g Design,
@@ -236,7 +253,8 @@ impl<R: ComparableRun> Comparing<'_, R> {
         let result = |runs: &[R]| -> Vec<Result<RunNumber, String>> {
             runs.iter().map(|run| reported(run, name)).collect()
         };
-        let (left, right) = (result(&self.group.baseline), result(&self.group.comparison));
+        let (left, mut right) = (result(&self.group.baseline), result(&self.group.comparison));
+        self.reject_pairs(&mut right);
         let number = left
             .iter()
             .chain(&right)
@@ -263,7 +281,7 @@ impl<R: ComparableRun> Comparing<'_, R> {
         } else {
             match self.design {
                 Design::Unpaired => judge_unpaired(&baseline.values, &comparison.values, question),
-                Design::Pairs | Design::Places => {
+                Design::Pairs(_) | Design::Places => {
                     let pairs = self.pairs(&left, &right);
                     baseline.values = pairs.iter().map(|pair| pair.0).collect();
                     comparison.values = pairs.iter().map(|pair| pair.1).collect();
@@ -330,6 +348,19 @@ impl<R: ComparableRun> Comparing<'_, R> {
         let comparison = with_number(&self.group.comparison, right);
         let sides = ["baseline", "comparison"];
         light_load_of(metric, sides, [&baseline, &comparison])
+    }
+
+    /// Replaces the comparison's numbers of pairs that do not count by the reason.
+    fn reject_pairs(&self, comparison: &mut [Result<RunNumber, String>]) {
+        let Design::Pairs(rejected) = self.design else {
+            return;
+        };
+        for (run, number) in self.group.comparison.iter().zip(comparison) {
+            let reason = pair_of(run).and_then(|key| rejected.get(key));
+            if let Some(reason) = reason.filter(|_| number.is_ok()) {
+                *number = Err(reason.clone());
+            }
+        }
     }
 
     /// (baseline, comparison) of every pair both of whose runs have the number.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use stillwell_metric::Unit;
 use stillwell_plan::goal::{Direction, Scale};
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_units::Tolerance;
 
@@ -71,6 +72,9 @@ pub struct SavedRun {
     pub folder: Option<PathBuf>,
     /// The pair that it belongs to, if to any.
     pub pair: Option<PairKey>,
+    /// Way in which the runs of its pair share the machine, if known. Without it the environments
+    /// of a pair are not compared.
+    pub design: Option<DesignPlan>,
     /// The goals by which its experiment compares, if they are known.
     pub goals: Vec<GoalPlan>,
     /// The variants of its experiment in the order of its plan, if known.
@@ -98,6 +102,7 @@ impl SavedRun {
             summary,
             folder: None,
             pair: None,
+            design: None,
             goals: Vec::new(),
             variants: Vec::new(),
             looked_at: false,

@@ -2,10 +2,12 @@
 
 use stillwell_capture::RunStage;
 use stillwell_metric::CountingObstacle;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{GoalMetric, GoalPlan};
 
 use super::*;
 use crate::run_note::RunNote;
+use crate::summary::TARGET_CPUS;
 use crate::synthetic;
 
 /// A run of another tool: its numbers by name.
@@ -233,6 +235,57 @@ fn the_first_goal_decides_also_without_a_number_on_a_side() {
         let last = compared.rows.last().unwrap();
         assert_eq!(last.metric, "memory");
         assert_eq!(last.verdict, Some(Verdict::Regressed));
+    }
+}
+
+#[test]
+fn pairs_of_a_suite_with_different_environments_are_left_out_with_the_fact() {
+    use DesignPlan::{Duet, Paired};
+    for (design, fact, pairs) in [
+        (Some(Paired), "governors", 5),
+        (Some(Paired), TARGET_CPUS, 5),
+        (Some(DesignPlan::SLICED), TARGET_CPUS, 5),
+        (Some(Duet), "governors", 5),
+        // Runs side by side have CPUs of their own.
+        (Some(Duet), TARGET_CPUS, 6),
+        // The plan is unreadable.
+        (None, "governors", 6),
+    ] {
+        let side = |changed: Option<u32>, growth: f64| -> Vec<ExperimentRun> {
+            let runs = (1..=6_u32).zip(QUIET).map(|(pair, number)| {
+                let number = number + growth * f64::from(pair);
+                let mut run = saved(&[GoalMetric::Memory], &[(GoalMetric::Memory, number)]);
+                run.0.pair = Some(PairKey {
+                    suite: "results".into(),
+                    experiment: "e".to_owned(),
+                    pair,
+                });
+                run.0.design = design;
+                let value = if changed == Some(pair) { "2" } else { "1" };
+                let environment = &mut run.0.summary.environment;
+                environment.insert(fact.to_owned(), value.to_owned());
+                run
+            });
+            runs.collect()
+        };
+        let group = RunGroup {
+            name: None,
+            baseline: side(None, 0.0),
+            comparison: side(Some(4), 0.1),
+        };
+        let compared = compare_group(&group, &CompareOptions::default()).unwrap();
+        let row = &compared.rows[0];
+        let Finding::Paired { pairs: counted, .. } = row.finding else {
+            panic!("{row:?}");
+        };
+        assert_eq!(counted, pairs, "{design:?} {fact}");
+        let left_out = &row.comparison.left_out;
+        assert_eq!(left_out.len(), usize::from(pairs < 6), "{left_out:?}");
+        assert!(
+            left_out.iter().all(|(_, reason)| reason.contains(fact)),
+            "{left_out:?}"
+        );
+        assert_eq!(row.baseline.values.len(), 6 - left_out.len());
     }
 }
 

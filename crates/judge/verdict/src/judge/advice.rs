@@ -203,7 +203,7 @@ pub(super) fn advice<'s, 'a: 's>(
         && beats.into_iter().all(Option::is_none)
     {
         advice.push(
-            "the warm-up could not be measured: a run has fewer than 20 samples; take longer runs \
+            "the warm-up could not be measured: a run has fewer than 20 samples; use longer runs \
              or sample more often"
                 .to_owned(),
         );

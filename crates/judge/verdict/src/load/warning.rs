@@ -9,14 +9,14 @@ use stillwell_units::human::{counted, nanos, percent};
 /// A reason why the result of a load may be wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadWarning {
-    /// Workers with a schedule used nearly all of their CPU time: the wait for them
-    /// counts as latency of the target.
+    /// Workers with a schedule were busy nearly all of the time: the wait for them counts as
+    /// latency of the target.
     GeneratorSaturated {
         /// The largest share of its time that a worker ran.
         share: f64,
     },
-    /// Workers without a schedule used nearly all of their CPU: the target may be
-    /// faster than this.
+    /// Workers without a schedule were busy nearly all of the time: the target may be faster
+    /// than this.
     GeneratorLimit {
         /// The largest share of its time that a worker ran.
         share: f64,
@@ -195,14 +195,14 @@ impl fmt::Display for LoadWarning {
         match self {
             Self::GeneratorSaturated { share } => write!(
                 f,
-                "generator saturated: a worker used {} of its CPU time, so latency may be too high; \
-                 use more workers or a lower rate",
+                "generator saturated: a worker was busy for {} of the time, so latency may be too \
+                 high; use more workers or a lower rate",
                 percent(*share)
             ),
             Self::GeneratorLimit { share } => write!(
                 f,
-                "generator limit: a worker used {} of its CPU time, so the target may be faster than \
-                 this; use more workers",
+                "generator limit: a worker was busy for {} of the time, so the target may be \
+                 faster than this; use more workers",
                 percent(*share)
             ),
             Self::GeneratorLate { p99 } => write!(

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use stillwell_capture::{Point, Series};
-use stillwell_metric::{Kind, Labels};
+use stillwell_metric::{Kind, Labels, catalogue};
 use stillwell_plan::goal::Reduction;
 
 use super::RunFigures;
@@ -79,35 +79,49 @@ impl Numbers<'_> {
                 self.result.insert(key, value);
             }
         };
-        let series: Vec<&Series> = series.iter().map(|(_, series)| *series).collect();
-        if series.iter().all(|series| series.kind == Kind::Counter) {
-            let grown = summed(&series, |series| growth(self.window, series));
+        if series
+            .iter()
+            .all(|(_, series)| series.kind == Kind::Counter)
+        {
+            let grown = summed(series, |labels, series| {
+                match scrapes_of(self.window, labels) {
+                    Some(scrapes) => scraped_growth(self.window, scrapes, series),
+                    None => growth(self.window, series),
+                }
+            });
+            let whole = self.window.length().as_secs_f64();
             let growths = grown.map(|growths| {
                 let rate = growths.iter().map(|growth| self.window.rate(*growth));
-                let value: f64 = growths.iter().map(|growth| growth.value).sum();
-                (rate.sum::<f64>(), value)
+                // Events are of the whole window; the first scrape may be later than its start.
+                let value = growths
+                    .iter()
+                    .map(|growth| growth.value * (whole / growth.length.as_secs_f64()));
+                (rate.sum::<f64>(), value.sum::<f64>())
             });
             keep(Reduction::Rate, growths.map(|(rate, _)| rate));
             let per_event = growths.zip(self.events);
             let per_event = per_event.map(|((_, grown), events)| grown / events);
             keep(Reduction::PerEvent, per_event);
         } else {
-            let means = summed(&series, |series| time_mean(self.window.points(series)));
+            let means = summed(series, |_, series| time_mean(self.window.points(series)));
             keep(Reduction::Mean, means.map(|means| means.iter().sum()));
-            keep(Reduction::Peak, peak(self.window, &series));
+            keep(Reduction::Peak, peak(self.window, series));
         }
     }
 }
 
-fn summed<T>(series: &[&Series], part: impl Fn(&Series) -> Option<T>) -> Option<Vec<T>> {
-    series.iter().map(|series| part(series)).collect()
+fn summed<T>(
+    series: &[(&Labels, &Series)],
+    part: impl Fn(&Labels, &Series) -> Option<T>,
+) -> Option<Vec<T>> {
+    let parts = series.iter().map(|(labels, series)| part(labels, series));
+    parts.collect()
 }
 
 /// Growth of a counter; one that is first seen while measuring was at zero
 /// before, as counters are that are made when first counted.
 pub(super) fn growth(window: &Window<'_>, series: &Series) -> Option<Growth> {
-    let first = series.points.first()?;
-    if first.moment <= window.start || first.moment > window.end {
+    if !appears(window, series) {
         return window.growth(series);
     }
     let end = series.at_or_after(window.end)?;
@@ -117,10 +131,35 @@ pub(super) fn growth(window: &Window<'_>, series: &Series) -> Option<Growth> {
     })
 }
 
+/// Returns true if `series` is first seen while measuring.
+fn appears(window: &Window<'_>, series: &Series) -> bool {
+    let first = series.points.first();
+    first.is_some_and(|first| window.start < first.moment && first.moment <= window.end)
+}
+
+/// Returns the successful scrapes of the page that a series with these labels is from; `None` if it
+/// is from no page. Its counters are then Stillwell's, and do not begin again with the target.
+fn scrapes_of<'w>(window: &Window<'w>, labels: &Labels) -> Option<&'w Series> {
+    let url = labels.value("source")?;
+    let mut pages = window.table().of(catalogue::SCRAPE_OK);
+    let page = pages.find(|(page, _)| page.value("url") == Some(url));
+    page.map(|(_, scrapes)| scrapes)
+}
+
+/// Growth of a scraped counter. One that is first seen while measuring was at zero before if the
+/// page had been read without it; otherwise its total at the start is unknown.
+fn scraped_growth(window: &Window<'_>, scrapes: &Series, series: &Series) -> Option<Growth> {
+    let all = scrapes.points.iter();
+    let mut earlier = all.take_while(|point| point.moment <= window.start);
+    let is_read = |point: &Point| point.value.number().is_some_and(|count| count > 0.0);
+    let is_new = appears(window, series) && earlier.any(is_read);
+    window.growth_over_restarts(series, is_new)
+}
+
 /// The largest sum over the series at any beat.
-fn peak(window: &Window<'_>, series: &[&Series]) -> Option<f64> {
+fn peak(window: &Window<'_>, series: &[(&Labels, &Series)]) -> Option<f64> {
     let mut beats: BTreeMap<_, f64> = BTreeMap::new();
-    for series in series {
+    for (_, series) in series {
         for Point { moment, value, .. } in window.points(series) {
             *beats.entry(*moment).or_insert(0.0) += value.number()?;
         }

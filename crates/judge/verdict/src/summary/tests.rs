@@ -107,7 +107,7 @@ fn no_event_gives_no_cost_of_an_event() {
 #[test]
 fn outcomes_are_warnings() {
     for (outcome, text) in [
-        (RunOutcome::Unfinished, "cut off"),
+        (RunOutcome::Unfinished, "run not completed"),
         (
             RunOutcome::NeverReady {
                 reason: "no port".to_owned(),

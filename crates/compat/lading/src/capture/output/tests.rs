@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use stillwell_metric::{Kind, Labels, catalogue as metric, empty_histogram, encode_histogram};
+use stillwell_metric::{
+    Kind, Labels, SeriesName, catalogue as metric, empty_histogram, encode_histogram,
+};
 use stillwell_units::Moment;
 use tempfile::TempDir;
 
@@ -135,6 +137,32 @@ fn a_line_has_ladings_fields_in_its_order() {
     assert!(sketch.contains("\"metric_kind\":\"histogram\",\"value\":0.0,"));
     assert!(sketch.contains("\"value_histogram\":\"EAU"), "{sketch}");
     assert!(of("phase").contains("\"phase\":\"warmup\""));
+}
+
+#[test]
+fn counters_of_the_target_are_whole_numbers_in_both_formats() {
+    let folder = TempDir::new().unwrap();
+    let output = output(&folder.path().join("cap"), LadingLayout::Multi);
+    let mut writer = LadingWriter::create(&output, RunId::from_bytes([7; 16])).unwrap();
+    let beat = Beat {
+        index: 0,
+        moment: Moment::new(1),
+        wall_millis: START,
+    };
+    let sample = Sample {
+        name: SeriesName::scraped("seen"),
+        kind: Kind::Counter,
+        labels: Labels::none(),
+        value: Value::Float(1027.0),
+    };
+    writer.beat(&beat, Phase::Measure, &[sample]).unwrap();
+    Box::new(writer).close().unwrap();
+    for path in output.files() {
+        let survey = survey_metric(&path, "target/seen", true).unwrap();
+        let (_, series) = survey.series.first_key_value().unwrap();
+        let expected = [(0, Value::Int(1027))];
+        assert_eq!(series.values, expected, "{}", path.display());
+    }
 }
 
 #[test]

@@ -1,42 +1,14 @@
 mod keys;
 
-use std::io;
-use std::path::PathBuf;
-
 use stillwell_plan::serve::ResponseDelay;
 use stillwell_plan::tls::{Alpn, PemSource, ServerIdentity, TlsVersion};
 use stillwell_units::Nanos;
 
 use super::*;
-use stillwell_config::files::EntryKind;
-
-/// One file.
-#[derive(Debug)]
-struct One(&'static str, String);
-
-impl Files for One {
-    fn read(&self, path: &Path) -> io::Result<String> {
-        if path == Path::new(self.0) {
-            return Ok(self.1.clone());
-        }
-        Err(io::ErrorKind::NotFound.into())
-    }
-
-    fn read_bytes(&self, path: &Path, _limit: u64) -> io::Result<Vec<u8>> {
-        self.read(path).map(String::into_bytes)
-    }
-
-    fn kind(&self, _path: &Path) -> Option<EntryKind> {
-        Some(EntryKind::File)
-    }
-
-    fn list(&self, _folder: &Path) -> io::Result<Vec<PathBuf>> {
-        Ok(Vec::new())
-    }
-}
+use stillwell_config::files::InMemory;
 
 fn load(text: &str) -> Result<TestServer, String> {
-    let files = One("server.yaml", text.to_owned());
+    let files = InMemory::with([("server.yaml", text)]);
     load_test_server_from(&files, Path::new("server.yaml"), 2.try_into().unwrap())
         .map_err(|diagnostics| diagnostics.to_string())
 }

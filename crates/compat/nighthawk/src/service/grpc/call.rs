@@ -17,8 +17,14 @@ pub(crate) type Handler = Pin<Box<dyn Future<Output = Result<(), CallFailed>>>>;
 
 /// The methods that a server answers.
 pub(crate) trait Methods {
-    /// Returns the answer of `call` to the method at `path`.
-    fn open(&self, path: &str, call: Call) -> Result<Handler, CallFailed>;
+    /// Returns the answer of `call` to the method at `path`. `authorization` is the value of that
+    /// header, if any.
+    fn open(
+        &self,
+        path: &str,
+        authorization: Option<&[u8]>,
+        call: Call,
+    ) -> Result<Handler, CallFailed>;
 }
 
 /// One call: messages in, messages out.
@@ -34,8 +40,6 @@ pub(crate) struct Call {
     pub(crate) includes_samples: bool,
     /// The source of the call.
     pub(crate) caller: Caller,
-    /// Value of the header `authorization`, if any.
-    pub(crate) authorization: Option<Vec<u8>>,
 }
 
 /// The number of loads in progress for the calls of one connection.

@@ -26,8 +26,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Timeout of the TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
-/// Answers the calls of `stream` until a side closes it. After `token` is cancelled, calls in
-/// progress may end. The connection is not idle while a load of one of its calls is in progress.
+/// Answers the calls of `stream` until a side closes it, or its peer is gone without a close. After
+/// `token` is cancelled, calls in progress may end. The connection is not idle while a load of one
+/// of its calls is in progress.
 pub(crate) async fn serve(
     methods: Rc<dyn Methods>,
     tls: Option<ServerTls>,
@@ -35,6 +36,7 @@ pub(crate) async fn serve(
     caller: Caller,
     token: Token,
 ) {
+    stream.set_keepalive();
     let secured = select! {
         secured = timeout(HANDSHAKE_MAX, secure(tls.as_ref(), stream)) => secured.ok().flatten(),
         () = token.cancelled() => return,
@@ -118,15 +120,17 @@ impl Reader for CallReader {
 mod tests {
     use std::future::poll_fn;
     use std::net::{IpAddr, Ipv4Addr};
+    use std::os::fd::AsFd as _;
     use std::pin::pin;
     use std::sync::Arc;
     use std::sync::mpsc::sync_channel;
     use std::task::Poll;
 
+    use rustix::net::sockopt::socket_keepalive;
     use stillwell_http::Scheme;
-    use stillwell_http::grpc::write_message;
+    use stillwell_http::grpc::{message_head, status, write_message};
     use stillwell_http::h2::{
-        BodyLength, Client, H2ErrorCode, H2RequestBlock, Limits, Stream as CallStream,
+        BodyLength, Client, ClientEvent, H2ErrorCode, H2RequestBlock, Limits, Stream as CallStream,
     };
     use stillwell_plan::tls::{ServerIdentity, ServerTlsPlan, TlsSuites};
     use stillwell_scope::clock;
@@ -137,6 +141,7 @@ mod tests {
     use super::*;
     use crate::CommandLineOptions;
     use crate::service::executor::LoadSlot;
+    use crate::service::grpc::StatusCode;
     use crate::service::methods::ServiceMethods;
     use crate::service::role::Role;
     use crate::service::state::ServiceState;
@@ -173,8 +178,10 @@ mod tests {
         stream.unwrap()
     }
 
-    /// Passes the output of each side to the other, until both are silent.
-    fn exchange(client: &mut Client, calls: &mut Calls) {
+    /// Passes the output of each side to the other, until both are silent. Returns the statuses of
+    /// the calls that ended.
+    fn exchange(client: &mut Client, calls: &mut Calls) -> Vec<Option<u32>> {
+        let mut statuses = Vec::new();
         loop {
             let output = client.output().to_vec();
             client.sent(output.len());
@@ -182,11 +189,14 @@ mod tests {
             let answered = calls.unsent().to_vec();
             calls.advance(answered.len());
             let mut input = answered.as_slice();
-            while let (bytes, Some(_)) = client.advance(input).unwrap() {
+            while let (bytes, Some(event)) = client.advance(input).unwrap() {
                 input = &input[bytes..];
+                if let ClientEvent::End { trailers, .. } = event {
+                    statuses.push(trailers.and_then(status));
+                }
             }
             if output.is_empty() && answered.is_empty() {
-                return;
+                return statuses;
             }
         }
     }
@@ -214,8 +224,8 @@ mod tests {
         let stream = begin(&mut client, "/grpc.health.v1.Health/Watch");
         let mut body = Vec::new();
         write_message(b"", false, &mut body).unwrap();
-        for _ in 0..64 {
-            write_message(&[0; 64 << 10], false, &mut body).unwrap();
+        for _ in 0..1024 {
+            write_message(&[0; 4 << 10], false, &mut body).unwrap();
         }
         send(&mut client, &mut calls, stream, &mut body);
         (client, calls, stream, body)
@@ -248,6 +258,24 @@ mod tests {
         exchange(&mut client, &mut calls);
         let watch = calls.begun.remove(0);
         timeout(HANDSHAKE_MAX, watch).await.unwrap();
+    }
+
+    /// All callers may send one, without a token.
+    #[tokio::test(start_paused = true)]
+    async fn a_health_check_with_a_long_message_ends_at_once_and_holds_nothing() {
+        let signals = Rc::new(Signals::default());
+        let mut client = Client::new(Limits::default());
+        let mut calls = Calls::new(methods(), CALLER, Rc::clone(&signals));
+        let stream = begin(&mut client, "/grpc.health.v1.Health/Check");
+        // The message itself does not come.
+        let head = message_head(1 << 20, false);
+        client.send_body(stream, &head, false).unwrap();
+        let statuses = exchange(&mut client, &mut calls);
+        assert_eq!(statuses, [Some(StatusCode::InvalidArgument.number())]);
+        timeout(HANDSHAKE_MAX, calls.begun.remove(0)).await.unwrap();
+        // A connection that is closing ends with its last call.
+        signals.is_closing.set(true);
+        assert!(calls.end().is_some());
     }
 
     /// Waits for a message that the client does not send; returns true if the connection is idle
@@ -304,6 +332,23 @@ mod tests {
         woken.await.unwrap();
         assert!(becomes_idle(&signals).await);
         drop(jobs);
+    }
+
+    /// A host that fails closes no connection, and its load would keep the only slot.
+    #[tokio::test]
+    async fn a_served_connection_has_keepalive() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap());
+        let (client, accepted) = tokio::join!(client, listener.accept());
+        let accepted = accepted.unwrap().0;
+        // Options belong to the socket, which both descriptors share.
+        let socket = accepted.as_fd().try_clone_to_owned().unwrap();
+        assert!(!socket_keepalive(&socket).unwrap());
+        drop(client);
+        let stream = (Stream::from(accepted), Activity::default());
+        let served = serve(methods(), None, stream, CALLER, Token::new());
+        timeout(HANDSHAKE_MAX, served).await.unwrap();
+        assert!(socket_keepalive(&socket).unwrap());
     }
 
     #[tokio::test(start_paused = true)]

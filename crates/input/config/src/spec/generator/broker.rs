@@ -63,10 +63,10 @@ const TIMEOUT: Field = optional(
 const USER: Field = optional("user", Shape::Text, "User name of the producer.");
 const PASSWORD: Field = optional("password", Shape::Text, "Password of the producer.");
 
-pub(super) const KAFKA: Element = Element {
-    name: "kafka generator",
-    about: "Records for a topic of Kafka, one batch per block.",
-    fields: &[
+pub(super) const KAFKA: Element = Element::new(
+    "kafka generator",
+    "Records for a topic of Kafka, one batch per block.",
+    &[
         address("127.0.0.1:9092"),
         required("topic", Shape::Like("logs"), "The topic."),
         optional(
@@ -91,13 +91,12 @@ pub(super) const KAFKA: Element = Element {
         IN_FLIGHT,
         TIMEOUT,
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const NATS: Element = Element {
-    name: "nats generator",
-    about: "Messages for NATS.",
-    fields: &[
+pub(super) const NATS: Element = Element::new(
+    "nats generator",
+    "Messages for NATS.",
+    &[
         address("127.0.0.1:4222"),
         required(
             "subject",
@@ -118,13 +117,12 @@ pub(super) const NATS: Element = Element {
         IN_FLIGHT,
         TIMEOUT,
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const AMQP: Element = Element {
-    name: "amqp generator",
-    about: "Messages for an exchange of AMQP 0-9-1, the protocol of RabbitMQ.",
-    fields: &[
+pub(super) const AMQP: Element = Element::new(
+    "amqp generator",
+    "Messages for an exchange of AMQP 0-9-1, the protocol of RabbitMQ.",
+    &[
         address("127.0.0.1:5672"),
         required(
             "routing_key",
@@ -167,8 +165,7 @@ pub(super) const AMQP: Element = Element {
         IN_FLIGHT,
         TIMEOUT,
     ],
-    one_of: &[],
-};
+);
 
 /// The transport of `kind` that `node` describes.
 pub(super) fn read_kafka(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {

@@ -6,10 +6,10 @@ use stillwell_units::ByteSize;
 use crate::element::{Element, SIZE, Shape, optional};
 use crate::spec::ReadContext;
 
-pub(super) const CACHE: Element = Element {
-    name: "cache",
-    about: "Payload that is built before the run.",
-    fields: &[
+pub(super) const CACHE: Element = Element::new(
+    "cache",
+    "Payload that is built before the run.",
+    &[
         optional("size", SIZE, "Size of this payload; 64 MiB by default."),
         optional(
             "repeat",
@@ -17,8 +17,7 @@ pub(super) const CACHE: Element = Element {
             "`true`: its blocks are sent again and again, and no new ones are built during the run.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 const SIZE_DEFAULT: ByteSize = ByteSize::mib(64);
 

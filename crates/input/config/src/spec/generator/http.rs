@@ -69,12 +69,11 @@ pub(super) const EXCHANGE: [Field; 7] = [
 
 const FIELDS: [Field; SPECIFIC_FIELDS.len() + EXCHANGE.len()] = concat(&SPECIFIC_FIELDS, &EXCHANGE);
 
-pub(super) const HTTP: Element = Element {
-    name: "http generator",
-    about: "HTTP POST requests, one block per request.",
-    fields: &FIELDS,
-    one_of: &[],
-};
+pub(super) const HTTP: Element = Element::new(
+    "http generator",
+    "HTTP POST requests, one block per request.",
+    &FIELDS,
+);
 
 pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
     if is_short(node) {
@@ -87,7 +86,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
     let map = context.reader.map(node, &HTTP.keys())?;
     let headers = map.take("headers").map(|node| context.reader.headers(node));
     let url = map.required("url").and_then(|node| context.any_url(node));
-    let exchange = read_exchange(context, &map, &PROTOCOLS);
+    let exchange = read_exchange(context, &map, &PROTOCOLS, LoadProtocol::Http1);
     Some(TransportPlan::Http {
         url: url?,
         headers: headers.unwrap_or_default(),
@@ -95,14 +94,19 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
     })
 }
 
-/// Reads how requests and answers are exchanged.
+/// Reads the exchange of requests and answers, over the protocol `default` unless `map` has one
+/// of `protocols`.
 pub(super) fn read_exchange(
     context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     protocols: &[(&str, LoadProtocol)],
+    default: LoadProtocol,
 ) -> Option<ExchangePlan> {
     let reader = context.reader;
-    let mut plan = ExchangePlan::default();
+    let mut plan = ExchangePlan {
+        protocol: default,
+        ..ExchangePlan::default()
+    };
     let mut is_whole = true;
     let mut set = |is_read: Option<()>| is_whole &= is_read.is_some();
     if let Some(node) = map.take("protocol") {

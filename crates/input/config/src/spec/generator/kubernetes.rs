@@ -10,10 +10,10 @@ use super::{GeneratorSpec, ReadContext};
 use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::manifest::read_manifest;
 
-pub(super) const KUBERNETES: Element = Element {
-    name: "kubernetes generator",
-    about: "Objects of a Kubernetes cluster that are created and deleted; has no payload.",
-    fields: &[
+pub(super) const KUBERNETES: Element = Element::new(
+    "kubernetes generator",
+    "Objects of a Kubernetes cluster that are created and deleted; has no payload.",
+    &[
         required(
             "manifest",
             Shape::Any(&[Shape::Text, Shape::Map(&Shape::Free)]),
@@ -38,8 +38,7 @@ pub(super) const KUBERNETES: Element = Element {
             "Context of the kubeconfig; its current one by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
     let reader = context.reader;

@@ -62,13 +62,13 @@ const IN_FILE: [&str; 6] = [
     "headers",
 ];
 
-pub(super) const SCENARIO: Element = Element {
-    name: "scenario generator",
-    about: "Users that follow steps, each on its own connection. Beside it, `connections` is the maximum \
-            number of users at a time, and `rate` the users that arrive.",
-    fields: &FIELDS,
-    one_of: &["file", "steps", "flows"],
-};
+pub(super) const SCENARIO: Element = Element::new(
+    "scenario generator",
+    "Users that follow steps, each on its own connection. Beside it, `connections` is the maximum \
+     number of users at a time, and `rate` the users that arrive.",
+    &FIELDS,
+)
+.one_of(&["file", "steps", "flows"]);
 
 /// Reads the steps, and the users of the scenario.
 pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<(TransportPlan, UsersPlan)> {

@@ -10,42 +10,38 @@ use crate::element::{Element, Shape, optional, required};
 
 pub(super) const ADDRESS: Shape = Shape::Like("127.0.0.1:9100");
 
-pub(super) const TCP: Element = Element {
-    name: "tcp generator",
-    about: "A TCP stream.",
-    fields: &[
+pub(super) const TCP: Element = Element::new(
+    "tcp generator",
+    "A TCP stream.",
+    &[
         required("address", ADDRESS, "The target's `host:port`."),
         optional("tls", Shape::Element(&tls::TLS), "TLS over the stream."),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const UDP: Element = Element {
-    name: "udp generator",
-    about: "UDP datagrams.",
-    fields: &[
+pub(super) const UDP: Element = Element::new(
+    "udp generator",
+    "UDP datagrams.",
+    &[
         required("address", ADDRESS, "The target's `host:port`."),
         optional("bind", ADDRESS, "The local `host:port` to send from."),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const UNIX: Element = Element {
-    name: "unix generator",
-    about: "A Unix socket.",
-    fields: &[required("path", Shape::Text, "The target's socket.")],
-    one_of: &[],
-};
+pub(super) const UNIX: Element = Element::new(
+    "unix generator",
+    "A Unix socket.",
+    &[required("path", Shape::Text, "The target's socket.")],
+);
 
-pub(super) const UNIX_STREAM: Element = Element {
-    name: "unix_stream generator",
-    about: "A Unix stream socket.",
-    fields: &[
+pub(super) const UNIX_STREAM: Element = Element::new(
+    "unix_stream generator",
+    "A Unix stream socket.",
+    &[
         required("path", Shape::Text, "The target's socket."),
         optional("tls", Shape::Element(&tls::TLS), "TLS over the stream."),
     ],
-    one_of: &[],
-};
+);
 
 /// Returns true if `node` is one word in place of a map.
 pub(super) const fn is_short(node: &Node) -> bool {

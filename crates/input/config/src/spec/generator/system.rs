@@ -19,20 +19,19 @@ pub const ENGINE_SOCKET: &str = "/var/run/docker.sock";
 
 const WORDS: Shape = Shape::Any(&[TEXTS, Shape::Element(&DRAWN)]);
 
-const DRAWN: Element = Element {
-    name: "random words",
-    about: "Random words.",
-    fields: &[
+const DRAWN: Element = Element::new(
+    "random words",
+    "Random words.",
+    &[
         required("length", Shape::Whole, "Characters of each."),
         required("count", Shape::Whole, "Number of words."),
     ],
-    one_of: &[],
-};
+);
 
-const EXECUTABLE: Element = Element {
-    name: "executable",
-    about: "A program with its arguments and environment.",
-    fields: &[
+const EXECUTABLE: Element = Element::new(
+    "executable",
+    "A program with its arguments and environment.",
+    &[
         required("program", Shape::Text, "A path, or a name as for a shell."),
         optional("arguments", WORDS, "Its arguments; none by default."),
         optional(
@@ -41,13 +40,12 @@ const EXECUTABLE: Element = Element {
             "The whole environment, each as `NAME=VALUE`; empty by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const PROCESS_TREE: Element = Element {
-    name: "process_tree generator",
-    about: "Trees of processes that start, run programs and end; has no payload.",
-    fields: &[
+pub(super) const PROCESS_TREE: Element = Element::new(
+    "process_tree generator",
+    "Trees of processes that start, run programs and end; has no payload.",
+    &[
         required(
             "executables",
             Shape::List(&Shape::Element(&EXECUTABLE)),
@@ -74,13 +72,12 @@ pub(super) const PROCESS_TREE: Element = Element {
             "Lifetime of processes with children; 100ms by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const PROC_FS: Element = Element {
-    name: "proc_fs generator",
-    about: "A folder with the layout of `/proc`, written before the target starts.",
-    fields: &[
+pub(super) const PROC_FS: Element = Element::new(
+    "proc_fs generator",
+    "A folder with the layout of `/proc`, written before the target starts.",
+    &[
         required("root", Shape::Text, "The folder."),
         required("processes", Shape::Whole, "Processes that it shows."),
         optional(
@@ -89,13 +86,12 @@ pub(super) const PROC_FS: Element = Element {
             "Files of this machine that are copied into it.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const CONTAINER: Element = Element {
-    name: "container generator",
-    about: "Containers that start and end; has no payload.",
-    fields: &[
+pub(super) const CONTAINER: Element = Element::new(
+    "container generator",
+    "Containers that start and end; has no payload.",
+    &[
         required("repository", Shape::Text, "The image's name."),
         optional("tag", Shape::Text, "The image's tag; `latest` by default."),
         optional(
@@ -123,8 +119,7 @@ pub(super) const CONTAINER: Element = Element {
         ),
         optional("count", Shape::Whole, "Containers at a time; 1 by default."),
     ],
-    one_of: &[],
-};
+);
 
 /// The transport of `kind` that `node` describes.
 fn whole(

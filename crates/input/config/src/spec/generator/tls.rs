@@ -7,10 +7,10 @@ use super::ReadContext;
 use crate::element::{Element, Shape, optional};
 use crate::files::EntryKind;
 
-pub(super) const TLS: Element = Element {
-    name: "tls",
-    about: "TLS over the stream; `{}` checks the certificate against public roots.",
-    fields: &[
+pub(super) const TLS: Element = Element::new(
+    "tls",
+    "TLS over the stream; `{}` checks the certificate against public roots.",
+    &[
         optional("ca", Shape::Text, "PEM file of additional roots."),
         optional(
             "insecure",
@@ -23,8 +23,7 @@ pub(super) const TLS: Element = Element {
             "The name that the certificate must have; by default the host of the address, or `localhost` without one.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<Box<ClientTlsPlan>> {
     let reader = context.reader;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use stillwell_plan::TransportPlan;
-use stillwell_plan::generator::RequestsPlan;
+use stillwell_plan::generator::{ExchangePlan, RequestsPlan};
 use stillwell_plan::load::{LoadProtocol, Spacing};
 use stillwell_text::{MapReader, Node, Value, check_any_url, code};
 
@@ -42,10 +42,10 @@ const BODY: Field = optional(
     "Body: text, `@FILE`, or `payload:FORMAT:SIZE`, such as `payload:json:1KiB`.",
 );
 
-const MIXED: Element = Element {
-    name: "mix entry",
-    about: "One request of a mix.",
-    fields: &[
+const MIXED: Element = Element::new(
+    "mix entry",
+    "One request of a mix.",
+    &[
         optional(
             "path",
             Shape::Like("/search?q=a"),
@@ -60,13 +60,12 @@ const MIXED: Element = Element {
             "Share of the requests, relative to the other weights; 1 by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const CALL: Element = Element {
-    name: "grpc call",
-    about: "A call of one method.",
-    fields: &[
+const CALL: Element = Element::new(
+    "grpc call",
+    "A call of one method.",
+    &[
         required(
             "method",
             Shape::Like("helloworld.Greeter/SayHello"),
@@ -105,8 +104,7 @@ const CALL: Element = Element {
             "Rate of the messages in each call; as fast as the server accepts by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 const STREAMING: [(&str, Streaming); 4] = [
     ("none", Streaming::None),
@@ -163,13 +161,12 @@ const SPECIFIC_FIELDS: [Field; 11] = [
 
 const FIELDS: [Field; SPECIFIC_FIELDS.len() + EXCHANGE.len()] = concat(&SPECIFIC_FIELDS, &EXCHANGE);
 
-pub(super) const REQUESTS: Element = Element {
-    name: "requests generator",
-    about: "HTTP requests of any kind, sent in turn. A rate counts requests. At the rate `max`, each \
-            connection sends the next request after a response.",
-    fields: &FIELDS,
-    one_of: &[],
-};
+pub(super) const REQUESTS: Element = Element::new(
+    "requests generator",
+    "HTTP requests of any kind, sent in turn. A rate counts requests. At the rate `max`, each \
+     connection sends the next request after a response.",
+    &FIELDS,
+);
 
 pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
     let reader = context.reader;
@@ -180,6 +177,11 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
     let spacing = map
         .as_ref()
         .map_or(Some(Spacing::Even), |map| read_spacing(context, map));
+    let call = map.as_ref().and_then(|map| Some((map, map.take("grpc")?)));
+    let default_protocol = match call {
+        Some(_) => LoadProtocol::Http2,
+        None => LoadProtocol::Http1,
+    };
     let (url, common, origin, exchange) = match &map {
         None => (
             context.any_url(node),
@@ -191,21 +193,12 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
             read_url(context, map),
             read_common(context, map),
             read_origin(context, map),
-            http::read_exchange(context, map, &PROTOCOLS),
+            http::read_exchange(context, map, &PROTOCOLS, default_protocol),
         ),
     };
-    let call = match map.as_ref().and_then(|map| map.take("grpc")) {
-        Some(call) => {
-            let map = map.as_ref()?;
-            for key in ["mix", "file", "har", "method"] {
-                let Some(span) = map.key_span(key) else {
-                    continue;
-                };
-                let message = format!("`grpc` and `{key}` exclude each other");
-                let error = context.reader.error(code::ONE_OF_KEYS, span, message);
-                context.reader.report(error.label("leave out one of them"));
-                return None;
-            }
+    let call = match call {
+        Some((map, call)) => {
+            check_beside_call(context, map, exchange.as_ref())?;
             Some(read_call(context, call)?)
         }
         None => None,
@@ -214,6 +207,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
     let endpoint = match &call {
         None => endpoint_of(&url, &common, origin, context.files),
         Some((method, grpc)) => {
+            // `http1` is accepted beside calls, as on the command line.
             exchange.protocol = LoadProtocol::Http2;
             endpoint_of_calls(&url, method, grpc, &common, context.files)
         }
@@ -230,6 +224,33 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
         }
         Err(error) => report(context, node, &error),
     }
+}
+
+/// Reports a key of `map` that calls exclude; `None` if there is one.
+fn check_beside_call(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    exchange: Option<&ExchangePlan>,
+) -> Option<()> {
+    let reader = context.reader;
+    for key in ["mix", "file", "har", "method"] {
+        let Some(span) = map.key_span(key) else {
+            continue;
+        };
+        let message = format!("`grpc` and `{key}` exclude each other");
+        let error = reader.error(code::ONE_OF_KEYS, span, message);
+        reader.report(error.label("leave out one of them"));
+        return None;
+    }
+    if exchange.is_some_and(|exchange| exchange.protocol == LoadProtocol::Http3)
+        && let Some(span) = map.key_span("protocol")
+    {
+        let message = "`grpc` does not support HTTP/3";
+        let error = reader.error(code::BAD_VALUE, span, message);
+        reader.report(error.label("write `protocol: http2`, or leave it out"));
+        return None;
+    }
+    Some(())
 }
 
 /// A method and its call.

@@ -11,10 +11,10 @@ mod topology;
 pub use options::range as read_range;
 pub use read::{NativeDialect, PayloadDialect, read_binary_payload, read_trace_agent};
 
-const RANGE_ELEMENT: Element = Element {
-    name: "range",
-    about: "Values from a minimum to a maximum, both included.",
-    fields: &[
+const RANGE_ELEMENT: Element = Element::new(
+    "range",
+    "Values from a minimum to a maximum, both included.",
+    &[
         optional("min", Shape::Number, "Minimum."),
         optional("max", Shape::Number, "Maximum."),
         optional("constant", Shape::Number, "One fixed value."),
@@ -24,18 +24,16 @@ const RANGE_ELEMENT: Element = Element {
             "The same as `min` and `max`.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const ENDS: Element = Element {
-    name: "range ends",
-    about: "The ends of a range.",
-    fields: &[
+const ENDS: Element = Element::new(
+    "range ends",
+    "The ends of a range.",
+    &[
         optional("min", Shape::Number, "Minimum."),
         optional("max", Shape::Number, "Maximum."),
     ],
-    one_of: &[],
-};
+);
 
 const RANGE: Shape = Shape::Any(&[
     Shape::Number,
@@ -50,10 +48,10 @@ const fn range(name: &'static str, about: &'static str) -> Field {
     optional(name, RANGE, about)
 }
 
-const VALUE: Element = Element {
-    name: "dogstatsd value",
-    about: "The values of metrics.",
-    fields: &[
+const VALUE: Element = Element::new(
+    "dogstatsd value",
+    "The values of metrics.",
+    &[
         optional(
             "float_probability",
             Shape::Number,
@@ -61,13 +59,12 @@ const VALUE: Element = Element {
         ),
         range("range", "Their range."),
     ],
-    one_of: &[],
-};
+);
 
-const TIMESTAMP: Element = Element {
-    name: "dogstatsd timestamp",
-    about: "Times of metrics.",
-    fields: &[
+const TIMESTAMP: Element = Element::new(
+    "dogstatsd timestamp",
+    "Times of metrics.",
+    &[
         range("range", "Seconds since 1970."),
         optional(
             "probability",
@@ -75,13 +72,12 @@ const TIMESTAMP: Element = Element {
             "Share of metrics that have one.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const DOGSTATSD: Element = Element {
-    name: "dogstatsd payload",
-    about: "Metrics, events and service checks as DogStatsD reads them.",
-    fields: &[
+pub(super) const DOGSTATSD: Element = Element::new(
+    "dogstatsd payload",
+    "Metrics, events and service checks as DogStatsD reads them.",
+    &[
         range(
             "contexts",
             "Distinct contexts of metrics; 5000..10000 by default.",
@@ -153,13 +149,12 @@ pub(super) const DOGSTATSD: Element = Element {
         optional("cardinality", TEXTS, "Values of the cardinality field."),
         optional("timestamp", Shape::Element(&TIMESTAMP), "Times of metrics."),
     ],
-    one_of: &[],
-};
+);
 
-const CONTEXTS: Element = Element {
-    name: "opentelemetry contexts",
-    about: "Resources, their scopes, and the records or metrics of scopes.",
-    fields: &[
+const CONTEXTS: Element = Element::new(
+    "opentelemetry contexts",
+    "Resources, their scopes, and the records or metrics of scopes.",
+    &[
         range(
             "total_contexts",
             "Distinct log records or metrics, not counting times and values; 100 by default.",
@@ -193,13 +188,12 @@ const CONTEXTS: Element = Element {
             "Attributes of each metric; 0..10 by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const LOGS: Element = Element {
-    name: "opentelemetry_logs payload",
-    about: "OpenTelemetry logs in protobuf.",
-    fields: &[
+pub(super) const LOGS: Element = Element::new(
+    "opentelemetry_logs payload",
+    "OpenTelemetry logs in protobuf.",
+    &[
         optional("severity_weights", WEIGHTS, "Weights of the severities."),
         optional(
             "contexts",
@@ -212,13 +206,12 @@ pub(super) const LOGS: Element = Element {
         ),
         range("body_size", "Bytes of a record's text; 1..16 by default."),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const METRICS: Element = Element {
-    name: "opentelemetry_metrics payload",
-    about: "OpenTelemetry metrics in protobuf.",
-    fields: &[
+pub(super) const METRICS: Element = Element::new(
+    "opentelemetry_metrics payload",
+    "OpenTelemetry metrics in protobuf.",
+    &[
         optional("metric_weights", WEIGHTS, "Weights of the kinds."),
         optional(
             "contexts",
@@ -231,13 +224,12 @@ pub(super) const METRICS: Element = Element {
             "Largest counts of a histogram: `bucket`, `zero` and `total`.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const TRACES: Element = Element {
-    name: "opentelemetry_traces payload",
-    about: "OpenTelemetry traces through a simulated system of services.",
-    fields: &[
+pub(super) const TRACES: Element = Element::new(
+    "opentelemetry_traces payload",
+    "OpenTelemetry traces through a simulated system of services.",
+    &[
         optional(
             "services",
             Shape::List(&Shape::Element(&SERVICE)),
@@ -249,15 +241,14 @@ pub(super) const TRACES: Element = Element {
             "Share of failed spans; 0.01 by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 const ATTRIBUTES: Shape = Shape::List(&Shape::Element(&ATTRIBUTE));
 
-const ATTRIBUTE: Element = Element {
-    name: "trace attribute",
-    about: "An attribute.",
-    fields: &[
+const ATTRIBUTE: Element = Element::new(
+    "trace attribute",
+    "An attribute.",
+    &[
         optional("key", Shape::Text, "Key of the attribute."),
         optional(
             "value",
@@ -265,13 +256,12 @@ const ATTRIBUTE: Element = Element {
             "Value, or a rule that makes it.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const ATTRIBUTE_VALUE: Element = Element {
-    name: "trace attribute value",
-    about: "Values of an attribute.",
-    fields: &[
+const ATTRIBUTE_VALUE: Element = Element::new(
+    "trace attribute value",
+    "Values of an attribute.",
+    &[
         optional("static", Shape::Text, "Always this text."),
         optional("static_int", Shape::Number, "Always this number."),
         optional(
@@ -287,15 +277,15 @@ const ATTRIBUTE_VALUE: Element = Element {
         ),
         optional("one_of", TEXTS, "One of these texts."),
     ],
-    one_of: &[
-        "static",
-        "static_int",
-        "random_string",
-        "random_int",
-        "dictionary",
-        "one_of",
-    ],
-};
+)
+.one_of(&[
+    "static",
+    "static_int",
+    "random_string",
+    "random_int",
+    "dictionary",
+    "one_of",
+]);
 
 const DICTIONARIES: &[&str] = &[
     "http_methods",
@@ -305,10 +295,10 @@ const DICTIONARIES: &[&str] = &[
     "environments",
 ];
 
-const SERVICE: Element = Element {
-    name: "trace service",
-    about: "One service.",
-    fields: &[
+const SERVICE: Element = Element::new(
+    "trace service",
+    "One service.",
+    &[
         optional("name", Shape::Text, "Name of the service."),
         optional(
             "service_type",
@@ -342,13 +332,12 @@ const SERVICE: Element = Element {
             "The version of that scope; 1.0.0 by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const OPERATION: Element = Element {
-    name: "trace operation",
-    about: "One operation of a service.",
-    fields: &[
+const OPERATION: Element = Element::new(
+    "trace operation",
+    "One operation of a service.",
+    &[
         optional("id", Shape::Text, "Name that is unique in its service."),
         optional(
             "span_name",
@@ -371,13 +360,12 @@ const OPERATION: Element = Element {
         ),
         optional("attributes", ATTRIBUTES, "Attributes of its spans."),
     ],
-    one_of: &[],
-};
+);
 
-const CALL: Element = Element {
-    name: "trace call",
-    about: "One operation calling another.",
-    fields: &[
+const CALL: Element = Element::new(
+    "trace call",
+    "One operation calling another.",
+    &[
         optional("to", Shape::Like("service/operation"), "Called operation."),
         optional(
             "rate",
@@ -395,13 +383,12 @@ const CALL: Element = Element {
             "Attributes of the spans of caller and called.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const TRACE_AGENT: Element = Element {
-    name: "trace_agent payload",
-    about: "Traces as Datadog's agent accepts them at `/v0.4/traces`.",
-    fields: &[
+pub(super) const TRACE_AGENT: Element = Element::new(
+    "trace_agent payload",
+    "Traces as Datadog's agent accepts them at `/v0.4/traces`.",
+    &[
         optional(
             "encoding",
             Shape::Words(&["msgpack", "json"]),
@@ -448,13 +435,12 @@ pub(super) const TRACE_AGENT: Element = Element {
             "Characters of each metric key; 0..128 by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const REMOTE_WRITE: Element = Element {
-    name: "remote_write payload",
-    about: "Prometheus remote write, one compressed request per block.",
-    fields: &[
+pub(super) const REMOTE_WRITE: Element = Element::new(
+    "remote_write payload",
+    "Prometheus remote write, one compressed request per block.",
+    &[
         range("series", "Distinct time series; 10000 by default."),
         range(
             "labels_per_series",
@@ -470,13 +456,12 @@ pub(super) const REMOTE_WRITE: Element = Element {
             "Time of the first samples; from the seed by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-pub(super) const NETFLOW: Element = Element {
-    name: "netflow payload",
-    about: "Flow records, one packet per block. Each worker is an exporter.",
-    fields: &[
+pub(super) const NETFLOW: Element = Element::new(
+    "netflow payload",
+    "Flow records, one packet per block. Each worker is an exporter.",
+    &[
         optional(
             "version",
             Shape::Words(&["5", "v5", "9", "v9", "ipfix"]),
@@ -497,8 +482,7 @@ pub(super) const NETFLOW: Element = Element {
             "Packets from one template to the next; 20 by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 #[cfg(test)]
 mod tests {

@@ -14,10 +14,10 @@ mod grammar;
 
 use grammar::{Grammar, Mistake, Names};
 
-const LINE: Element = Element {
-    name: "template line",
-    about: "A text and its weight.",
-    fields: &[
+const LINE: Element = Element::new(
+    "template line",
+    "A text and its weight.",
+    &[
         required(
             "text",
             Shape::Like("{word} {int 1..9}"),
@@ -29,18 +29,17 @@ const LINE: Element = Element {
             "Weight among the others; 1 by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 const LINES: Shape = Shape::Any(&[
     Shape::Text,
     Shape::List(&Shape::Any(&[Shape::Text, Shape::Element(&LINE)])),
 ]);
 
-const TEMPLATE: Element = Element {
-    name: "template",
-    about: "Texts with fields; each event uses a random one.",
-    fields: &[
+const TEMPLATE: Element = Element::new(
+    "template",
+    "Texts with fields; each event uses a random one.",
+    &[
         optional("lines", LINES, "Texts; each event uses a random one."),
         optional(
             "define",
@@ -54,8 +53,8 @@ const TEMPLATE: Element = Element {
         ),
         optional("file", Shape::Text, "A file with these keys instead."),
     ],
-    one_of: &["lines", "file"],
-};
+)
+.one_of(&["lines", "file"]);
 
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Text, Shape::Element(&TEMPLATE)]);
 

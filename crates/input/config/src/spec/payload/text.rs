@@ -14,32 +14,30 @@ use crate::element::{Element, Shape, optional, required};
 use crate::files::{EntryKind, files_in, read_source};
 use crate::spec::ReadContext;
 
-const FILE: Element = Element {
-    name: "lines payload",
-    about: "A file.",
-    fields: &[required("path", Shape::Text, "The file.")],
-    one_of: &[],
-};
+const FILE: Element = Element::new(
+    "lines payload",
+    "A file.",
+    &[required("path", Shape::Text, "The file.")],
+);
 
 pub(super) const LINES_SHAPE: Shape = Shape::Any(&[Shape::Text, Shape::Element(&FILE)]);
 
-const FILES: Element = Element {
-    name: "static payload",
-    about: "Files.",
-    fields: &[required(
+const FILES: Element = Element::new(
+    "static payload",
+    "Files.",
+    &[required(
         "path",
         Shape::Text,
         "A file, or a folder of files.",
     )],
-    one_of: &[],
-};
+);
 
 pub(super) const FILES_SHAPE: Shape = Shape::Any(&[Shape::Text, Shape::Element(&FILES)]);
 
-const TIMESTAMPED: Element = Element {
-    name: "static_timestamped payload",
-    about: "The lines of a log without their times; the lines of each second are a block.",
-    fields: &[
+const TIMESTAMPED: Element = Element::new(
+    "static_timestamped payload",
+    "The lines of a log without their times; the lines of each second are a block.",
+    &[
         required("path", Shape::Text, "The log."),
         required(
             "time",
@@ -57,41 +55,38 @@ const TIMESTAMPED: Element = Element {
             "Number of the first line, from 0; random by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 pub(super) const TIMESTAMPED_SHAPE: Shape = Shape::Element(&TIMESTAMPED);
 
-const SPLUNK_HEC: Element = Element {
-    name: "splunk_hec payload",
-    about: "Events for Splunk's HTTP event collector.",
-    fields: &[optional(
+const SPLUNK_HEC: Element = Element::new(
+    "splunk_hec payload",
+    "Events for Splunk's HTTP event collector.",
+    &[optional(
         "encoding",
         Shape::Words(&["json", "text"]),
         "Encoding of events.",
     )],
-    one_of: &[],
-};
+);
 
 pub(super) const SPLUNK_HEC_SHAPE: Shape = Shape::Element(&SPLUNK_HEC);
 
-const LOKI: Element = Element {
-    name: "loki payload",
-    about: "Loki's push API, as JSON.",
-    fields: &[optional(
+const LOKI: Element = Element::new(
+    "loki payload",
+    "Loki's push API, as JSON.",
+    &[optional(
         "streams",
         Shape::Whole,
         "Distinct sets of labels.",
     )],
-    one_of: &[],
-};
+);
 
 pub(super) const LOKI_SHAPE: Shape = Shape::Element(&LOKI);
 
-const ELASTICSEARCH: Element = Element {
-    name: "elasticsearch payload",
-    about: "Elasticsearch's bulk API.",
-    fields: &[
+const ELASTICSEARCH: Element = Element::new(
+    "elasticsearch payload",
+    "Elasticsearch's bulk API.",
+    &[
         optional("index", Shape::Text, "The index or data stream."),
         optional(
             "action",
@@ -99,43 +94,39 @@ const ELASTICSEARCH: Element = Element {
             "Action of each entry; `create` by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 pub(super) const ELASTICSEARCH_SHAPE: Shape = Shape::Element(&ELASTICSEARCH);
 
-const INFLUX: Element = Element {
-    name: "influx payload",
-    about: "InfluxDB's line protocol.",
-    fields: &[optional("series", Shape::Whole, "Distinct series.")],
-    one_of: &[],
-};
+const INFLUX: Element = Element::new(
+    "influx payload",
+    "InfluxDB's line protocol.",
+    &[optional("series", Shape::Whole, "Distinct series.")],
+);
 
 pub(super) const INFLUX_SHAPE: Shape = Shape::Element(&INFLUX);
 
-const GELF: Element = Element {
-    name: "gelf payload",
-    about: "Graylog's JSON messages.",
-    fields: &[optional(
+const GELF: Element = Element::new(
+    "gelf payload",
+    "Graylog's JSON messages.",
+    &[optional(
         "end",
         Shape::Words(&["zero", "newline", "nothing"]),
         "End of each event; without it, each event is a block.",
     )],
-    one_of: &[],
-};
+);
 
 pub(super) const GELF_SHAPE: Shape = Shape::Element(&GELF);
 
-const CEF: Element = Element {
-    name: "cef payload",
-    about: "ArcSight's common event format.",
-    fields: &[optional(
+const CEF: Element = Element::new(
+    "cef payload",
+    "ArcSight's common event format.",
+    &[optional(
         "header",
         Shape::Words(&["syslog", "nothing"]),
         "Prefix of each record.",
     )],
-    one_of: &[],
-};
+);
 
 pub(super) const CEF_SHAPE: Shape = Shape::Element(&CEF);
 

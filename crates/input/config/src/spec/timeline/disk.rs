@@ -7,20 +7,19 @@ use crate::element::{Element, Shape, required};
 use crate::spec::ReadContext;
 use crate::spec::disk::{LIMITS, read_size};
 
-const CHANGE: Element = Element {
-    name: "disk change",
-    about: "New speed and size of the disk; omitted keys keep their values.",
-    fields: &LIMITS,
-    one_of: &[],
-};
+const CHANGE: Element = Element::new(
+    "disk change",
+    "New speed and size of the disk; omitted keys keep their values.",
+    &LIMITS,
+);
 
 const WORDS: [(&str, DiskChange); 2] =
     [("full", DiskChange::Full), ("restore", DiskChange::Restore)];
 
-pub(super) const STEP: Element = Element {
-    name: "disk step",
-    about: "Changes how a disk of `disks` behaves.",
-    fields: &[
+pub(super) const STEP: Element = Element::new(
+    "disk step",
+    "Changes how a disk of `disks` behaves.",
+    &[
         required("path", Shape::Text, "The disk, by its path in `disks`."),
         required(
             "do",
@@ -29,8 +28,7 @@ pub(super) const STEP: Element = Element {
              blocked calls continue.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<StepAction> {
     let map = context.reader.map(node, &STEP.keys())?;

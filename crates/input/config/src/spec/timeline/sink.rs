@@ -9,10 +9,10 @@ use super::read_share;
 use crate::element::{Element, Shape, optional, required};
 use crate::spec::ReadContext;
 
-const RESPOND: Element = Element {
-    name: "refusal",
-    about: "Refusal of requests. The content of a refused request counts as not delivered.",
-    fields: &[
+const RESPOND: Element = Element::new(
+    "refusal",
+    "Refusal of requests. The content of a refused request counts as not delivered.",
+    &[
         optional(
             "status",
             Shape::Whole,
@@ -34,13 +34,13 @@ const RESPOND: Element = Element {
             "Seconds after which the client may retry, sent with the status.",
         ),
     ],
-    one_of: &["status", "close"],
-};
+)
+.one_of(&["status", "close"]);
 
-const CHANGE: Element = Element {
-    name: "sink change",
-    about: "Change of a sink.",
-    fields: &[
+const CHANGE: Element = Element::new(
+    "sink change",
+    "Change of a sink.",
+    &[
         optional(
             "slow",
             Shape::Like("1 MiB/s"),
@@ -58,8 +58,8 @@ const CHANGE: Element = Element {
              a formula over `active_requests`, `t` (seconds since the step) and `rand()`.",
         ),
     ],
-    one_of: &["slow", "respond", "delay"],
-};
+)
+.one_of(&["slow", "respond", "delay"]);
 
 const WORDS: [(&str, SinkChange); 6] = [
     ("down", SinkChange::Down),
@@ -70,10 +70,10 @@ const WORDS: [(&str, SinkChange); 6] = [
     ("restore", SinkChange::Restore),
 ];
 
-pub(super) const STEP: Element = Element {
-    name: "sink step",
-    about: "Changes how a sink behaves.",
-    fields: &[
+pub(super) const STEP: Element = Element::new(
+    "sink step",
+    "Changes how a sink behaves.",
+    &[
         required("id", Shape::Text, "The sink."),
         required(
             "do",
@@ -85,8 +85,7 @@ pub(super) const STEP: Element = Element {
              until `resume`. `queue`: holds its responses back. `restore`: all but `down` is undone.",
         ),
     ],
-    one_of: &[],
-};
+);
 
 pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<StepAction> {
     let map = context.reader.map(node, &STEP.keys())?;

@@ -7,10 +7,10 @@ use stillwell_units::Nanos;
 use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::spec::ReadContext;
 
-const RESTART: Element = Element {
-    name: "restart",
-    about: "The target ends and starts again.",
-    fields: &[
+const RESTART: Element = Element::new(
+    "restart",
+    "The target ends and starts again.",
+    &[
         optional(
             "signal",
             Shape::Words(&["TERM", "KILL", "INT", "QUIT"]),
@@ -22,19 +22,17 @@ const RESTART: Element = Element {
             "Delay of the restart, counted from the step; at once after the end by default.",
         ),
     ],
-    one_of: &[],
-};
+);
 
-const CHANGE: Element = Element {
-    name: "target step",
-    about: "Change of the target.",
-    fields: &[required(
+const CHANGE: Element = Element::new(
+    "target step",
+    "Change of the target.",
+    &[required(
         "restart",
         Shape::Element(&RESTART),
         "It ends and starts again.",
     )],
-    one_of: &[],
-};
+);
 
 const WORDS: [&str; 6] = ["pause", "resume", "kill", "term", "start", "restart"];
 

@@ -19,10 +19,11 @@ pub(super) fn course(intervals: &[LoadInterval]) -> Vec<(Text, Text)> {
     }
     let step = whole.len().div_ceil(BARS_MAX);
     let steps = whole.chunks(step);
-    let (rates, times): (Vec<f64>, Vec<f64>) = steps.map(rate_and_p99).unzip();
-    let line = |head: &str, values: &[f64], show: fn(f64) -> String| {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(0.0, f64::max);
+    let (rates, times): (Vec<_>, Vec<_>) = steps.map(rate_and_p99).unzip();
+    let line = |head: &str, values: &[Option<f64>], show: fn(f64) -> String| {
+        let present = || values.iter().copied().flatten();
+        let least = present().fold(f64::INFINITY, f64::min);
+        let most = present().fold(0.0, f64::max);
         let bars = Text(vec![Inline::Sparkline(Sparkline::from_zero(values))]);
         let range = format!("  {} to {}", show(least), show(most));
         (most > 0.0).then(|| (head.into(), bars.and(range)))
@@ -61,12 +62,14 @@ pub(super) fn rate(intervals: &[LoadInterval], counts: impl Fn(Outcome) -> bool)
     }
 }
 
-fn rate_and_p99(intervals: &[LoadInterval]) -> (f64, f64) {
+/// Returns the rate of a step, and its p99 if it has a response.
+fn rate_and_p99(intervals: &[LoadInterval]) -> (Option<f64>, Option<f64>) {
     let rate = rate(intervals, |_| true);
     let times: Vec<_> = intervals
         .iter()
         .map(|interval| interval.response_time.unpack())
         .collect();
-    let p99 = merge_histograms(&times).value_at_quantile(0.99);
-    (rate, float_from_u64(p99))
+    let times = merge_histograms(&times);
+    let p99 = (!times.is_empty()).then(|| float_from_u64(times.value_at_quantile(0.99)));
+    (Some(rate), p99)
 }

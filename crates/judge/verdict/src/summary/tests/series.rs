@@ -1,6 +1,7 @@
 //! Goals beyond counters, and the numbers of all series.
 
 use stillwell_plan::goal::LatencyQuantile;
+use stillwell_units::float_from_u64;
 
 use super::*;
 
@@ -150,6 +151,71 @@ fn a_counter_that_appears_while_measuring_was_at_zero() {
     let run = test_run.summary();
     // 60 until the end of the ten seconds.
     assert!(close(run.value(&goal("series:target/retries:rate")), 6.0));
+}
+
+/// A run with the counter `target/work` from the second `first` on. Its page is read at each second
+/// from `scraped_from` on, and has the counter once for each of `values`.
+fn with_page(scraped_from: u64, first: u64, values: &[fn(u64) -> f64]) -> RunSummary {
+    const URL: &str = "http://127.0.0.1:9/metrics";
+    let mut test_run = TestRun::healthy();
+    for second in 0..=15_u64 {
+        let page = Labels::none().with("url", URL);
+        let scrapes = Value::Int((second + 1).saturating_sub(scraped_from));
+        let point = (catalogue::SCRAPE_OK, page, second, scrapes);
+        test_run.points.push(point);
+        for value in values.iter().filter(|_| second >= first) {
+            let labels = Labels::none().with("source", URL);
+            let work = scraped("target/work", COUNTER);
+            let point = (work, labels, second, Value::Float(value(second)));
+            test_run.points.push(point);
+        }
+    }
+    test_run.summary()
+}
+
+#[test]
+fn a_scraped_counter_that_begins_again_grows_by_its_whole_new_value() {
+    // From 30 to 70, to 10 after the restart, and to 60.
+    let restarted: fn(u64) -> f64 = |second| match second {
+        0..8 => 10.0 * float_from_u64(second),
+        _ => 10.0 * float_from_u64(second - 7),
+    };
+    // A page that has the series a second time does not restart it.
+    let second_copy: fn(u64) -> f64 = |_| 0.0;
+    for values in [&[restarted][..], &[restarted, second_copy]] {
+        let run = with_page(0, 0, values);
+        assert!(close(run.value(&goal("series:target/work:rate")), 10.0));
+        let per_event = run.value(&goal("series:target/work:per_event"));
+        assert!(close(per_event, 0.01), "{per_event:?}");
+    }
+}
+
+#[test]
+fn a_received_counter_that_falls_does_not_begin_again() {
+    let page = Labels::none().with("url", "http://127.0.0.1:9/metrics");
+    let mut test_run = TestRun::healthy().with(catalogue::SCRAPE_OK, page, 1.0);
+    // The sink `intake` adds up received points, which may be negative.
+    for second in 0..=15_u64 {
+        let value = Value::Int(if second == 8 { 65 } else { 10 * second });
+        let labels = Labels::none().with("source", "intake");
+        let point = (scraped("target/work", COUNTER), labels, second, value);
+        test_run.points.push(point);
+    }
+    let run = test_run.summary();
+    assert!(close(run.value(&goal("series:target/work:rate")), 10.0));
+}
+
+#[test]
+fn a_scraped_counter_that_appears_was_at_zero_only_if_its_page_was_read_before() {
+    let total: fn(u64) -> f64 = |second| 1000.0 + 10.0 * float_from_u64(second);
+    // 1130 after the ten seconds; or 70 in the seven seconds since the first scrape.
+    for (scraped_from, expected) in [(0, 113.0), (3, 113.0), (4, 10.0), (6, 10.0)] {
+        let run = with_page(scraped_from, 6, &[total]);
+        let rate = run.value(&goal("series:target/work:rate"));
+        assert!(close(rate, expected), "{scraped_from}: {rate:?}");
+        let per_event = run.value(&goal("series:target/work:per_event"));
+        assert!(close(per_event, expected / 1000.0), "{per_event:?}");
+    }
 }
 
 #[test]

@@ -20,9 +20,14 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use crate::service::access::Caller;
 use crate::service::grpc::call::{Call, CallOutput, Handler, Loads, Methods};
 use crate::service::grpc::status::{CallFailed, StatusCode};
+use crate::service::role::HEALTH;
 
 /// The longest message that is taken, in bytes.
 const MESSAGE_BYTES_MAX: u32 = 16 << 20;
+
+/// The longest message of a health check, in bytes: the name of a service. All callers may send
+/// one, without a token.
+const HEALTH_MESSAGE_BYTES_MAX: u32 = 4 << 10;
 
 /// Calls at once: as many as there may be streams.
 const CALLS_MAX: usize = 128;
@@ -256,11 +261,11 @@ impl Calls {
             loads: self.signals.loads.clone(),
             includes_samples: beginning.includes_samples,
             caller: self.caller,
-            authorization: beginning.authorization,
         };
-        let handler = self.methods.open(&beginning.path, call);
+        let authorization = beginning.authorization.as_deref();
+        let handler = self.methods.open(&beginning.path, authorization, call);
         let mut open = OpenCall {
-            reader: GrpcMessageReader::new(MESSAGE_BYTES_MAX),
+            reader: GrpcMessageReader::new(message_bytes_max(&beginning.path)),
             pending: VecDeque::new(),
             is_held: false,
             incoming: Some(sender),
@@ -426,6 +431,15 @@ fn beginning(head: &RequestHead<'_>) -> CallHead {
         is_grpc: head.method == "POST" && content.starts_with(b"application/grpc"),
         includes_samples: value(SAMPLES_HEADER).is_some_and(|value| value != b"0"),
         authorization: value("authorization").map(<[u8]>::to_vec),
+    }
+}
+
+/// Returns the longest message of a call of the method at `path`, in bytes.
+fn message_bytes_max(path: &str) -> u32 {
+    let path = path.strip_prefix('/').unwrap_or_default();
+    match path.split_once('/') {
+        Some((HEALTH, _)) => HEALTH_MESSAGE_BYTES_MAX,
+        _ => MESSAGE_BYTES_MAX,
     }
 }
 
