@@ -12,9 +12,11 @@
 //! ```
 //!
 //! `KEY` is a hash of the repository, the full commit, the build command, its
-//! output and its seed, if it has one. A build becomes visible by one rename, so none is ever half.
+//! output, its seed, if it has one, and the variables of compilers that are set.
+//! A build becomes visible by one rename, so none is ever half.
 
 pub(crate) mod command;
+mod environment;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -26,6 +28,7 @@ use stillwell_plan::experiment::GitSource;
 use stillwell_run::Interrupt;
 
 use self::command::{CommandEnd, Commands};
+use self::environment::environment_hash;
 use crate::files::{remove_folder, sha256, sha256_of_file, write_json};
 use crate::{SuiteError, SuiteProgress};
 
@@ -48,6 +51,8 @@ pub struct Built {
 pub(crate) struct Builds<'a> {
     folder: PathBuf,
     commands: Commands<'a>,
+    /// Hash of the variables that builds depend on; empty if none is set.
+    environment: String,
     built: BTreeMap<(GitSource, Option<u32>), Built>,
 }
 
@@ -68,6 +73,7 @@ impl<'a> Builds<'a> {
         Ok(Self {
             folder: cache.join("builds"),
             commands: Commands::new(interrupt)?,
+            environment: environment_hash(std::env::vars_os()),
             built: BTreeMap::new(),
         })
     }
@@ -87,7 +93,7 @@ impl<'a> Builds<'a> {
         let Some(revision) = self.resolve(source)? else {
             return Ok(None);
         };
-        let job = Job::new(&self.folder, (source, seed), revision)?;
+        let job = Job::new(&self.folder, (source, seed), revision, &self.environment)?;
         let cached = job.built();
         progress(SuiteProgress::Building {
             source,
@@ -146,6 +152,7 @@ impl<'a> Job<'a> {
         folder: &Path,
         (source, seed): (&'a GitSource, Option<u32>),
         revision: String,
+        environment: &str,
     ) -> Result<Self, SuiteError> {
         let repository = source
             .repository
@@ -167,6 +174,7 @@ impl<'a> Job<'a> {
         if let Some(seed) = seed {
             identity.extend_from_slice(&seed.to_le_bytes());
         }
+        identity.extend_from_slice(environment.as_bytes());
         let key = sha256(&identity)[..32].to_owned();
         Ok(Self {
             source,
@@ -207,13 +215,14 @@ impl<'a> Job<'a> {
         if let Some(built) = self.built() {
             return Ok(Some(built));
         }
-        self.remove_leftovers(folder, commands)?;
+        self.remove_temporary(folder, commands)?;
+        // An entry without its executable.
+        remove_folder(&self.entry).map_err(at(&self.entry))?;
         let temporary = self.beside(&format!("tmp-{}", std::process::id()));
         fs::create_dir_all(&temporary).map_err(at(&temporary))?;
         let built = self.make_in(&temporary, commands);
-        // On success the folder has its new name, and this finds nothing.
-        let cleaned = remove_folder(&temporary).map_err(at(&temporary));
-        commands.git_tidy(&self.repository, ["worktree", "prune"]);
+        // On success the folder has its new name and stays.
+        let cleaned = self.remove_temporary(folder, commands);
         let built = built?;
         cleaned?;
         Ok(built)
@@ -237,11 +246,7 @@ impl<'a> Job<'a> {
             tree_text,
             &self.revision,
         ];
-        let added = commands.git(&self.repository, add);
-        if !matches!(added, Ok(Some(Ok(_)))) {
-            commands.remove_worktree(&self.repository, tree_text);
-        }
-        match added? {
+        match commands.git(&self.repository, add)? {
             None => return Ok(None),
             Some(Err(reason)) => return Err(self.refuse(reason)),
             Some(Ok(_)) => {}
@@ -253,10 +258,9 @@ impl<'a> Job<'a> {
             CommandEnd::Failed(reason) => Err(self.failure(reason, &log)),
             CommandEnd::Well => self.keep(temporary, &tree, &log).map(Some),
         };
-        // Where git refuses, the folder is removed and git's list pruned below.
-        let remove = ["worktree", "remove", "--force", tree_text];
-        commands.git_tidy(&self.repository, remove);
         if made.as_ref().is_ok_and(Option::is_some) {
+            // If git refuses, the folder is removed here, and git's entry by the caller.
+            commands.remove_worktree(&self.repository, tree_text);
             remove_folder(&tree).map_err(at(&tree))?;
             fs::rename(temporary, &self.entry).map_err(at(&self.entry))?;
             sync_folder(self.entry.parent().unwrap_or(&self.entry)).map_err(at(&self.entry))?;
@@ -297,23 +301,21 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Files that killed builders of this entry left, and an entry without its executable. The lock
-    /// is ours, so they are not in use.
-    fn remove_leftovers(&self, folder: &Path, commands: &Commands<'_>) -> Result<(), SuiteError> {
+    /// Removes the temporary folders and worktrees of this entry, also those that killed builders left. The lock
+    /// is ours, so they are not in use. No other worktree of the repository is removed: that of a user stays
+    /// if its folder cannot be seen from here, as on a disk that is not mounted.
+    fn remove_temporary(&self, folder: &Path, commands: &Commands<'_>) -> Result<(), SuiteError> {
         let prefix = format!("{}.tmp-", self.key);
         for entry in fs::read_dir(folder).map_err(at(folder))? {
             let entry = entry.map_err(at(folder))?;
             if entry.file_name().to_string_lossy().starts_with(&prefix) {
                 let path = entry.path();
-                if let Some(tree) = path.join(TREE).to_str() {
-                    commands.remove_worktree(&self.repository, tree);
-                }
                 remove_folder(&path).map_err(at(&path))?;
             }
         }
-        remove_folder(&self.entry).map_err(at(&self.entry))?;
-        // A worktree whose folder is gone would be in the way of a new one.
-        commands.git_tidy(&self.repository, ["worktree", "prune"]);
+        // Git lists real paths.
+        let real = folder.canonicalize().map_err(at(folder))?;
+        commands.remove_worktrees(&self.repository, &real.join(prefix));
         Ok(())
     }
 
@@ -356,5 +358,34 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> SuiteError + '_ {
     |source| SuiteError::Write {
         path: path.to_path_buf(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn key_of(seed: Option<u32>, environment: &str) -> String {
+        let source = GitSource {
+            repository: "/".into(),
+            revision: "main".to_owned(),
+            build: "make".to_owned(),
+            output: "out".into(),
+        };
+        let revision = "abc".to_owned();
+        let job = Job::new(Path::new("builds"), (&source, seed), revision, environment);
+        job.unwrap().key
+    }
+
+    #[test]
+    fn builds_with_other_variables_of_compilers_have_other_keys() {
+        // Caches of earlier versions have these keys.
+        assert_eq!(key_of(None, ""), "ecd330a3c3ab116e1f62a2760d818b6c");
+        assert_eq!(key_of(Some(1), ""), "d24284a73e4633058c1086c29fd59896");
+        let keys = [(None, ""), (None, "a"), (None, "b"), (Some(1), "a")];
+        let keys: BTreeSet<String> = keys.map(|(seed, hash)| key_of(seed, hash)).into();
+        assert_eq!(keys.len(), 4);
     }
 }

@@ -227,16 +227,17 @@ fn origin(
         BinarySource::AsPlanned | BinarySource::Path(_) => None,
     };
     let name = results.root().file_name().unwrap_or_default();
+    let folder = &experiment.folder;
     Origin {
         time_millis: record.started_wall_millis,
         run: name.to_string_lossy().into_owned(),
         version: version(git.as_ref(), commit.as_deref()),
         commit,
         executable: compared.and_then(|item| item.sha256.clone()),
-        anchor: baseline.and_then(|baseline| anchor(baseline, identity(baseline)?)),
+        anchor: baseline.and_then(|baseline| anchor(baseline, identity(baseline)?, folder)),
         machine: machine(results, experiment),
         workload: workload(experiment),
-        folder: experiment.folder.clone(),
+        folder: folder.clone(),
         git,
     }
 }
@@ -247,18 +248,19 @@ fn version(git: Option<&GitSource>, commit: Option<&str>) -> Option<String> {
     (!commit?.starts_with(typed.as_str())).then(|| typed.clone())
 }
 
-/// Identity of a baseline: the program and its start command.
-fn anchor(variant: &VariantPlan, identity: &BinaryIdentity) -> Option<String> {
+/// Identity of a baseline of the experiment in `folder`: the program and its start command.
+fn anchor(variant: &VariantPlan, identity: &BinaryIdentity, folder: &Path) -> Option<String> {
     let program = identity
         .revision
         .clone()
         .or_else(|| identity.sha256.clone())?;
-    let settings = json!([
+    let mut settings = json!([
         variant.command,
         variant.arguments,
         variant.environment,
         variant.files
     ]);
+    replace_folder(&mut settings, folder);
     Some(format!("{program} {settings}"))
 }
 
@@ -296,6 +298,7 @@ fn workload(experiment: &ExperimentPlan) -> String {
         work.push(json!(urls));
     }
     remove_seeds(&mut work);
+    replace_folder(&mut work, &experiment.folder);
     sha256(work.to_string().as_bytes())
 }
 
@@ -307,6 +310,27 @@ fn remove_seeds(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(remove_seeds),
         _ => {}
+    }
+}
+
+/// Replaces `folder` at the start of each text by its placeholder: the same experiment may be in another folder.
+fn replace_folder(value: &mut Value, folder: &Path) {
+    match value {
+        Value::Object(fields) => {
+            let values = fields.values_mut();
+            values.for_each(|value| replace_folder(value, folder));
+        }
+        Value::Array(items) => {
+            let items = items.iter_mut();
+            items.for_each(|item| replace_folder(item, folder));
+        }
+        Value::String(text) => {
+            if let Ok(below) = Path::new(text.as_str()).strip_prefix(folder) {
+                let replaced = Path::new("{experiment}").join(below);
+                *text = replaced.to_string_lossy().into_owned();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

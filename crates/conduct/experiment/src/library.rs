@@ -287,8 +287,7 @@ impl<'l> Walk<'l> {
 /// Returns the kind of the result in a folder or file, by the rules of `stillwell report`.
 fn kind_of(path: &Path) -> Option<ResultKind> {
     if path.is_file() {
-        let (kind, mark) = kind_of_file(path)?;
-        return start_of(path).ok()?.contains(mark).then_some(kind);
+        return kind_of_file(path, || start_of(path).ok(), || read_head(path));
     }
     HEADS.into_iter().find_map(|name| {
         let head = read_head(&path.join(name)).filter(Head::is_of_result)?;
@@ -310,20 +309,34 @@ fn kind_of_head(folder: &Path, name: &str, head: &Head) -> ResultKind {
     }
 }
 
-/// Returns the kind of results that are one file with this name, and the mark at the start of such files.
-fn kind_of_file(name: &Path) -> Option<(ResultKind, &'static str)> {
-    match name.extension()?.to_str()? {
-        "html" => Some((ResultKind::Page, "name=\"generator\" content=\"stillwell\"")),
-        "json" => Some((ResultKind::LoadFile, "\"stillwell/load")),
-        _ => None,
-    }
+/// Returns the kind of the result that is one file with this name. Its start is read first: most files are no results.
+fn kind_of_file(
+    name: &Path,
+    start: impl FnOnce() -> Option<String>,
+    head: impl FnOnce() -> Option<Head>,
+) -> Option<ResultKind> {
+    let (kind, is_result) = match name.extension()?.to_str()? {
+        "html" => {
+            let mark = "name=\"generator\" content=\"stillwell\"";
+            (ResultKind::Page, start()?.contains(mark))
+        }
+        "json" => {
+            // A JSON Schema of results has the mark too, and so may a list.
+            let start = start()?;
+            let is_marked =
+                start.trim_start().starts_with('{') && start.contains("\"stillwell/load");
+            (ResultKind::LoadFile, is_marked && head()?.is_of_load())
+        }
+        _ => return None,
+    };
+    is_result.then_some(kind)
 }
 
 /// Returns true if a file with this name and content is a result by itself.
 #[must_use]
 pub fn is_result_file(name: &Path, content: &[u8]) -> bool {
-    let start = start_in(content).unwrap_or_default();
-    kind_of_file(name).is_some_and(|(_, mark)| start.contains(mark))
+    let head = || serde_json::from_slice::<Head>(content).ok();
+    kind_of_file(name, || start_in(content).ok(), head).is_some()
 }
 
 /// Returns true if a file with this content describes a result in its folder. Many programs have files with the same
@@ -387,6 +400,12 @@ struct Head {
 impl Head {
     fn is_of_result(&self) -> bool {
         self.schema.starts_with("stillwell/")
+    }
+
+    /// Returns true for results of loads as one file.
+    fn is_of_load(&self) -> bool {
+        let mut schemas = ["stillwell/load/", "stillwell/load-summary/"].into_iter();
+        schemas.any(|schema| self.schema.starts_with(schema))
     }
 
     fn is_of_ab(&self) -> bool {

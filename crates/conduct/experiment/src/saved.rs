@@ -77,6 +77,7 @@ impl SavedReader {
             experiments.find(|plan| plan.name == identity.experiment)
         });
         if let Some(plan) = plan {
+            saved.design = Some(plan.design);
             saved.goals.clone_from(&plan.goals);
             saved.variants = plan.variants.iter().map(|item| item.name.clone()).collect();
             saved.looked_at = !matches!(plan.stopping, StoppingPlan::Fixed { .. });

@@ -103,7 +103,7 @@ pub fn conduct_load_beside(
     beside: LoadBeside<'_>,
 ) -> Result<LoadCapture, LoadError> {
     let mut resolved = plan.clone();
-    resolve::endpoints(&mut resolved, family)?;
+    resolve::endpoints(&mut resolved, family, interrupt.token())?;
     let mut prepared = prepare_load(resolved.clone())?;
     let telemetry = LoadTelemetry::start(&resolved, prepared.take_spans())?;
     let mut companions = LoadCompanions::start(beside, telemetry, &mut prepared)?;

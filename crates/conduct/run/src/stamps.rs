@@ -1,6 +1,7 @@
 //! Stamped events: who numbers them, who keeps account of them, and what the
 //! capture says of it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use stillwell_capture::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
@@ -22,6 +23,8 @@ const RANGES_KEPT: usize = 64;
 pub(crate) struct RunLedger {
     pub(crate) shared: Arc<SharedLedger>,
     generators: Vec<(String, StampPlan)>,
+    /// True if the run sends no event without a stamp.
+    has_all_events: bool,
 }
 
 /// Gives the streams of all generators their numbers.
@@ -51,7 +54,7 @@ pub(crate) fn ledger(
             sent: prepared.streams()?,
         })
     });
-    of_stamped(stamped.collect(), run)
+    of_stamped(plans, stamped.collect(), run)
 }
 
 /// The account of what the generators of `plans` stamp in other processes, if they do.
@@ -68,10 +71,11 @@ pub(crate) fn ledger_of_others(
             sent: cells.take(as_usize(plan.all_streams())).collect(),
         })
     });
-    of_stamped(stamped.collect(), run)
+    of_stamped(plans, stamped.collect(), run)
 }
 
 fn of_stamped(
+    plans: &[GeneratorPlan],
     stamped: Vec<StampedGenerator>,
     run: &RunId,
 ) -> Result<Option<RunLedger>, LedgerError> {
@@ -81,13 +85,20 @@ fn of_stamped(
     let generators = stamped
         .iter()
         .map(|stream| (stream.id.clone(), stream.plan));
+    let has_all = |stream: &StampedGenerator| stream.plan.every == NonZeroU32::MIN;
     Ok(Some(RunLedger {
         generators: generators.collect(),
+        has_all_events: stamped.len() == plans.len() && stamped.iter().all(has_all),
         shared: Arc::new(SharedLedger::new(RunMark::of(run), stamped, MEMORY)?),
     }))
 }
 
 impl RunLedger {
+    /// Returns true if all that the run has sent until now has arrived, in all its copies.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.has_all_events && self.shared.outstanding() == 0
+    }
+
     /// Returns the record, once nothing more comes.
     pub(crate) fn record(&self, quiet: bool, under_way: Option<u64>) -> LedgerRecord {
         let (broken, foreign, memory) = self.shared.unattributed();
@@ -168,4 +179,51 @@ fn damages(streams: &[StreamAccount]) -> Vec<LedgerEvent> {
         })
     });
     damages.take(RANGES_KEPT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::generator::Concurrency;
+    use stillwell_plan::{PayloadPlan, RatePlan, TransportPlan};
+    use stillwell_units::Seed;
+
+    use super::*;
+
+    fn generator(stamps: Option<StampPlan>) -> GeneratorPlan {
+        GeneratorPlan {
+            id: "g".to_owned(),
+            transport: TransportPlan::Tcp {
+                address: "127.0.0.1:1".to_owned(),
+            },
+            payload: PayloadPlan::PACE,
+            rate: RatePlan::MAX,
+            concurrency: Concurrency::ONE,
+            seed: Seed::from_number(1),
+            stamps,
+        }
+    }
+
+    /// Else the drain would end before the last of it arrives.
+    #[test]
+    fn a_run_is_complete_only_if_all_its_events_are_stamped_and_none_is_outstanding() {
+        let some = StampPlan {
+            every: NonZeroU32::new(2).unwrap(),
+            ..StampPlan::ALL
+        };
+        let all = Some(StampPlan::ALL);
+        for (stamps, sent, is_complete) in [
+            (vec![all], 0, true),
+            (vec![all], 1, false),
+            (vec![all, all], 0, true),
+            (vec![all, None], 0, false),
+            (vec![all, Some(some)], 0, false),
+            (vec![Some(some)], 0, false),
+        ] {
+            let plans: Vec<_> = stamps.into_iter().map(generator).collect();
+            let ledger = ledger_of_others(&plans, &RunId::from_bytes([7; 16]));
+            let ledger = ledger.unwrap().unwrap();
+            ledger.shared.set_sent(&[sent]);
+            assert_eq!(ledger.is_complete(), is_complete, "{plans:?}, {sent} sent");
+        }
+    }
 }

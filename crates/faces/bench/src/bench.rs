@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use stillwell_metric::Volume;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 
 use crate::plan::{Plan, PlanError};
-use crate::report::{Report, Volume};
+use crate::report::Report;
 use crate::sink::{Sink, SinkAccount};
 use crate::source::Source;
 

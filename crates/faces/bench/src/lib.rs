@@ -65,7 +65,8 @@ mod ticket;
 
 pub use bench::{Bench, BenchError};
 pub use plan::{EVENTS_LIMIT, Plan, PlanError, Rate};
-pub use report::{Answers, Report, Volume};
+pub use report::{Answers, Report};
 pub use sink::Sink;
 pub use source::{Due, Source};
+pub use stillwell_metric::Volume;
 pub use ticket::Ticket;

@@ -6,9 +6,9 @@ mod text;
 use std::ops::RangeInclusive;
 
 use hdrhistogram::Histogram;
-use stillwell_metric::empty_histogram;
+use stillwell_metric::{BenchWindow, Volume, empty_histogram};
 use stillwell_units::human::counted;
-use stillwell_units::{Moment, Nanos, float_from_u64};
+use stillwell_units::{Moment, Nanos};
 
 use crate::account::Numbers;
 use crate::plan::Plan;
@@ -55,15 +55,6 @@ pub struct Report {
     pub answers: Option<Answers>,
 }
 
-/// Events and bytes.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Volume {
-    /// Events.
-    pub events: u64,
-    /// Bytes, as they were counted.
-    pub bytes: u64,
-}
-
 /// The answers of the pipeline; each event counts once.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Answers {
@@ -75,18 +66,6 @@ pub struct Answers {
     pub unacknowledged: u64,
     /// Said once more of the same event.
     pub again: u64,
-}
-
-impl Volume {
-    pub(crate) const fn add(&mut self, bytes: u64) {
-        self.events += 1;
-        self.bytes += bytes;
-    }
-
-    const fn join(&mut self, volume: Self) {
-        self.events += volume.events;
-        self.bytes += volume.bytes;
-    }
 }
 
 impl Report {
@@ -164,21 +143,19 @@ impl Report {
     /// Events that arrived each second; 0 where nothing was measured.
     #[must_use]
     pub fn events_per_second(&self) -> f64 {
-        self.per_second(self.measured.events)
+        self.window().events_per_second()
     }
 
     /// Bytes that arrived each second; 0 where nothing was measured.
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
-        self.per_second(self.measured.bytes)
+        self.window().bytes_per_second()
     }
 
-    fn per_second(&self, count: u64) -> f64 {
-        let seconds = self.length.as_secs_f64();
-        if seconds > 0.0 {
-            float_from_u64(count) / seconds
-        } else {
-            0.0
+    const fn window(&self) -> BenchWindow {
+        BenchWindow {
+            length: self.length,
+            volume: self.measured,
         }
     }
 

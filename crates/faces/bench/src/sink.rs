@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hdrhistogram::Histogram;
-use stillwell_metric::empty_histogram;
+use stillwell_metric::{Volume, empty_histogram};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 
 use crate::account::Numbers;
 use crate::bench::Shared;
-use crate::report::Volume;
 use crate::ticket::Ticket;
 
 /// Takes in what comes out of the pipeline. Each clone has an account of its own,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use stillwell_metric::Volume;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
 use crate::bench::Shared;
 use crate::plan::{Plan, Rate};
-use crate::report::Volume;
 use crate::ticket::Ticket;
 
 /// Time before an event is due in which the source spins: the kernel wakes a sleeper late.

@@ -1,5 +1,19 @@
 //! Arguments of every command. Help texts are beside the arguments that they describe.
 
+/// Implements `From<$argument>` for an enum with the same variants, as in
+/// `impl_from!(ReuseName => Reuse { Mru, Lru });`.
+macro_rules! impl_from {
+    ($argument:ident => $value:ty { $($variant:ident),+ }) => {
+        impl From<$argument> for $value {
+            fn from(argument: $argument) -> Self {
+                match argument {
+                    $($argument::$variant => Self::$variant),+
+                }
+            }
+        }
+    };
+}
+
 mod ab;
 mod bench;
 mod bisect;
@@ -93,7 +107,7 @@ Exit codes:
   3        could not run: port taken, build failed, target never ready
   4        a run or suite is invalid, such as a target that died;
            or inconclusive with --gate strict
-  130 143  interrupted by SIGINT or SIGTERM";
+  130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT)";
 
 const OBSERVE_CODES: &str = "\
 Exit codes:
@@ -102,7 +116,7 @@ Exit codes:
   2        usage or configuration
   3        could not run: port taken, target never ready
   4        the run is invalid, such as a target that died
-  130 143  interrupted by SIGINT or SIGTERM";
+  130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT)";
 
 /// Version, and the commit of release builds.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("STILLWELL_BUILD"));
@@ -315,7 +329,7 @@ pub(crate) struct ChangeArguments {
     pub(crate) only: Vec<String>,
     #[command(flatten)]
     pub(crate) course: CourseArguments,
-    /// Seed of all random choices: a whole number
+    /// Seed of all random choices: a whole number [default: the file's value, or 0]
     #[arg(long)]
     pub(crate) seed: Option<Seed>,
     /// Primary goal, as METRIC or METRIC:TOLERANCE: ingress_throughput,
@@ -337,7 +351,7 @@ pub(crate) struct ChangeArguments {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CourseArguments {
     /// Maximum number of pairs of runs: checks the verdict after 4, 6, 8 … N pairs, and
-    /// stops when it is certain
+    /// stops when it is certain [default: the experiment's value, or 20]
     #[arg(
         long,
         value_name = "N",
@@ -367,12 +381,13 @@ pub(crate) struct CourseArguments {
     #[arg(long, value_name = "N", value_parser = within::<u32>(1..=100))]
     pub(crate) builds: Option<u32>,
     /// Finish within about two minutes: at most 6 pairs of runs with 500 ms of
-    /// warm-up and 2 s of measurement, discarded pairs replaced for 2 minutes. Smaller
-    /// changes stay inconclusive
+    /// warm-up and 2 s of measurement, discarded pairs replaced for 2 minutes. A change that
+    /// is too small for so few pairs stays inconclusive
     #[arg(long)]
     pub(crate) quick: bool,
     /// Design of a pair: its two runs one after the other (paired), at the same time on separate
-    /// CPUs (duet), or both running with the load switched between them (sliced)
+    /// CPUs (duet), or both running with the load switched between them (sliced) [default: the
+    /// experiment's value, or paired]
     #[arg(long, value_enum)]
     pub(crate) design: Option<Design>,
     /// Report a regression without confirming it on new runs
@@ -381,10 +396,10 @@ pub(crate) struct CourseArguments {
     /// Measure from the first event, without a warm-up
     #[arg(long, conflicts_with = "warmup")]
     pub(crate) include_startup: bool,
-    /// Length of the warm-up, which is not measured
+    /// Length of the warm-up, which is not measured [default: the file's value, or 5s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
-    /// Length of the measurement
+    /// Length of the measurement [default: the file's value, or 20s]
     #[arg(long, value_name = "TIME", visible_alias = "duration")]
     pub(crate) measure: Option<Nanos>,
 }
@@ -392,7 +407,7 @@ pub(crate) struct CourseArguments {
 /// Strictness of the limits above which a run is unreliable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ValidityArgument {
-    /// Limits halved.
+    /// Half the limits of steal, delay and lateness.
     Strict,
     /// Default limits.
     Normal,
@@ -400,15 +415,7 @@ pub(crate) enum ValidityArgument {
     Off,
 }
 
-impl From<ValidityArgument> for Validity {
-    fn from(argument: ValidityArgument) -> Self {
-        match argument {
-            ValidityArgument::Strict => Self::Strict,
-            ValidityArgument::Normal => Self::Normal,
-            ValidityArgument::Off => Self::Off,
-        }
-    }
-}
+impl_from!(ValidityArgument => Validity { Strict, Normal, Off });
 
 /// Use of the machine by the variants of a pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -420,6 +427,8 @@ pub(crate) enum Design {
     /// Both run; the load alternates between them at random intervals.
     Sliced,
 }
+
+impl_from!(Design => stillwell_config::DesignOverride { Paired, Duet, Sliced });
 
 /// Destinations of reports.
 #[derive(Args, Clone, Debug)]
@@ -449,11 +458,13 @@ fn report_formats() -> impl TypedValueParser<Value = stillwell_report::Format> {
 /// Verdicts that fail.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Gate {
-    /// Only regressions, failed checks and invalid experiments fail.
+    /// Regressions and failed checks give exit code 1, invalid experiments 4.
     Normal,
-    /// Inconclusive ones fail, too.
+    /// Inconclusive experiments also give exit code 4.
     Strict,
 }
+
+impl_from!(Gate => stillwell_verdict::GatePolicy { Normal, Strict });
 
 /// `stillwell observe`.
 #[derive(Args, Debug)]
@@ -493,17 +504,17 @@ pub(crate) struct ObserveArguments {
     /// Pass the environment of this command on to the target
     #[arg(long)]
     pub(crate) inherit_environment: bool,
-    /// Length of the warm-up, which is not measured
+    /// Length of the warm-up, which is not measured [default: the file's value, or 5s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
-    /// Length of the measurement
+    /// Length of the measurement [default: the file's value, or 20s]
     #[arg(long, value_name = "TIME", visible_alias = "duration")]
     pub(crate) measure: Option<Nanos>,
     /// Strictness of the limits above which the run is unreliable [default: the file's
     /// value, or normal]
     #[arg(long, value_enum)]
     pub(crate) validity: Option<ValidityArgument>,
-    /// Seed of all random choices: a whole number
+    /// Seed of all random choices: a whole number [default: the file's value, or 0]
     #[arg(long)]
     pub(crate) seed: Option<Seed>,
     /// Folder of the capture [default: .stillwell/runs/TIME-NAME]

@@ -29,6 +29,7 @@ pub(crate) mod pages;
 pub(crate) mod payloadtool;
 mod places;
 pub(crate) mod plot;
+mod privileges;
 mod problems;
 mod programs;
 mod random;

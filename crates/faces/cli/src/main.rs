@@ -58,13 +58,9 @@ fn main() -> ExitCode {
     let paint = Paint::new(arguments.color);
     let result = match arguments.command {
         Command::Init(init) => command::init::run(&init, &paint, &prepare_privileges()),
-        Command::Run(run) => {
-            // Only a process with a single thread can enter new namespaces.
-            let privileges = prepare_privileges();
-            command::run::run(&run, &paint, &privileges)
-        }
-        Command::Observe(observe) => command::observe::run(&observe, &paint, &prepare_privileges()),
-        Command::Bench(bench) => command::bench::run(&bench, &paint, &prepare_privileges()),
+        Command::Run(run) => command::run::run(&run, &paint, None),
+        Command::Observe(observe) => command::observe::run(&observe, &paint),
+        Command::Bench(bench) => command::bench::run(&bench, &paint),
         Command::Test(test) => command::test_bench::run(&test.command, &paint),
         Command::Check(check) => command::check::run(&check, &paint),
         Command::Import(import) => command::import::run(&import, &paint),
@@ -77,13 +73,11 @@ fn main() -> ExitCode {
         Command::Runs(runs) => command::runs::run(&runs, &paint),
         Command::Sql(sql) => command::sql::run(&sql),
         Command::Bisect(bisect) => {
+            // Only a process with a single thread can enter new namespaces.
             let privileges = prepare_privileges();
             command::bisect::run(&bisect, &paint, &privileges)
         }
-        Command::Calibrate(calibrate) => {
-            let privileges = prepare_privileges();
-            command::calibrate::run(&calibrate, &paint, &privileges)
-        }
+        Command::Calibrate(calibrate) => command::calibrate::run(&calibrate, &paint),
         Command::Disturb(disturb) => match command::calibrate::disturb::run(&disturb) {
             Ok(code) => return code,
             Err(error) => Err(error),

@@ -7,12 +7,8 @@ use stillwell_capture::{GeneratorResult, LOAD_SCHEMA, LoadManifest, LoadSecond, 
 use stillwell_metric::{
     LoadCounts, LoadTime, Outcome, PackedHistogram, add_histogram, empty_histogram,
 };
-use stillwell_plan::Validity;
-use stillwell_plan::load::{
-    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
-    LoadProtocol, RequestPlan, Reuse, TelemetryPlan, UntilPlan,
-};
-use stillwell_plan::tls::ClientTlsPlan;
+use stillwell_plan::generator::ExchangePlan;
+use stillwell_plan::load::{BodyPlan, EndpointPlan, LoadPlanParts, RequestPlan, Reuse, UntilPlan};
 use stillwell_units::{RunId, Secrets, Seed};
 
 use super::*;
@@ -23,53 +19,34 @@ use crate::job::{Ready, ready_name};
 use crate::store::{RetryBounds, Store};
 
 fn plan(workers: u16, requests: u64) -> LoadPlan {
-    let parts = LoadPlanParts {
-        endpoints: vec![EndpointPlan {
-            address: "127.0.0.1:1".to_owned(),
-            tls_host: None,
-            weight: 1,
-            requests: vec![RequestPlan {
-                method: "GET".to_owned(),
-                path: "/".to_owned(),
-                authority: "a".to_owned(),
-                headers: Vec::new(),
-                body: BodyPlan::Bytes(Vec::new()),
-            }],
+    let endpoint = EndpointPlan {
+        address: "127.0.0.1:1".to_owned(),
+        tls_host: None,
+        weight: 1,
+        requests: vec![RequestPlan {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            authority: "a".to_owned(),
+            headers: Vec::new(),
+            body: BodyPlan::Bytes(Vec::new()),
         }],
-        pace: LoadPace::Closed,
-        client: ClientPlan {
-            connecting: ConnectingPlan {
-                without_alpn: false,
-                states_empty_length: false,
-                connections: workers.into(),
-                protocol: LoadProtocol::Http1,
-                streams: 1,
-                prefetch: true,
-                over: Nanos::ZERO,
-                reuse: Reuse::Mru,
-                requests_max: None,
-                timeout: Nanos::SECOND,
-                source: None,
-            },
-            tunnel: None,
-            tls: ClientTlsPlan::default(),
-            timeout: Nanos::SECOND,
-            idle: IdleStrategy::Sleep,
-        },
+    };
+    let exchange = ExchangePlan {
+        timeout: Nanos::SECOND,
+        connect_timeout: Nanos::SECOND,
+        reuse: Reuse::Mru,
+        ..ExchangePlan::default()
+    };
+    let mut client = exchange.client();
+    client.connecting.connections = workers.into();
+    let parts = LoadPlanParts {
         workers,
         until: UntilPlan {
             duration: Some(Nanos::from_secs(10)),
             requests: Some(requests),
             ..UntilPlan::default()
         },
-        warmup: Nanos::ZERO,
-        first_request: false,
-        latency_header: None,
-        grace: Nanos::SECOND,
-        telemetry: TelemetryPlan::default(),
-        seed: Seed::from_number(7),
-        validity: Validity::Normal,
-        fleet: None,
+        ..LoadPlanParts::closed(vec![endpoint], client, Seed::from_number(7))
     };
     LoadPlan::try_new(parts).unwrap()
 }

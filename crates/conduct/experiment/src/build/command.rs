@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use stillwell_run::Interrupt;
+use stillwell_target::build_mark;
 use tokio::process::{Child, Command};
 use tokio::runtime::{Builder, Runtime};
 
@@ -103,22 +104,38 @@ impl<'a> Commands<'a> {
         }))
     }
 
-    /// Has git tidy up after a build, also after one that was interrupted. What
-    /// it cannot do now it does at the next build.
-    pub(super) fn git_tidy<'b>(
+    /// Has git tidy up after a build, also after one that was interrupted. Returns its output, if it succeeds.
+    fn git_tidy<'b>(
         &self,
         repository: &Path,
         arguments: impl IntoIterator<Item = &'b str>,
-    ) {
+    ) -> Option<String> {
         let mut command = git(repository, arguments);
-        drop(
-            self.runtime
-                .block_on(async { tokio::time::timeout(GIT_TIDY_MAX, command.output()).await }),
-        );
+        let output = self
+            .runtime
+            .block_on(async { tokio::time::timeout(GIT_TIDY_MAX, command.output()).await });
+        let output = output.ok()?.ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text)
+    }
+
+    /// Removes all worktrees whose paths start with the text `prefix` from the repository. Their folders may be gone.
+    /// A worktree that git cannot remove now is removed at the next build.
+    pub(super) fn remove_worktrees(&self, repository: &Path, prefix: &Path) {
+        let listed = self.git_tidy(repository, ["worktree", "list", "--porcelain"]);
+        let (Some(listed), Some(prefix)) = (listed, prefix.to_str()) else {
+            return;
+        };
+        let trees = listed
+            .lines()
+            .filter_map(|line| line.strip_prefix("worktree "));
+        for tree in trees.filter(|tree| tree.starts_with(prefix)) {
+            self.remove_worktree(repository, tree);
+        }
     }
 
     /// Removes the worktree `tree` and its entry in the repository, also if git was killed while it made them:
-    /// git keeps such an entry locked, and `prune` skips it.
+    /// git keeps such an entry locked.
     pub(super) fn remove_worktree(&self, repository: &Path, tree: &str) {
         self.git_tidy(repository, ["worktree", "unlock", tree]);
         let remove = ["worktree", "remove", "--force", "--force", tree];
@@ -181,6 +198,7 @@ impl<'a> Commands<'a> {
             .args(["-c", build])
             .current_dir(tree)
             .env("STILLWELL_REVISION", revision)
+            .envs([build_mark()])
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
@@ -232,6 +250,7 @@ fn git<'b>(repository: &Path, arguments: impl IntoIterator<Item = &'b str>) -> C
         .env("GIT_TERMINAL_PROMPT", "0")
         // Its messages are compared with English ones.
         .env("LANGUAGE", "C")
+        .envs([build_mark()])
         .stdin(Stdio::null())
         .process_group(0)
         .kill_on_drop(true);

@@ -1,6 +1,6 @@
 //! Probes that are loads.
 
-use stillwell_metric::{Histogram, LoadCounts, LoadTime, Outcome, empty_histogram};
+use stillwell_metric::{Histogram, LoadCounts, LoadTime, Outcome, Trouble, empty_histogram};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::load::{LoadPace, LoadPacing, LoadPlanError, LoadPlanParts, Overflow};
 use stillwell_plan::{LoadPlan, RateShape};
@@ -21,6 +21,8 @@ const BEYOND: f64 = 3.0;
 const REQUESTS_MIN: f64 = 20.0;
 /// A probe is made longer by this factor at most.
 const LONGER_MAX: u64 = 10;
+/// Reason why nothing was answered if no connection was opened and no attempt has failed.
+const NO_CONNECTION: &str = "no connection was open before the end of the probe";
 
 /// A probe that was a load.
 #[derive(Debug)]
@@ -123,15 +125,32 @@ pub fn probe_load(
     if let LoadEnd::PartFailed(what) = capture.manifest.end {
         return Err(LoadProbeError::PartFailed { what });
     }
-    let mut warnings = load_warnings(LoadRules::of(plan), &capture.evidence());
-    let judged_by = (plan.validity, warnings.as_slice());
-    let probe = judge_load_probe(&counts(plan, &capture), judged_by, bounds);
-    let no_answer = warnings
-        .iter()
-        .position(|warning| matches!(warning, LoadWarning::NoAnswer { .. }));
+    let warnings = load_warnings(LoadRules::of(plan), &capture.evidence());
+    let counts = counts(plan, &capture);
+    let has_connected = capture.sum(|counts| counts.connections.total) > 0;
     Ok(LoadProbe {
-        probe,
-        no_answer: no_answer.map(|at| warnings.swap_remove(at)),
+        probe: judge_load_probe(&counts, (plan.validity, &warnings), bounds),
+        no_answer: no_answer(&counts, has_connected, &warnings),
+    })
+}
+
+/// Returns the reason why nothing was answered, if nothing was and the target is the cause.
+fn no_answer(
+    counts: &LoadProbeCounts,
+    has_connected: bool,
+    warnings: &[LoadWarning],
+) -> Option<LoadWarning> {
+    // Without a schedule, each connection has a request as soon as it is open.
+    let is_due = counts.requested > 0 || !counts.has_rate;
+    warnings.iter().find_map(|warning| match warning {
+        LoadWarning::NoAnswer { .. } => Some(warning.clone()),
+        // A probe may end before an attempt to connect fails: no request has begun by then.
+        LoadWarning::NoRequest { why, .. } if !has_connected && (is_due || why.is_some()) => {
+            let no_connection = || Trouble::plain(NO_CONNECTION.to_owned());
+            let why = Some(why.clone().unwrap_or_else(no_connection));
+            Some(LoadWarning::NoAnswer { why })
+        }
+        _ => None,
     })
 }
 
@@ -218,5 +237,34 @@ mod tests {
         assert_eq!(probe_length(0.1, &bounds, probe), Nanos::from_secs(10));
         // Without quantiles, too: errors are shares of something.
         assert_eq!(probe_length(5.0, &bounds[1..], probe), Nanos::from_secs(4));
+    }
+
+    #[test]
+    fn a_target_that_opens_no_connection_does_not_answer() {
+        let refused = || Some(Trouble::plain("refused".to_owned()));
+        for (requested, has_rate, has_connected, why, expected) in [
+            (20, true, false, None, Some(NO_CONNECTION)),
+            (20, true, false, refused(), Some("refused")),
+            (0, false, false, None, Some(NO_CONNECTION)),
+            (0, false, false, refused(), Some("refused")),
+            (0, true, false, refused(), Some("refused")),
+            // No request was due.
+            (0, true, false, None, None),
+            // The generator had no CPU.
+            (20, true, true, None, None),
+            (0, false, true, None, None),
+        ] {
+            let counts = LoadProbeCounts {
+                requested,
+                has_rate,
+                ..LoadProbeCounts::default()
+            };
+            let warnings = [LoadWarning::NoRequest { requested, why }];
+            let expected = expected.map(|why| LoadWarning::NoAnswer {
+                why: Some(Trouble::plain(why.to_owned())),
+            });
+            let result = no_answer(&counts, has_connected, &warnings);
+            assert_eq!(result, expected, "{counts:?}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Results folders made by hand.
 
-use stillwell_plan::{GoalMetric, GoalPlan, SuitePlan};
+use std::num::NonZeroU16;
+
+use stillwell_plan::{GoalMetric, GoalPlan, SinkPlan, SinkProtocol, SuitePlan};
 use stillwell_run::CallDescriber;
 use stillwell_units::{Secrets, Seed};
 use stillwell_verdict::synthetic;
@@ -133,4 +135,44 @@ fn a_version_is_what_was_typed_unless_it_is_the_commit() {
     assert_eq!(named("v1.2"), Some("v1.2".to_owned()));
     assert_eq!(named("abc1"), None);
     assert_eq!(version(Some(&git("v1")), None), None);
+}
+
+#[test]
+fn an_experiment_in_another_folder_has_the_same_workload_and_baseline() {
+    let identity = BinaryIdentity {
+        experiment: "relay".to_owned(),
+        variant: "baseline".to_owned(),
+        path: None,
+        revision: Some("abc123".to_owned()),
+        sha256: None,
+    };
+    let hashes = |folder: &str, file: &str| {
+        let mut plan = synthetic::plan("relay", Vec::new());
+        plan.folder = folder.into();
+        plan.run_plan.sinks = vec![SinkPlan {
+            id: "out".to_owned(),
+            protocol: SinkProtocol::File { path: file.into() },
+            workers: NonZeroU16::MIN,
+            limit: None,
+            lines: None,
+            prefix: None,
+        }];
+        let variant = &mut plan.variants[0];
+        variant.command = Some(vec![file.to_owned()]);
+        variant.files = Some(folder.into());
+        let anchor = anchor(variant, &identity, &plan.folder);
+        (workload(&plan), anchor)
+    };
+    let first = hashes("/one/relay", "/one/relay/file");
+    assert_eq!(hashes("/two/relay", "/two/relay/file"), first);
+    for file in [
+        "/one/relay/other",
+        "/one/relay-2/file",
+        "/two/relay/file",
+        "file",
+    ] {
+        let (workload, anchor) = hashes("/one/relay", file);
+        assert_ne!(workload, first.0, "{file}");
+        assert_ne!(anchor, first.1, "{file}");
+    }
 }

@@ -82,11 +82,37 @@ fn of_too_many_results_the_newest_are_listed() {
 }
 
 #[test]
-fn a_file_is_a_result_by_its_ending_and_its_start() {
-    let load = br#"{"schema": "stillwell/load/v1"}"#;
-    assert!(is_result_file("a/load.json".as_ref(), load));
-    assert!(!is_result_file("a/load.txt".as_ref(), load));
-    assert!(!is_result_file("a/other.json".as_ref(), b"{}"));
+fn a_file_is_a_result_by_its_ending_and_its_content() {
+    const LOAD: &str = r#"{"schema": "stillwell/load-summary/v1", "command": "stillwell load"}"#;
+    const PAGE: &str = r#"<meta name="generator" content="stillwell">"#;
+    for (name, content, is_result) in [
+        ("load.json", LOAD, true),
+        ("load.json", r#"{"schema": "stillwell/load/v2"}"#, true),
+        ("page.html", PAGE, true),
+        ("load.txt", LOAD, false),
+        ("load.html", LOAD, false),
+        ("page.json", PAGE, false),
+        ("other.json", "{}", false),
+        // A part of a result in a folder, a JSON Schema, and a list of names.
+        (
+            "manifest.json",
+            r#"{"schema": "stillwell/load-capture/v1"}"#,
+            false,
+        ),
+        (
+            "schema.json",
+            r#"{"properties": {"schema": {"const": "stillwell/load-summary/v1"}}}"#,
+            false,
+        ),
+        ("list.json", r#"["stillwell/load/v2"]"#, false),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), name, content);
+        let described = describe_result(&root.path().join(name)).is_some();
+        assert_eq!(described, is_result, "{name}: {content}");
+        let is_stored = is_result_file(name.as_ref(), content.as_bytes());
+        assert_eq!(is_stored, is_result, "{name}: {content}");
+    }
 }
 
 #[test]

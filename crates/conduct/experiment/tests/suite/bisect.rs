@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::rc::Rc;
 
 use stillwell_capture::RunIdentity;
@@ -16,7 +15,7 @@ use stillwell_plan::experiment::{BinarySource, GitSource};
 use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{SuitePlan, TargetKind};
 use stillwell_run::{Interrupt, Progress, RunRequest};
-use stillwell_testkit::program_or_skip;
+use stillwell_testkit::{git, program_or_skip};
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::RunSummary;
 
@@ -42,20 +41,6 @@ fn repository(folder: &Path, cost: impl Fn(usize) -> Option<f64>) -> PathBuf {
         git(&repository, &["tag", &format!("c{number}")]);
     }
     repository
-}
-
-fn git(repository: &Path, words: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(repository)
-        .args(["-c", "user.name=test", "-c", "user.email=test@example.org"])
-        .args(["-c", "commit.gpgsign=false"])
-        .args(words)
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {words:?}: {stderr}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// `c0` against `c16`; a program without text does not build.
@@ -417,4 +402,9 @@ fn what_is_no_line_of_revisions_is_refused() {
     assert!(message.contains("does not descend"), "{message}");
     let message = refused(&|plan| set(plan, 1, "no-such"));
     assert!(message.contains("no-such"), "{message}");
+    // As in a shallow clone.
+    git(&repository, &["checkout", "--quiet", "--orphan", "cut"]);
+    git(&repository, &["commit", "--quiet", "-m", "cut"]);
+    let message = refused(&|plan| set(plan, 1, "cut"));
+    assert!(message.contains("--unshallow"), "{message}");
 }

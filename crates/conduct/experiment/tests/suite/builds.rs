@@ -12,7 +12,7 @@ use stillwell_plan::experiment::{BinarySource, GitSource};
 use stillwell_plan::{StoppingPlan, SuitePlan, TargetKind};
 use stillwell_run::Interrupt;
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_testkit::program_or_skip;
+use stillwell_testkit::{git, program_or_skip};
 use stillwell_units::Nanos;
 
 use crate::mock::{Mock, costlier_comparison, experiment, options, run, suite};
@@ -23,19 +23,6 @@ pub(crate) fn script(folder: &Path, name: &str, body: &str) -> PathBuf {
     fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
-}
-
-fn git(repository: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(repository)
-        .args(["-c", "user.name=test", "-c", "user.email=test@example.org"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {arguments:?}: {stderr}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// A repository of two commits, tagged `one` and `two`, whose builds note
@@ -365,7 +352,28 @@ fn an_interrupt_ends_a_checkout_and_leaves_no_worktree() {
     assert_eq!(left.matches("worktree ").count(), 1, "{left}");
 }
 
-/// Git does not prune a locked worktree whose folder is gone.
+/// Its folder may be on a disk that is not mounted, or outside of this container.
+#[test]
+fn a_worktree_of_the_user_stays_when_its_folder_cannot_be_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = "a_worktree_of_the_user_stays_when_its_folder_cannot_be_seen";
+    let Some(repository) = repository(test, folder.path()) else {
+        return;
+    };
+    let tree = folder.path().join("worktree");
+    let away = folder.path().join("away");
+    let tree_text = tree.to_str().unwrap();
+    let add = ["worktree", "add", "--quiet", "--detach", tree_text];
+    git(&repository, &add);
+    fs::rename(&tree, &away).unwrap();
+    let plan = plan(folder.path(), BUILD);
+    let mut mock = Mock::new(costlier_comparison);
+    run(&plan, &options(folder.path(), false), &mut mock).unwrap();
+    fs::rename(&away, &tree).unwrap();
+    assert_eq!(git(&tree, &["status", "--porcelain"]), "");
+    assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 2);
+}
+
 #[test]
 fn a_locked_worktree_of_a_killed_builder_is_removed() {
     let folder = tempfile::tempdir().unwrap();
@@ -381,12 +389,17 @@ fn a_locked_worktree_of_a_killed_builder_is_removed() {
     };
     build();
     let cache = folder.path().join("cache/builds");
-    for name in entries(folder.path()) {
-        fs::remove_dir_all(cache.join(&name)).unwrap();
-        let tree = cache.join(format!("{name}.tmp-1/tree"));
+    for (index, name) in entries(folder.path()).iter().enumerate() {
+        fs::remove_dir_all(cache.join(name)).unwrap();
+        let temporary = cache.join(format!("{name}.tmp-1"));
+        let tree = temporary.join("tree");
         let tree = tree.to_str().unwrap();
         let add = ["worktree", "add", "--quiet", "--detach", "--lock", tree];
         git(&repository, &add);
+        // The first folder is gone.
+        if index == 0 {
+            fs::remove_dir_all(temporary).unwrap();
+        }
     }
     build();
     assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);

@@ -11,15 +11,11 @@ use stillwell_experiment::{
 use stillwell_plan::experiment::{MAX_TIME_DEFAULT, OperatingPoint};
 use stillwell_plan::generator::Concurrency;
 use stillwell_plan::payload::BlockShape;
-use stillwell_plan::placement::{CpuChoice, IsolationPlan};
-use stillwell_plan::step::TargetSignal;
 use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
 use stillwell_plan::target::{ChildPlan, EnvironmentPlan};
-use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::{
-    ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PayloadFormat, PayloadPlan,
-    PhasesPlan, PlacementPlan, RatePlan, RunPlan, StoppingPlan, SuitePlan, TargetKind, TargetPlan,
-    TransportPlan, VariantPlan, WorkUnit,
+    ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, PayloadFormat, PayloadPlan, RatePlan,
+    RunPlan, StoppingPlan, SuitePlan, TargetKind, TargetPlan, TransportPlan, VariantPlan, WorkUnit,
 };
 use stillwell_run::{CallDescriber, Interrupt, Progress, RunRequest};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, Tolerance};
@@ -344,7 +340,6 @@ pub(crate) fn suite(experiments: impl IntoIterator<Item = ExperimentPlan>) -> Su
 
 fn run_plan() -> RunPlan {
     RunPlan {
-        seed: Seed::from_number(1),
         generators: vec![GeneratorPlan {
             id: "load".to_owned(),
             transport: TransportPlan::Tcp {
@@ -363,7 +358,6 @@ fn run_plan() -> RunPlan {
             seed: Seed::from_number(2),
             stamps: None,
         }],
-        sinks: Vec::new(),
         target: TargetPlan {
             name: "relay".to_owned(),
             kind: TargetKind::Child(ChildPlan {
@@ -374,21 +368,9 @@ fn run_plan() -> RunPlan {
                 mounts: Vec::new(),
                 log_limit: stillwell_plan::target::LOG_LIMIT_DEFAULT,
             }),
-            ready: ReadyProbe::Immediately,
-            cpus: CpuChoice::Auto,
-            memory: None,
-            stop: StopPlan {
-                signal: TargetSignal::Term,
-                grace: Nanos::SECOND,
-            },
+            ..TargetPlan::none()
         },
-        disks: Vec::new(),
-        observer: ObserverPlan::default(),
-        phases: PhasesPlan::default(),
-        timeline: Vec::new(),
-        isolation: IsolationPlan::default(),
-        placement: PlacementPlan::default(),
-        checks: Vec::new(),
+        ..RunPlan::idle(Seed::from_number(1))
     }
 }
 

@@ -2,11 +2,9 @@ use std::io;
 use std::path::Path;
 
 use stillwell_metric::Labels;
-use stillwell_plan::placement::{CpuChoice, IsolationPlan};
-use stillwell_plan::step::TargetSignal;
-use stillwell_plan::target::{Places, ReadyProbe, StopPlan};
-use stillwell_plan::{ObserverPlan, PhasesPlan, PlacementPlan, RunPlan, TargetKind, TargetPlan};
-use stillwell_units::{Nanos, RunId, Secrets, Seed};
+use stillwell_plan::RunPlan;
+use stillwell_plan::target::Places;
+use stillwell_units::{RunId, Secrets, Seed};
 
 use super::*;
 use crate::describe::CallDescriber;
@@ -15,29 +13,7 @@ use crate::export::Exports;
 /// A run without load and without a target, whose capture is in `folder`.
 pub(crate) fn request(folder: &Path) -> RunRequest {
     RunRequest {
-        plan: RunPlan {
-            seed: Seed::from_number(1),
-            generators: Vec::new(),
-            sinks: Vec::new(),
-            target: TargetPlan {
-                name: "none".to_owned(),
-                kind: TargetKind::None,
-                ready: ReadyProbe::Immediately,
-                cpus: CpuChoice::Any,
-                memory: None,
-                stop: StopPlan {
-                    signal: TargetSignal::Term,
-                    grace: Nanos::SECOND,
-                },
-            },
-            disks: Vec::new(),
-            observer: ObserverPlan::default(),
-            phases: PhasesPlan::default(),
-            timeline: Vec::new(),
-            isolation: IsolationPlan::default(),
-            placement: PlacementPlan::default(),
-            checks: Vec::new(),
-        },
+        plan: RunPlan::idle(Seed::from_number(1)),
         places: Places {
             stillwell: "stillwell".into(),
             state: folder.to_owned(),

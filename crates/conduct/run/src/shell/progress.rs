@@ -13,8 +13,7 @@ use crate::machine::Event;
 use crate::request::{Progress, RunTotals};
 use crate::shell::Shell;
 
-/// The time that sinks must be quiet after every stamped event has arrived: later arrivals are
-/// duplicates.
+/// The time that sinks must be quiet after every event has arrived: later arrivals are duplicates.
 const QUIET_COMPLETE: Nanos = Nanos::from_millis(500);
 
 /// Reports to the listener of one or two runs.
@@ -130,13 +129,11 @@ impl Shell {
         }
     }
 
-    /// The time that sinks must be quiet: short if nothing is missing.
+    /// The time that sinks must be quiet: short if nothing is outstanding.
     fn quiet_enough(&self) -> Nanos {
         let quiet = self.request.plan.phases.quiet;
         match &self.ledger {
-            Some(ledger) if quiet > QUIET_COMPLETE && ledger.shared.missing() == 0 => {
-                QUIET_COMPLETE
-            }
+            Some(ledger) if quiet > QUIET_COMPLETE && ledger.is_complete() => QUIET_COMPLETE,
             _ => quiet,
         }
     }

@@ -10,8 +10,8 @@ use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
 use stillwell_plan::step::TargetSignal;
 use stillwell_plan::target::{ChildPlan, EnvironmentPlan, Places, ReadyProbe, StopPlan};
 use stillwell_plan::{
-    GeneratorPlan, ObserverPlan, PayloadFormat, PayloadPlan, PhasesPlan, PlacementPlan, RatePlan,
-    RunPlan, SinkPlan, SinkProtocol, TargetKind, TargetPlan, TransportPlan,
+    GeneratorPlan, PayloadFormat, PayloadPlan, PhasesPlan, RatePlan, RunPlan, SinkPlan,
+    SinkProtocol, TargetKind, TargetPlan, TransportPlan,
 };
 use stillwell_run::{CallDescriber, Exports, RunRequest};
 use stillwell_units::{ByteRate, ByteSize, Nanos, RunId, Seed};
@@ -77,7 +77,6 @@ pub(crate) fn request(name: &str, below: &TempDir) -> RunRequest {
 
 fn plan() -> RunPlan {
     RunPlan {
-        seed: Seed::from_number(11),
         generators: vec![generator()],
         sinks: vec![SinkPlan {
             id: "out".to_owned(),
@@ -90,23 +89,19 @@ fn plan() -> RunPlan {
             prefix: None,
         }],
         target: target_plan(),
-        disks: Vec::new(),
-        observer: ObserverPlan::default(),
         phases: PhasesPlan {
             warmup: Nanos::from_millis(300),
             measure: Nanos::from_millis(1200),
             quiet: Nanos::from_millis(100),
             ..PhasesPlan::default()
         },
-        timeline: Vec::new(),
         isolation: IsolationPlan {
             network: Wanted::IfPossible,
             cgroup: Wanted::IfPossible,
             priority: Wanted::IfPossible,
             links: None,
         },
-        placement: PlacementPlan::default(),
-        checks: Vec::new(),
+        ..RunPlan::idle(Seed::from_number(11))
     }
 }
 

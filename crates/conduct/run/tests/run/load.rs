@@ -1,19 +1,21 @@
 //! Loads on real servers, well and badly behaved.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use stillwell_metric::{LoadTime, Outcome};
+use stillwell_plan::generator::ExchangePlan;
 use stillwell_plan::load::{
-    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
-    LoadProtocol, Overflow, PredicatePlan, RequestPlan, Reuse, Spacing, UntilPlan,
+    BodyPlan, EndpointPlan, LoadPace, LoadPlanParts, LoadProtocol, Overflow, PredicatePlan,
+    RequestPlan, Reuse, Spacing, UntilPlan,
 };
 use stillwell_plan::serve::{
     AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeHeaders, ServeListenerPlan,
     ServeProtocols,
 };
 use stillwell_plan::tls::{ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification};
-use stillwell_plan::{LoadPlan, RateShape, ServePlan, Validity};
+use stillwell_plan::{LoadPlan, RateShape, ServePlan};
 use stillwell_run::{AddressFamily, Interrupt, LoadCapture, LoadEnd, conduct_load};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_serve::{ServeCounts, bind_server};
@@ -61,60 +63,37 @@ pub(super) fn server(tls: bool, error: Option<&str>) -> ServePlan {
 
 /// Without a schedule, four connections, until `requests` are sent.
 pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
-    LoadPlanParts {
-        endpoints: vec![EndpointPlan {
-            address: address.to_string(),
-            tls_host: None,
-            weight: 1,
-            requests: vec![RequestPlan {
-                method: "GET".to_owned(),
-                path: "/".to_owned(),
-                authority: address.to_string(),
-                headers: vec![("x-test".to_owned(), "1".to_owned())],
-                body: BodyPlan::None,
-            }],
+    let endpoint = EndpointPlan {
+        address: address.to_string(),
+        tls_host: None,
+        weight: 1,
+        requests: vec![RequestPlan {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            authority: address.to_string(),
+            headers: vec![("x-test".to_owned(), "1".to_owned())],
+            body: BodyPlan::None,
         }],
-        pace: LoadPace::Closed,
-        client: ClientPlan {
-            connecting: ConnectingPlan {
-                connections: 4,
-                protocol: LoadProtocol::Http1,
-                streams: 1,
-                prefetch: true,
-                over: Nanos::ZERO,
-                reuse: Reuse::Mru,
-                requests_max: None,
-                timeout: Nanos::from_secs(5),
-                without_alpn: false,
-                states_empty_length: false,
-                source: None,
-            },
-            tunnel: None,
-            tls: ClientTlsPlan {
-                verification: Verification::None,
-                identity: None,
-                alpn: Vec::new(),
-                server_name: None,
-                resumption: true,
-                suites: TlsSuites::default(),
-            },
-            timeout: Nanos::from_secs(20),
-            idle: IdleStrategy::Sleep,
+    };
+    let exchange = ExchangePlan {
+        tls: ClientTlsPlan {
+            verification: Verification::None,
+            ..ClientTlsPlan::default()
         },
-        workers: 1,
+        timeout: Nanos::from_secs(20),
+        connect_timeout: Nanos::from_secs(5),
+        reuse: Reuse::Mru,
+        ..ExchangePlan::default()
+    };
+    let mut client = exchange.client();
+    client.connecting.connections = 4;
+    LoadPlanParts {
         until: UntilPlan {
             requests: Some(requests),
             duration: Some(Nanos::from_secs(120)),
             ..UntilPlan::default()
         },
-        warmup: Nanos::ZERO,
-        first_request: false,
-        latency_header: None,
-        grace: Nanos::from_secs(1),
-        telemetry: stillwell_plan::load::TelemetryPlan::default(),
-        seed: Seed::from_number(1),
-        validity: Validity::Normal,
-        fleet: None,
+        ..LoadPlanParts::closed(vec![endpoint], client, Seed::from_number(1))
     }
 }
 
@@ -336,6 +315,159 @@ fn connections_are_opened_when_needed_and_used_up_as_planned() {
     assert_accounted(&capture);
     assert_eq!(ended(&capture, Outcome::Ok), 40);
     assert!((8..=12).contains(&seen.connections), "{}", seen.connections);
+}
+
+/// Reads the head of a request. Returns the bytes behind it.
+fn read_head(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut input = Vec::<u8>::new();
+    loop {
+        if let Some(end) = input.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+            return Ok(input.split_off(end + 4));
+        }
+        let mut buffer = [0; 4096];
+        let count = stream.read(&mut buffer)?;
+        if count == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        input.extend_from_slice(&buffer[..count]);
+    }
+}
+
+/// Makes the load that `plan` makes of the address of a listener, whose server is `serve`. Its
+/// second argument is disconnected once the load is over.
+fn against_script(
+    serve: impl FnOnce(&TcpListener, &Receiver<()>) -> std::io::Result<()> + Send + 'static,
+    plan: impl FnOnce(SocketAddr) -> LoadPlanParts,
+) -> LoadCapture {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // By default they grow until they keep large bodies.
+    let socket = socket2::SockRef::from(&listener);
+    socket.set_recv_buffer_size(256 << 10).unwrap();
+    socket.set_send_buffer_size(256 << 10).unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = listener.try_clone().unwrap();
+    let (running, over) = sync_channel(0);
+    let mut scope = Scope::new(&Token::new());
+    scope
+        .thread(Place::default(), "script", move |_| {
+            serve(&served, &over)?;
+            Ok(())
+        })
+        .unwrap();
+    let capture = load(plan(address));
+    drop(running);
+    scope.close(Nanos::from_secs(60));
+    capture
+}
+
+#[test]
+fn connections_count_as_ended_by_the_peer_that_closes_them_except_tunnels() {
+    for (method, answer, ended_by_peer) in [
+        (
+            "GET",
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok",
+            3,
+        ),
+        ("GET", "HTTP/1.1 200 OK\r\n\r\nuntil the end", 3),
+        ("CONNECT", "HTTP/1.1 200 OK\r\n\r\n", 0),
+    ] {
+        let capture = against_script(
+            move |listener, _| {
+                for _ in 0..3 {
+                    let (mut stream, _) = listener.accept()?;
+                    read_head(&mut stream)?;
+                    stream.write_all(answer.as_bytes())?;
+                }
+                Ok(())
+            },
+            |address| {
+                let mut plan = closed(address, 3);
+                plan.client.connecting.connections = 1;
+                plan.endpoints[0].requests[0].method = method.to_owned();
+                plan
+            },
+        );
+        assert_accounted(&capture);
+        assert_eq!(ended(&capture, Outcome::Ok), 3, "{answer}");
+        let by_peer = capture.sum(|counts| counts.connections_ended.total);
+        assert_eq!(by_peer, ended_by_peer, "{answer}");
+    }
+}
+
+/// More than the buffers of both ends keep.
+const LARGE_BYTES: usize = 24 << 20;
+
+/// Posts `requests` large bodies over one connection.
+fn large_posts(address: SocketAddr, requests: u64) -> LoadPlanParts {
+    let mut plan = closed(address, requests);
+    plan.client.connecting.connections = 1;
+    plan.client.timeout = Nanos::from_secs(100);
+    let request = &mut plan.endpoints[0].requests[0];
+    request.method = "POST".to_owned();
+    request.body = BodyPlan::Bytes(vec![b'x'; LARGE_BYTES]);
+    plan
+}
+
+/// Both ends wrote, neither read, and the request timed out.
+#[test]
+fn an_answer_is_read_while_its_request_is_written() {
+    let capture = against_script(
+        |listener, _| {
+            let (mut stream, _) = listener.accept()?;
+            for _ in 0..2 {
+                let begun = read_head(&mut stream)?;
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {LARGE_BYTES}\r\n\r\n");
+                stream.write_all(head.as_bytes())?;
+                stream.write_all(&begun)?;
+                let rest = (LARGE_BYTES - begun.len()) as u64;
+                std::io::copy(&mut (&stream).take(rest), &mut &stream)?;
+            }
+            Ok(())
+        },
+        |address| large_posts(address, 2),
+    );
+    let outcomes = capture.manifest.workers[0].counts.outcomes;
+    assert_eq!(ended(&capture, Outcome::Ok), 2, "{outcomes:?}");
+    assert_eq!(capture.sum(|counts| counts.connections.total), 1);
+}
+
+/// A server that refuses a body may leave it unread.
+#[test]
+fn a_refusal_before_the_end_of_the_body_is_the_answer() {
+    let capture = against_script(
+        |listener, over| {
+            let (mut stream, _) = listener.accept()?;
+            read_head(&mut stream)?;
+            stream.write_all(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n")?;
+            // The connection stays open until then.
+            over.recv().unwrap_err();
+            Ok(())
+        },
+        |address| large_posts(address, 1),
+    );
+    let outcomes = capture.manifest.workers[0].counts.outcomes;
+    assert_eq!(ended(&capture, Outcome::Status4xx), 1, "{outcomes:?}");
+}
+
+/// Servers that answer first and read the body later keep their connection.
+#[test]
+fn a_success_before_the_end_of_the_body_waits_for_the_rest_of_the_request() {
+    let capture = against_script(
+        |listener, _| {
+            let (mut stream, _) = listener.accept()?;
+            for _ in 0..2 {
+                let begun = read_head(&mut stream)?;
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")?;
+                let rest = (LARGE_BYTES - begun.len()) as u64;
+                std::io::copy(&mut (&stream).take(rest), &mut std::io::sink())?;
+            }
+            Ok(())
+        },
+        |address| large_posts(address, 2),
+    );
+    let outcomes = capture.manifest.workers[0].counts.outcomes;
+    assert_eq!(ended(&capture, Outcome::Ok), 2, "{outcomes:?}");
+    assert_eq!(capture.sum(|counts| counts.connections.total), 1);
 }
 
 #[test]

@@ -28,6 +28,8 @@ const EXPORT_MAX: Nanos = Nanos::from_secs(2);
 const LAST_TRIES: u32 = 3;
 /// Pause between these attempts.
 const LAST_PAUSE: Nanos = Nanos::from_millis(200);
+/// Number of reads before a flush over TCP; a receiver of statsd has nothing to send.
+const READS_MAX: usize = 16;
 
 /// The gRPC method of OpenTelemetry's metrics receivers.
 const OTLP_METHOD: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
@@ -204,12 +206,7 @@ async fn send_datagrams(
     let socket = match socket {
         Some(socket) => socket,
         None => {
-            let any = if address.starts_with('[') {
-                "[::]:0"
-            } else {
-                "0.0.0.0:0"
-            };
-            let opened = dial::udp(any, address).await;
+            let opened = dial::udp("0.0.0.0:0", address).await;
             socket.insert(opened.map_err(|error| explain(&error))?)
         }
     };
@@ -233,6 +230,10 @@ async fn send_lines(
     stream: &mut Option<TcpStream>,
     pages: &[Arc<MetricsPage>],
 ) -> Result<(), String> {
+    // The first write to it would succeed and be lost.
+    if stream.as_ref().is_some_and(has_ended) {
+        *stream = None;
+    }
     let stream = match stream {
         Some(stream) => stream,
         None => {
@@ -250,6 +251,19 @@ async fn send_lines(
     Ok(())
 }
 
+/// Returns true if the receiver has closed the connection. Discards bytes that it sent.
+fn has_ended(stream: &TcpStream) -> bool {
+    let mut discarded = [0; 1024];
+    for _ in 0..READS_MAX {
+        match stream.try_read(&mut discarded) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+    false
+}
+
 fn send_error(address: &str, error: &io::Error) -> String {
     format!("send to {address}: {error}")
 }
@@ -258,6 +272,8 @@ fn send_error(address: &str, error: &io::Error) -> String {
 mod tests {
     use stillwell_plan::load::ReceiverPlan;
     use stillwell_plan::tls::ClientTlsPlan;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
 
     use super::*;
     use crate::format::fixture;
@@ -289,5 +305,31 @@ mod tests {
         let result = counts.stats_result();
         assert!(result.is_complete, "{result:?}");
         assert_eq!((result.flushes, result.failures), (0, 0));
+    }
+
+    /// The kernel took the lines of the next flush, and no program read them.
+    #[tokio::test]
+    async fn lines_go_over_a_new_connection_after_the_receiver_closed_the_last_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut statsd = Statsd::new("", None, Statsd::DATAGRAM_BYTES_MAX);
+        let (mut stream, mut last) = (None, None);
+        // A page has twice its count of sent requests; the second has 4 more.
+        for (count, expected) in [(1, "requests_sent:2|c\n"), (3, "requests_sent:4|c\n")] {
+            let pages = [Arc::new(fixture::page(count))];
+            let sent = send_lines(&mut statsd, &address, &mut stream, &pages).await;
+            assert_eq!(sent, Ok(()));
+            let opened = stream.as_ref().unwrap();
+            let local = opened.local_addr().ok();
+            assert_ne!(local, last);
+            last = local;
+            let (mut peer, _) = listener.accept().await.unwrap();
+            let mut line = vec![0; expected.len()];
+            peer.read_exact(&mut line).await.unwrap();
+            assert_eq!(String::from_utf8(line).unwrap(), expected);
+            peer.shutdown().await.unwrap();
+            // Its end has arrived.
+            opened.readable().await.unwrap();
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! For programs.
 
 use serde_json::{Value, json};
+use stillwell_metric::quantile_ticks;
 
 use super::Report;
-use super::text::TICKS_PER_HALF;
 
 /// The schema of the document: that of `stillwell bench`.
 const SCHEMA: &str = "stillwell/bench/v2";
@@ -40,7 +40,7 @@ pub(super) fn json(report: &Report) -> Value {
             "events_per_second": report.events_per_second(),
             "bytes_per_second": report.bytes_per_second(),
         },
-        "quantiles": quantiles(report),
+        "quantiles": quantile_ticks(table),
         "unit": "ns",
         "window": {
             "seconds": report.length.as_secs_f64(),
@@ -58,20 +58,6 @@ pub(super) fn json(report: &Report) -> Value {
         "failures": report.failures(),
         "version": env!("CARGO_PKG_VERSION"),
     })
-}
-
-fn quantiles(report: &Report) -> Value {
-    let mut count = 0;
-    let ticks = report.latency.iter_quantiles(TICKS_PER_HALF).map(|tick| {
-        count += tick.count_since_last_iteration();
-        json!({
-            "value": tick.value_iterated_to(),
-            "quantile": tick.quantile(),
-            "quantile_to": tick.quantile_iterated_to(),
-            "count": count,
-        })
-    });
-    Value::Array(ticks.collect())
 }
 
 /// As a capture has it, for the one source; all counts are exact.

@@ -29,7 +29,7 @@ Exit codes:
   3        could not run: unknown host, no connection, or one side answers
            only with errors
   4        invalid: too few valid pairs; or inconclusive with --gate strict
-  130 143  interrupted by SIGINT or SIGTERM";
+  130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT)";
 
 /// `stillwell ab`.
 #[derive(Args, Debug)]

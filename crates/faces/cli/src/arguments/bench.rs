@@ -16,7 +16,7 @@ Exit codes:
   2        usage or configuration
   3        could not run: port taken, target never ready
   4        invalid, such as a target that died; with --strict also unreliable rates
-  130 143  interrupted by SIGINT or SIGTERM";
+  130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT)";
 
 const TEST_NOTES: &str = "\
 Exit codes:
@@ -24,7 +24,7 @@ Exit codes:
   1        a bench failed
   2        usage or configuration
   3        could not run
-  130 143  interrupted by SIGINT or SIGTERM";
+  130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT)";
 
 /// `stillwell bench`.
 #[derive(Args, Debug)]
@@ -93,7 +93,7 @@ pub(crate) struct BenchPipelineArguments {
     /// --transactional, else 0]
     #[arg(long, value_name = "N", value_parser = within::<u32>(0..))]
     pub(crate) retries: Option<u32>,
-    /// Token for Splunk HEC
+    /// Token for Splunk HEC [default: bench]
     #[arg(long, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
     /// Connections to the target [default: 1]
@@ -120,23 +120,24 @@ pub(crate) struct BenchReplayArguments {
     /// Do not stamp events; only count them
     #[arg(long)]
     pub(crate) no_stamps: bool,
-    /// Events in each write, datagram or request
+    /// Events in each write, datagram or request [default: 1 with a rate or datagrams; else up
+    /// to 100 a request, or 64 KiB a write]
     #[arg(long, value_name = "N", value_parser = within::<u32>(1..))]
     pub(crate) batch: Option<u32>,
-    /// Time between two events
+    /// Time between two events, such as 10ms [default: 0]
     #[arg(long, value_name = "TIME", conflicts_with = "rate")]
     pub(crate) interval: Option<Nanos>,
     /// Rate: `5k/s`, `10 MiB/s`, or `max` for as fast as the target accepts [default:
     /// max]
     #[arg(long)]
     pub(crate) rate: Option<String>,
-    /// Number of times to replay the recording
+    /// Number of times to replay the recording [default: no limit]
     #[arg(long, value_name = "N", value_parser = within::<u64>(1..))]
     pub(crate) iters: Option<u64>,
     /// Length of the measurement [default: 10s without --iters]
     #[arg(long, value_name = "TIME")]
     pub(crate) stop_after: Option<Nanos>,
-    /// Length of the warm-up, which is not measured
+    /// Length of the warm-up, which is not measured [default: 0s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
     /// Maximum time with --iters [default: 10m]

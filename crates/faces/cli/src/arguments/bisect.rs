@@ -23,7 +23,8 @@ Exit codes:
   3        could not run: no such revision, or GOOD or BAD does not build
   4        inconclusive: BAD is not clearly worse, several commits remain, or the
            commit was not confirmed
-  130 143  interrupted by SIGINT or SIGTERM; continue with --resume";
+  130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT); continue
+           with --resume";
 
 /// `stillwell bisect`.
 #[derive(Args, Debug)]

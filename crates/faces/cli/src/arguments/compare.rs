@@ -123,11 +123,4 @@ pub(crate) enum Method {
     Smp2023,
 }
 
-impl From<Method> for stillwell_sides::Method {
-    fn from(method: Method) -> Self {
-        match method {
-            Method::Soak2022 => Self::Soak2022,
-            Method::Smp2023 => Self::Smp2023,
-        }
-    }
-}
+impl_from!(Method => stillwell_sides::Method { Soak2022, Smp2023 });

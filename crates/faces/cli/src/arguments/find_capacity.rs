@@ -47,7 +47,8 @@ Exit codes:
   2        usage
   3        could not run: unknown host, or connection refused
   4        unreliable: not confirmed, or the generator was the limit
-  130 143  interrupted by SIGINT or SIGTERM; the curve so far is printed";
+  130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT); the
+           result so far is printed";
 
 /// `stillwell find-capacity`.
 #[derive(Args, Debug)]
@@ -90,7 +91,7 @@ pub(crate) struct FindCapacityArguments {
     /// and --repeats set the number
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = within::<u32>(5..=10_000))]
     pub(crate) max_probes: u32,
-    /// Time after which no probe begins; the answer so far is printed [default: no limit]
+    /// Time after which no probe begins; the result so far is printed [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<Nanos>,
     /// Generator whose rate is varied, if a run has several

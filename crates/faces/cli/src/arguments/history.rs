@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use jiff::civil::{self, Date, Time};
 use stillwell_plan::GoalMetric;
 use stillwell_units::{Nanos, Tolerance};
 
@@ -42,7 +43,7 @@ pub(crate) struct HistoryArguments {
     /// Latest start of a result, in the same syntax
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<When>,
-    /// Number of latest results of each experiment to show
+    /// Number of latest results of each experiment to show [default: all]
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     pub(crate) last: Option<usize>,
     /// Test that detects changes
@@ -58,7 +59,7 @@ pub(crate) struct HistoryArguments {
     /// Results in a window, with --method otava [default: 50]
     #[arg(long, value_name = "N", value_parser = within::<usize>(0..))]
     pub(crate) window: Option<usize>,
-    /// Smallest change to report
+    /// Smallest change to report, such as 2% [default: 0%]
     #[arg(short = 'M', long, value_name = "PERCENT")]
     pub(crate) magnitude: Option<Tolerance>,
     /// Print the numbers for another tool in place of a history
@@ -155,35 +156,11 @@ fn date_millis(text: &str) -> Option<u64> {
         Some((date, time)) => (date, time.trim_end_matches('Z')),
         None => (text, "00:00"),
     };
-    let [year, month, day] = numbers(date, '-')?;
-    let [hour, minute] = numbers(time, ':')?;
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days_of_month = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap => 29,
-        2 => 28,
-        1..=12 => 31,
-        _ => return None,
-    };
-    let is_date = (1970..10_000).contains(&year) && (1..=days_of_month).contains(&day);
-    if !is_date || hour > 23 || minute > 59 {
-        return None;
-    }
-    // Years are counted from March, so the leap day is the last of its year.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + of_year - 719_468;
-    Some(((days * 24 + hour) * 60 + minute) * 60_000)
-}
-
-fn numbers<const N: usize>(text: &str, between: char) -> Option<[u64; N]> {
-    let parts = text.split(between);
-    let parts: Option<Vec<u64>> = parts.map(|part| part.parse().ok()).collect();
-    parts?.try_into().ok()
+    let date = Date::strptime("%Y-%m-%d", date).ok()?;
+    let time = Time::strptime("%H:%M", time).ok()?;
+    let epoch = civil::date(1970, 1, 1).at(0, 0, 0, 0);
+    let since_epoch = date.to_datetime(time).duration_since(epoch);
+    u64::try_from(since_epoch.as_millis()).ok()
 }
 
 fn p_value(text: &str) -> Result<f64, String> {

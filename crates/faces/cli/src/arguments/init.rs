@@ -49,7 +49,7 @@ pub(crate) struct InitArguments {
     /// Shell command that builds a revision of a git:REV variant
     #[arg(long, value_name = "COMMAND")]
     pub(crate) build: Option<String>,
-    /// Executable that the build makes, relative to the repository
+    /// Executable that the build makes, relative to the worktree
     #[arg(long, value_name = "PATH")]
     pub(crate) build_output: Option<String>,
     /// Name in reports [default: the name of the folder]

@@ -9,7 +9,7 @@ use stillwell_config::requests::{Predicate, above_zero};
 use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::RateShape;
 use stillwell_plan::capacity::CapacityBound;
-use stillwell_plan::load::{IdleStrategy, LoadProtocol, Reuse};
+use stillwell_plan::load::{IdleStrategy, LoadProtocol, Reuse, TunnelProtocol};
 use stillwell_run::AddressFamily;
 use stillwell_units::{Nanos, Seed};
 
@@ -44,12 +44,12 @@ maximum: the schedule pauses while all connections wait for responses.
 
 With --warmup the report covers the time after the warm-up.
 
-Stats sinks, with default ports:
+Receivers of metrics for --stats-sink, with default ports:
   statsd://HOST:8125 statsd+tcp:// dogstatsd://      statsd lines, without or with tags
   otlp+http://HOST:4318 otlp+https://                OpenTelemetry over HTTP
   otlp+grpc://HOST:4317 otlp+grpcs://                OpenTelemetry over gRPC
   remote-write+http://HOST:9090 remote-write+https:// Prometheus remote write
-If a sink fails, the next flush tries again. It does not disturb the load.
+If an export fails, the next export includes its numbers. The load continues.
 
 Files of requests:
   --requests-file  one request per line: METHOD URL BODY; METHOD and BODY are
@@ -76,10 +76,10 @@ Exit codes:
   2        usage
   3        could not run: unknown host, no connection, wrong protocol, or the result
            could not be written
-  4        not done: the load generator was too slow for the rate or failed, or
-           no request was due in the measured time; with --strict also an
-           unreliable result
-  130 143  interrupted by SIGINT or SIGTERM; the result so far is printed";
+  4        no valid result: the load generator was too slow for the rate or failed,
+           or nothing was measured; with --strict also an unreliable result
+  130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT); the
+           result so far is printed";
 
 /// `stillwell load`.
 #[derive(Args, Debug)]
@@ -364,7 +364,7 @@ pub(crate) struct LoadTlsArguments {
     pub(crate) cipher_suite: Vec<String>,
 }
 
-/// Protocols of connections.
+/// Protocols of connections, to targets or to a proxy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ProtocolName {
     /// HTTP/1.1.
@@ -373,20 +373,13 @@ pub(crate) enum ProtocolName {
     /// HTTP/2.
     #[value(alias = "h2")]
     Http2,
-    /// HTTP/3, for https:// targets.
+    /// HTTP/3, for https:// URLs.
     #[value(alias = "h3")]
     Http3,
 }
 
-impl From<ProtocolName> for LoadProtocol {
-    fn from(name: ProtocolName) -> Self {
-        match name {
-            ProtocolName::Http1 => Self::Http1,
-            ProtocolName::Http2 => Self::Http2,
-            ProtocolName::Http3 => Self::Http3,
-        }
-    }
-}
+impl_from!(ProtocolName => LoadProtocol { Http1, Http2, Http3 });
+impl_from!(ProtocolName => TunnelProtocol { Http1, Http2, Http3 });
 
 /// Order of reuse of idle connections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -397,14 +390,7 @@ pub(crate) enum ReuseName {
     Lru,
 }
 
-impl From<ReuseName> for Reuse {
-    fn from(name: ReuseName) -> Self {
-        match name {
-            ReuseName::Mru => Self::Mru,
-            ReuseName::Lru => Self::Lru,
-        }
-    }
-}
+impl_from!(ReuseName => Reuse { Mru, Lru });
 
 /// Address families.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -437,11 +423,4 @@ pub(crate) enum IdleName {
     Sleep,
 }
 
-impl From<IdleName> for IdleStrategy {
-    fn from(name: IdleName) -> Self {
-        match name {
-            IdleName::Spin => Self::Spin,
-            IdleName::Sleep => Self::Sleep,
-        }
-    }
-}
+impl_from!(IdleName => IdleStrategy { Spin, Sleep });

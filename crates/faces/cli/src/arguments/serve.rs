@@ -90,7 +90,8 @@ pub(crate) struct ServeArguments {
     /// Number of threads
     #[arg(long, value_name = "N", default_value_t = NonZeroU16::MIN, value_parser = threads())]
     pub(crate) workers: NonZeroU16,
-    /// Maximum number of connections per thread and address; others wait
+    /// Maximum number of connections per thread and address; above it, a new one replaces one
+    /// that was idle for 5 s, or waits; over HTTP/3 it is refused
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole::<u32>)]
     pub(crate) connections_max: u32,
     /// Address of an admin interface like Envoy's, with counters [default: none]
@@ -198,6 +199,8 @@ pub(crate) enum ServeVersions {
     /// HTTP/3 only, over UDP with TLS.
     Http3,
 }
+
+impl_from!(ServeVersions => stillwell_plan::serve::ServeProtocols { Auto, Http1, Http2, Http3 });
 
 /// Arguments of `nighthawk_test_server`: this program called by that name.
 #[derive(Debug, Parser)]

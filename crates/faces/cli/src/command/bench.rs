@@ -8,21 +8,16 @@ use stillwell_config::{BenchOptions, BenchTarget};
 use stillwell_plan::target::ContainerOrigin;
 use stillwell_plan::{BenchPlan, TargetKind};
 use stillwell_report::{BenchReport, Format, FullReport, Style, bench_json, run_curves};
-use stillwell_target::Privileges;
 use stillwell_verdict::RunSummary;
 use stillwell_verdict::bench::bench_figures;
 
 use crate::arguments::{BenchArguments, BenchFormat};
-use crate::command::{observe, output, places, select};
+use crate::command::{observe, output, places, privileges, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 
-pub(crate) fn run(
-    arguments: &BenchArguments,
-    paint: &Paint,
-    privileges: &Privileges,
-) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &BenchArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let names = arguments.pipeline.environment.iter();
     let variables = names.filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
     let variables = variables.collect();
@@ -30,9 +25,10 @@ pub(crate) fn run(
         .bench(arguments.file.as_deref(), options_of(arguments))
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
-    output::check_writable(&arguments.output)?;
-    output::report_privileges(privileges, arguments.quiet);
     let mut plan = loaded.plan;
+    let privileges = privileges::prepare(plan.run_plan.uses_namespaces());
+    output::check_writable(&arguments.output)?;
+    output::report_privileges(privileges.as_ref(), arguments.quiet);
     add_environment(&mut plan.run_plan.target.kind, variables);
     if let Some(why) = &plan.unstamped {
         let is_timed = plan.run_plan.sinks.iter().any(|sink| sink.prefix.is_some());

@@ -37,7 +37,7 @@ pub(crate) fn run(
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let options = conductor.options(&results, arguments.resume);
     let mut display = conductor.display();
-    output::report_privileges(privileges, quiet);
+    output::report_privileges(Some(privileges), quiet);
     let searched = run_bisect(
         &plan,
         &options,

@@ -13,32 +13,28 @@ use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind, TimeEstimate};
 use stillwell_report::{CalibrationReport, FullReport};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
-use stillwell_target::Privileges;
 use stillwell_units::{Moment, Nanos, count};
 use stillwell_verdict::calibration::{CalibratedExperiment, Trial};
 
 use crate::arguments::CalibrateArguments;
 use crate::command::check::describe;
 use crate::command::conduct::Conductor;
-use crate::command::{output, places, select};
+use crate::command::{output, places, privileges, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 use crate::progress::ProgressDisplay;
 
-pub(crate) fn run(
-    arguments: &CalibrateArguments,
-    paint: &Paint,
-    privileges: &Privileges,
-) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &CalibrateArguments, paint: &Paint) -> Result<Exit, CommandError> {
     if let Some(path) = &arguments.ledger {
-        return ledger::run(arguments, path, paint, privileges);
+        return ledger::run(arguments, path, paint);
     }
     let started = clock::now();
     let plan = load(arguments, paint)?;
+    let privileges = privileges::prepare_suite(&plan);
     output::check_writable(&arguments.output.output)?;
     let quiet = arguments.output.quiet;
-    output::report_privileges(privileges, quiet);
+    output::report_privileges(privileges.as_ref(), quiet);
     let root = results_folder(arguments)?;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let mut host = Host {

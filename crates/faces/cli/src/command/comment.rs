@@ -16,7 +16,7 @@ use stillwell_verdict::GatePolicy;
 
 use self::host::{CommentThread, HostKind, Surroundings};
 use self::post::Posted;
-use crate::arguments::{CommentArguments, CommentHost, CommentLayout, Gate};
+use crate::arguments::{CommentArguments, CommentHost, CommentLayout};
 use crate::command::{output, report};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -39,10 +39,7 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
             &format!("{error}; see the log of the job"),
         ),
     };
-    let policy = match arguments.gate {
-        Gate::Normal => GatePolicy::Normal,
-        Gate::Strict => GatePolicy::Strict,
-    };
+    let policy = GatePolicy::from(arguments.gate);
     let exit = Exit::from_code(report.exit_code(policy));
     let exit = report::exit_of_verdicts(exit, arguments.exit_zero);
     let secrets = secrets::handling();

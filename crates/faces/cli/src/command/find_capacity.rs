@@ -102,11 +102,11 @@ pub(crate) fn run(
     };
     let result = match (&file, arguments.objective) {
         (Some(file), Objective::Bounds) => {
-            output::report_privileges(privileges, arguments.quiet);
+            output::report_privileges(Some(privileges), arguments.quiet);
             run::search(&search, file, &folder, paint)
         }
         (Some(file), Objective::Knee) => {
-            output::report_privileges(privileges, arguments.quiet);
+            output::report_privileges(Some(privileges), arguments.quiet);
             knee::of_run(&search, file, &folder, paint)
         }
         (None, Objective::Bounds) => http::search(&search),

@@ -48,7 +48,7 @@ pub(crate) fn run(
     refuse_existing(&folder.join(EXPERIMENT), arguments.force)?;
     let (scaffold, report) = match &answers.command {
         Some(words) => {
-            output::report_privileges(privileges, false);
+            output::report_privileges(Some(privileges), false);
             of_program(arguments, &answers, words)?
         }
         None => (of_urls(arguments, &answers), Vec::new()),

@@ -294,8 +294,7 @@ fn unusable(path: &Path) -> impl FnOnce(std::io::Error) -> CommandError + '_ {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_config::shared::no_target;
-    use stillwell_plan::{PhasesPlan, PlacementPlan};
+    use stillwell_plan::PhasesPlan;
     use stillwell_units::Seed;
 
     use super::*;
@@ -355,19 +354,7 @@ mod tests {
     // compat: lading, command line | --max-shutdown-delay | works
     #[test]
     fn the_target_and_the_drain_end_within_the_given_time() {
-        let plan = RunPlan {
-            seed: Seed::from_number(1),
-            generators: Vec::new(),
-            sinks: Vec::new(),
-            target: no_target(),
-            disks: Vec::new(),
-            observer: stillwell_plan::ObserverPlan::default(),
-            phases: PhasesPlan::default(),
-            timeline: Vec::new(),
-            isolation: stillwell_plan::placement::IsolationPlan::default(),
-            placement: PlacementPlan::default(),
-            checks: Vec::new(),
-        };
+        let plan = RunPlan::idle(Seed::from_number(1));
         let limits = |words: &str| {
             let plan = adjusted(plan.clone(), &arguments(&format!("--no-target {words}")));
             (plan.target.stop.grace, plan.phases.drain)

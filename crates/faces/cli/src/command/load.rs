@@ -240,8 +240,11 @@ pub(crate) fn random_seed() -> anyhow::Result<Seed> {
 }
 
 /// Converts `arguments` to a request for a load.
-pub(crate) fn planned(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlanParts> {
-    spec::parts(arguments, seed)
+pub(crate) fn planned(
+    arguments: &LoadArguments,
+    seed: Seed,
+) -> Result<LoadPlanParts, CommandError> {
+    spec::parts(arguments, seed).map_err(not_planned)
 }
 
 pub(crate) fn refused(error: LoadError) -> CommandError {

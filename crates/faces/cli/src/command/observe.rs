@@ -13,14 +13,13 @@ use stillwell_plan::target::{ContainerOrigin, Places};
 use stillwell_plan::{RunPlan, TargetKind};
 use stillwell_report::{Format, FullReport, RunReport};
 use stillwell_run::{Exports, Interrupt, RunRequest, RunTelemetry, conduct};
-use stillwell_target::Privileges;
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 
 use crate::arguments::ObserveArguments;
 use crate::command::random::random;
 use crate::command::report::profiles_of;
-use crate::command::{export, output, places, reflection, select, target};
+use crate::command::{export, output, places, privileges, reflection, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -28,18 +27,15 @@ use crate::progress::ProgressDisplay;
 use crate::secrets;
 use crate::signals;
 
-pub(crate) fn run(
-    arguments: &ObserveArguments,
-    paint: &Paint,
-    privileges: &Privileges,
-) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: &ObserveArguments, paint: &Paint) -> Result<Exit, CommandError> {
     if let Some(engine) = arguments.fleet.on {
         return fleet::run(arguments, engine, paint);
     }
     let plan = plan(arguments, paint)?;
+    let privileges = privileges::prepare(plan.uses_namespaces());
     let quiet = arguments.output.quiet;
     output::check_writable(&arguments.output.output)?;
-    output::report_privileges(privileges, quiet);
+    output::report_privileges(privileges.as_ref(), quiet);
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let folder = arguments
         .results

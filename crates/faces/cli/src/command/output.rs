@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use stillwell_capture::write_private;
+pub(crate) use stillwell_report::history::quoted;
 use stillwell_report::{Format, FullReport, Style};
 use stillwell_target::Privileges;
 use stillwell_units::MASK;
@@ -191,9 +192,9 @@ pub(crate) fn plain() -> Style {
     }
 }
 
-/// Says which isolation this process cannot give.
-pub(crate) fn report_privileges(privileges: &Privileges, quiet: bool) {
-    if let (Privileges::None(note), false) = (privileges, quiet) {
+/// Says which isolation this process cannot give, if its runs need `privileges`.
+pub(crate) fn report_privileges(privileges: Option<&Privileges>, quiet: bool) {
+    if let (Some(Privileges::None(note)), false) = (privileges, quiet) {
         Paint::print_message(&format!("note: no {}: {}", note.what, note.why));
     }
 }
@@ -295,27 +296,10 @@ fn resumed(words: impl Iterator<Item = String>, results: &str) -> String {
     line.join(" ")
 }
 
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::arguments::ColorWhen;
-
-    #[test]
-    fn words_that_a_shell_would_split_are_quoted() {
-        assert_eq!(quoted("a/b-c=1"), "a/b-c=1");
-        assert_eq!(quoted("two words"), "'two words'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 
     #[test]
     fn a_path_is_one_word_of_a_command_line() {

@@ -15,7 +15,7 @@ use stillwell_report::{
 use stillwell_sides::read_saved_load;
 use stillwell_units::Nanos;
 use stillwell_verdict::{
-    GatePolicy, LoadRules, RunSummary, apply_error_budget, judge, load_warnings, summarise,
+    LoadRules, RunSummary, apply_error_budget, judge, load_warnings, summarise,
 };
 
 use crate::arguments::{Gate, ReportArguments};
@@ -65,11 +65,7 @@ pub(super) fn saved(path: &Path, gate: Gate) -> Result<(FullReport, Exit), Comma
         return Ok((FullReport::from(&report), Exit::from_code(code)));
     }
     let report = suite(path)?;
-    let policy = match gate {
-        Gate::Normal => GatePolicy::Normal,
-        Gate::Strict => GatePolicy::Strict,
-    };
-    let exit = Exit::from_code(report.exit_code(policy));
+    let exit = Exit::from_code(report.exit_code(gate.into()));
     Ok((FullReport::from(&report), exit))
 }
 
@@ -261,7 +257,7 @@ mod tests {
     use stillwell_experiment::{SUITE_SCHEMA, SavedProblem, SuiteRecord};
     use stillwell_plan::{GoalMetric, GoalPlan, SuitePlan};
     use stillwell_units::{Secrets, Seed};
-    use stillwell_verdict::synthetic;
+    use stillwell_verdict::{GatePolicy, synthetic};
 
     use super::*;
 

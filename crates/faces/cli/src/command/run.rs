@@ -15,30 +15,31 @@ use stillwell_plan::SuitePlan;
 use stillwell_report::FullReport;
 use stillwell_run::{Interrupt, RunTelemetry};
 use stillwell_target::Privileges;
-use stillwell_verdict::{GatePolicy, exit_code};
+use stillwell_verdict::exit_code;
 
 use crate::arguments::{EngineName, Gate, LoadStatsArguments, OutputArguments, RunArguments};
 use crate::command::conduct::Conductor;
 use crate::command::fleet::no_engine;
 use crate::command::report::runs;
-use crate::command::{counters, export, output, places, problems, programs, select};
+use crate::command::{counters, export, output, places, privileges, problems, programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 
+/// Runs the command. A process that has threads before the plan is read passes the privileges that it has `prepared`.
 pub(crate) fn run(
     arguments: &RunArguments,
     paint: &Paint,
-    privileges: &Privileges,
+    prepared: Option<&Privileges>,
 ) -> Result<Exit, CommandError> {
-    let result = start(arguments, paint, privileges);
+    let result = start(arguments, paint, prepared);
     problems::keep_error(arguments.results.as_deref(), result)
 }
 
 fn start(
     arguments: &RunArguments,
     paint: &Paint,
-    privileges: &Privileges,
+    prepared: Option<&Privileges>,
 ) -> Result<Exit, CommandError> {
     output::check_resumed(arguments.resume)?;
     if let Some(engine) = engine_of(arguments)? {
@@ -48,11 +49,13 @@ fn start(
         };
     }
     if has_targets(arguments) {
-        return targets::run(arguments, paint, privileges);
+        return targets::run(arguments, paint, prepared);
     }
     let store = store_of(arguments)?;
     let overrides = select::overrides(&arguments.select);
     let plan = load(arguments, &overrides, paint)?;
+    let prepared = prepared.cloned();
+    let privileges = prepared.or_else(|| privileges::prepare_suite(&plan));
     output::check_writable(&arguments.output.output)?;
     if let Some(missing) = programs::missing(&plan).into_iter().next() {
         let error = anyhow::anyhow!(missing);
@@ -62,7 +65,7 @@ fn start(
     counters::warn(&plan);
     let results = results_folder(arguments, store.as_ref())?;
     let run = SuiteRun::new(arguments, &plan, store.as_ref(), results);
-    run.carry_out(paint, Some(privileges))
+    run.carry_out(paint, privileges.as_ref())
 }
 
 /// Prints what the engine of a suite on several machines would be given.
@@ -179,9 +182,7 @@ impl SuiteRun<'_> {
             ..conductor.options(results, self.resume)
         };
         let mut display = conductor.display();
-        if let Some(privileges) = privileges {
-            output::report_privileges(privileges, quiet);
-        }
+        output::report_privileges(privileges, quiet);
         let interrupt = conductor.interrupt();
         display.begin();
         let ran = run_suite(self.plan, &options, executor, interrupt, &mut |progress| {
@@ -391,11 +392,7 @@ fn exit_of(outcome: &SuiteOutcome, gate: Gate) -> Exit {
     if let Some(signal) = outcome.interrupted {
         return Exit::Interrupted(signal);
     }
-    let policy = match gate {
-        Gate::Normal => GatePolicy::Normal,
-        Gate::Strict => GatePolicy::Strict,
-    };
-    let judged = Exit::from_code(exit_code(&outcome.verdicts, policy));
+    let judged = Exit::from_code(exit_code(&outcome.verdicts, gate.into()));
     match (judged, outcome.most_severe()) {
         // A regression takes precedence over other problems.
         (Exit::Failed, _) => Exit::Failed,

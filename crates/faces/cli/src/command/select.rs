@@ -1,10 +1,8 @@
 //! Overrides of a suite from flags.
 
-use stillwell_config::{
-    DesignOverride, Diagnostics, StoppingOverride, SuiteOverrides, VariantArgument,
-};
+use stillwell_config::{Diagnostics, StoppingOverride, SuiteOverrides, VariantArgument};
 
-use crate::arguments::{ChangeArguments, CourseArguments, Design, SelectArguments};
+use crate::arguments::{ChangeArguments, CourseArguments, SelectArguments};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -23,11 +21,7 @@ pub(crate) fn overrides_between(
     SuiteOverrides {
         only: changes.only.clone(),
         stopping: stopping(course),
-        design: course.design.map(|design| match design {
-            Design::Paired => DesignOverride::Paired,
-            Design::Duet => DesignOverride::Duet,
-            Design::Sliced => DesignOverride::Sliced,
-        }),
+        design: course.design.map(Into::into),
         max_time: course.max_time,
         builds: course.builds,
         quick: course.quick,

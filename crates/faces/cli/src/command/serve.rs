@@ -15,7 +15,7 @@ use stillwell_nighthawk::envoy;
 use stillwell_plan::ServePlan;
 use stillwell_plan::serve::{
     AnswerPlan, FaultExpression, FaultsPlan, FilterSet, RateLimitPlan, ResponseHeader,
-    ResponseOptions, ServeHeaders, ServeListenerPlan, ServeProtocols,
+    ResponseOptions, ServeHeaders, ServeListenerPlan,
 };
 use stillwell_plan::tls::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
 use stillwell_scope::{Place, Scope, Token};
@@ -234,12 +234,7 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
     let listener = |address| ServeListenerPlan {
         address,
         tls: tls(arguments),
-        protocols: match arguments.protocol {
-            ServeVersions::Auto => ServeProtocols::Auto,
-            ServeVersions::Http1 => ServeProtocols::Http1,
-            ServeVersions::Http2 => ServeProtocols::Http2,
-            ServeVersions::Http3 => ServeProtocols::Http3,
-        },
+        protocols: arguments.protocol.into(),
         answer: AnswerPlan {
             filters: FilterSet::ALL,
             options: options.clone(),

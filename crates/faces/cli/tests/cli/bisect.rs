@@ -2,10 +2,8 @@
 //! which one begins to hoard memory.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
-use stillwell_testkit::{Finished, Process, program_or_skip};
+use stillwell_testkit::{Finished, Process, git, program_or_skip};
 
 use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds, is_disturbed};
 
@@ -31,21 +29,6 @@ fn repository(suite: &Suite) -> Vec<String> {
         git(&folder, &["rev-parse", "HEAD"])
     };
     (0..3).map(commit).collect()
-}
-
-fn git(folder: &Path, words: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.current_dir(folder);
-    for key in [
-        "user.name=A",
-        "user.email=a@example.org",
-        "commit.gpgsign=false",
-    ] {
-        command.args(["-c", key]);
-    }
-    let output = command.args(words).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 fn bisect(suite: &Suite, ends: [&str; 2], more: &[&str]) -> Finished {

@@ -250,6 +250,17 @@ fn mistakes_are_reported_before_anything_is_sent() {
         ),
         (vec![refused_url.as_str(), "--within=0%"], 2, "such as 3%"),
         (vec![refused_url.as_str(), "--generator=a"], 2, "not a URL"),
+        // The server is to describe the method.
+        (
+            vec![refused_url.as_str(), "--grpc-method=a.B/C"],
+            3,
+            "Connection refused",
+        ),
+        (
+            vec![refused_url.as_str(), "--insecure"],
+            2,
+            "--insecure has no effect",
+        ),
         (
             vec![refused_url.as_str(), "--objective=knee", "-c=2"],
             2,
@@ -265,6 +276,21 @@ fn mistakes_are_reported_before_anything_is_sent() {
             "{words:?}: {}",
             ended.stderr
         );
+    }
+}
+
+#[test]
+fn a_target_that_never_opens_a_connection_cannot_be_probed() {
+    // The kernel accepts connections, and no handshake is answered.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    for objective in ["--objective=bounds", "--objective=knee"] {
+        let words = [&*url, objective, "--probe=200ms", "--timeout=1s"];
+        let ended = find(&words, folder.path());
+        assert_eq!(ended.code, 3, "{objective}: {}", ended.stderr);
+        let expected = "no request was answered: ";
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     }
 }
 

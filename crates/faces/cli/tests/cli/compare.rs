@@ -408,20 +408,47 @@ fn results_of_load_generators_are_one_run_each() {
     assert_holds(&report.to_string(), &["different tools"]);
 }
 
-/// Removes the warnings of the run: other programs of this machine are no part of this
-/// test. Returns the number of pairs, since unreliable ones were repeated.
+/// Changes the saved summary of a run.
+fn change_summary(suite: &Suite, pair: u32, variant: &str, change: impl FnOnce(&mut Value)) {
+    let file = suite.capture_of(pair, variant).join("summary.json");
+    let mut summary: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    change(&mut summary);
+    fs::write(&file, summary.to_string()).unwrap();
+}
+
+/// Removes the warnings of the runs and the differences between their environments: other programs
+/// of this machine are no part of this test. Returns the number of pairs, since unreliable ones were
+/// repeated.
 fn without_warnings(suite: &Suite) -> u32 {
     let is_there = |pair: &u32| suite.capture_of(*pair, "two").exists();
     let pairs = (1..).take_while(is_there).fold(0, |_, pair| pair);
     for pair in 1..=pairs {
         for variant in ["one", "two"] {
-            let file = suite.capture_of(pair, variant).join("summary.json");
-            let mut summary: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-            summary["warnings"] = Value::Array(Vec::new());
-            fs::write(&file, summary.to_string()).unwrap();
+            change_summary(suite, pair, variant, |summary| {
+                summary["warnings"] = Value::Array(Vec::new());
+                summary["environment"] = serde_json::json!({ "governors": "performance" });
+            });
         }
     }
     pairs
+}
+
+/// The report of the suite discards such a pair, too.
+fn assert_pair_of_different_environments_is_left_out(suite: &Suite, pairs: u32) {
+    change_summary(suite, 1, "two", |summary| {
+        summary["environment"]["governors"] = "powersave".into();
+    });
+    let words = ["results", "results", "--metric", "memory", "--exit-zero"];
+    let (ended, report) = compared(suite, &words);
+    assert_code(&ended, 0);
+    let side = &first(&report)["comparison"];
+    let values = side["values"].as_array().unwrap();
+    assert_eq!(values.len() + 1, pairs as usize, "{}", ended.stdout);
+    let reason = side["left_out"][0]["reason"].as_str().unwrap();
+    assert_holds(
+        reason,
+        &["governors was performance for the baseline and powersave"],
+    );
 }
 
 #[test]
@@ -486,4 +513,5 @@ fn saved_runs_are_paired_by_their_numbers() {
         &several.stderr,
         &["several variants", "`one`, `two`", "PATH@NAME"],
     );
+    assert_pair_of_different_environments_is_left_out(&suite, pairs);
 }

@@ -1,13 +1,13 @@
 //! A container as target, against exchanges as Docker's API has them: its process is a
 //! relay that runs here, since no engine does.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use stillwell_capture::Capture;
 use stillwell_metric::catalogue as metric;
-use stillwell_testkit::Process;
+use stillwell_testkit::{ApiRequest, Process};
 
 use crate::suite::{LONG, Suite, assert_code, assert_holds};
 
@@ -22,23 +22,14 @@ fn engine(socket: &Path, pid: u32) {
     let listener = UnixListener::bind(socket).unwrap();
     std::thread::spawn(move || {
         while let Ok((mut peer, _)) = listener.accept() {
-            let (mut read, mut room) = (Vec::new(), [0; 1024]);
-            while !read.ends_with(b"\r\n\r\n") {
-                let length = peer.read(&mut room).unwrap_or(0);
-                if length == 0 {
-                    break;
-                }
-                read.extend_from_slice(&room[..length]);
-            }
+            let request = ApiRequest::receive(&mut peer).ok().flatten();
             let body = format!(
                 "{{\"Id\":\"4fa6e0f0c678\",\"State\":{{\"Status\":\"running\",\"Running\":true,\"Pid\":{pid},\
                  \"ExitCode\":0}}}}"
             );
-            let is_known = read.starts_with(b"GET /containers/web/json ");
-            let status = if is_known {
-                "200 OK"
-            } else {
-                "400 Bad Request"
+            let status = match request {
+                Some(request) if request.method_and_path == "GET /containers/web/json" => "200 OK",
+                _ => "400 Bad Request",
             };
             let length = body.len();
             let response = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");

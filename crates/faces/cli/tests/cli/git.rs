@@ -1,10 +1,8 @@
 //! Variants that are built from revisions of a repository.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
-use stillwell_testkit::{Finished, Process, program_or_skip, wait_until};
+use stillwell_testkit::{Finished, Process, git, program_or_skip, signal_process, wait_until};
 
 use crate::suite::{LONG, STILLWELL, STOP_MAX, Suite, assert_code, assert_holds};
 
@@ -23,21 +21,6 @@ fn repository(suite: &Suite) -> [String; 2] {
         git(&folder, &["commit", "--quiet", "--message", revision]);
         git(&folder, &["rev-parse", "HEAD"])
     })
-}
-
-fn git(folder: &Path, words: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.current_dir(folder);
-    for key in [
-        "user.name=A",
-        "user.email=a@example.org",
-        "commit.gpgsign=false",
-    ] {
-        command.args(["-c", key]);
-    }
-    let output = command.args(words).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// Runs both revisions, with results of their own.
@@ -151,6 +134,37 @@ fn an_interrupted_build_leaves_nothing_that_looks_built() {
         fs::read_to_string(suite.path("builds")).unwrap(),
         "built\nbuilt\n"
     );
+}
+
+/// A daemon of a build, such as a compiler cache, serves builds of the user too.
+#[test]
+fn a_build_of_a_killed_run_ends_without_another_run_and_its_daemon_stays() {
+    let test = "a_build_of_a_killed_run_ends_without_another_run_and_its_daemon_stays";
+    if program_or_skip(test, "git").is_none() {
+        return;
+    }
+    let suite = Suite::new().with("phases", SHORT).with("pairs", "1");
+    let revisions = repository(&suite);
+    let build = "setsid sleep 300 & echo $! > \"$BUILDS\"; tail -f \"$BUILDS\"; exit 1";
+    let process = start(&suite, &revisions, build, "results");
+    let daemon = || {
+        let number = fs::read_to_string(suite.path("builds")).ok()?;
+        let daemon = number.trim().parse::<u32>().ok()?;
+        // From its exec it is in its own session.
+        let words = fs::read(format!("/proc/{daemon}/cmdline")).ok()?;
+        words.starts_with(b"sleep\0").then_some(daemon)
+    };
+    let is_begun = wait_until(LONG, || daemon().is_some());
+    assert!(is_begun, "{}", process.stderr());
+    let started = daemon().unwrap();
+    process.signal("KILL");
+    assert_eq!(process.finish(STOP_MAX).code, 137);
+    suite.assert_no_process(LONG);
+    // The guardian removes the state last.
+    let state = || fs::read_dir(suite.path("state")).unwrap().count();
+    assert!(wait_until(LONG, || state() == 0));
+    assert_eq!(daemon(), Some(started));
+    signal_process(started, "KILL");
 }
 
 #[test]

@@ -80,32 +80,17 @@ fn without_a_target_it_sends_to_any_listener() {
 
 #[test]
 fn a_user_without_rights_gets_a_run_and_a_list_of_what_is_missing() {
-    let test = "a_user_without_rights_gets_a_run_and_hears_what_is_missing";
+    let test = "a_user_without_rights_gets_a_run_and_a_list_of_what_is_missing";
     let suite = Suite::new().with("phases", SHORT);
     suite.write();
-    let binary = suite.path("stillwell");
-    fs::copy(STILLWELL, &binary).unwrap();
     let words = [
         "observe",
         "experiment/experiment.yaml",
         "--results",
         "state/results",
     ];
-    let is_root = fs::metadata("/proc/self")
-        .is_ok_and(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata) == 0);
-    let mut command = if is_root {
-        let Some(setpriv) = program_or_skip(test, "setpriv") else {
-            return;
-        };
-        give_away(&suite);
-        let mut command = suite.program(setpriv);
-        let user_id = format!("{UNPRIVILEGED}");
-        command
-            .args(["--reuid", &user_id, "--regid", &user_id, "--clear-groups"])
-            .arg(&binary);
-        command
-    } else {
-        suite.program(&binary)
+    let Some(mut command) = without_rights(&suite, test) else {
+        return;
     };
     let ended = Process::start(command.args(words)).finish(LONG);
     let folder = suite.path("state/results");
@@ -116,7 +101,10 @@ fn a_user_without_rights_gets_a_run_and_a_list_of_what_is_missing() {
         .iter()
         .map(|note| note.what.as_str())
         .collect();
-    if !may_have_namespaces(&suite, is_root) {
+    if may_have_namespaces(&suite) {
+        let text = missing.join("\n");
+        assert!(!text.contains("network namespace"), "{text}");
+    } else {
         assert_holds(&missing.join("\n"), &["network namespace"]);
         assert_holds(&ended.stdout, &["network namespace"]);
         assert_holds(&ended.stderr, &["not root"]);
@@ -126,6 +114,58 @@ fn a_user_without_rights_gets_a_run_and_a_list_of_what_is_missing() {
     suite.assert_no_process(std::time::Duration::ZERO);
 }
 
+/// From another user namespace, its sockets and counters could not be read.
+#[test]
+fn a_service_of_the_same_user_is_measured_without_rights() {
+    let test = "a_service_of_the_same_user_is_measured_without_rights";
+    let suite = Suite::new();
+    let text = format!(
+        "target: {{url: \"http://{}/\"}}\nphases: {SHORT}\nworkload:\n  generators:\n    \
+         - requests: {{mix: [{{path: /}}]}}\n      rate: 200/s\n      connections: 4\n",
+        suite.listen
+    );
+    suite.file("run.yaml", &text);
+    let Some(mut serve) = without_rights(&suite, test) else {
+        return;
+    };
+    let service = Process::start(serve.args(["serve", "--address", &suite.listen]));
+    let listens = || TcpStream::connect(&suite.listen).is_ok();
+    assert!(wait_until(LONG, listens), "{}", service.stderr());
+    let Some(mut observe) = without_rights(&suite, test) else {
+        return;
+    };
+    let words = ["observe", "run.yaml", "--results", "state/results"];
+    let ended = Process::start(observe.args(words)).finish(LONG);
+    let manifest = open(&suite, &suite.path("state/results"));
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    assert_holds(&ended.stdout, &["target CPU", "target memory"]);
+}
+
+/// Returns `stillwell` as a user without rights. The suite's folder `state` is then that user's. `None` if this takes a
+/// program that is not installed.
+fn without_rights(suite: &Suite, test: &str) -> Option<Command> {
+    let binary = suite.path("stillwell");
+    // A program that runs cannot be written.
+    if !binary.exists() {
+        fs::copy(STILLWELL, &binary).unwrap();
+    }
+    if !is_root() {
+        return Some(suite.program(&binary));
+    }
+    let setpriv = program_or_skip(test, "setpriv")?;
+    give_away(suite);
+    let mut command = suite.program(setpriv);
+    let user_id = format!("{UNPRIVILEGED}");
+    command
+        .args(["--reuid", &user_id, "--regid", &user_id, "--clear-groups"])
+        .arg(&binary);
+    Some(command)
+}
+
+fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
 fn give_away(suite: &Suite) {
     let folder = suite.path("");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
@@ -133,8 +173,8 @@ fn give_away(suite: &Suite) {
 }
 
 /// Returns true where the kernel gives that user a user namespace.
-fn may_have_namespaces(suite: &Suite, is_root: bool) -> bool {
-    let mut command = if is_root {
+fn may_have_namespaces(suite: &Suite) -> bool {
+    let mut command = if is_root() {
         let user_id = UNPRIVILEGED.to_string();
         let mut command = suite.program("setpriv");
         command.args([
@@ -257,7 +297,7 @@ fn nice_of_target(isolation: &str) -> (String, serde_json::Value) {
 #[test]
 fn a_target_has_a_higher_priority_unless_the_file_forbids_it() {
     let test = "a_target_has_a_higher_priority_unless_the_file_forbids_it";
-    if !rustix::process::getuid().is_root() {
+    if !is_root() {
         println!("skipped: {test}: it takes root");
         return;
     }

@@ -105,6 +105,20 @@ fn a_folder_of_another_program_is_not_removed() {
 }
 
 #[test]
+fn the_json_schema_of_results_is_not_removed() {
+    let folder = folder();
+    let run = |words: &[&str]| stillwell(folder.path(), words, &[]);
+    let schema = run(&["schema", "load"]).stdout;
+    let file = folder.path().join("schema.json");
+    fs::write(&file, schema).unwrap();
+    let ended = run(&["runs", "rm", "--yes", "schema.json"]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(file.exists());
+    let listed = run(&["runs", "list"]);
+    assert!(!listed.stdout.contains("schema.json"), "{}", listed.stdout);
+}
+
+#[test]
 fn texts_of_a_result_do_not_steer_the_terminal() {
     let folder = folder();
     let result = folder.path().join("results/a");

@@ -1,9 +1,5 @@
 //! Tests of the controller of a run on several machines.
 
-use stillwell_plan::placement::{CpuChoice, IsolationPlan};
-use stillwell_plan::step::TargetSignal;
-use stillwell_plan::target::{ReadyProbe, StopPlan};
-use stillwell_plan::{ObserverPlan, PhasesPlan, PlacementPlan, TargetKind, TargetPlan};
 use stillwell_units::{RunId, Seed};
 
 use super::*;
@@ -12,29 +8,7 @@ use crate::job::ready_name;
 use crate::store::{RetryBounds, Store};
 
 fn plan() -> RunPlan {
-    RunPlan {
-        seed: Seed::from_number(0),
-        generators: Vec::new(),
-        sinks: Vec::new(),
-        target: TargetPlan {
-            name: "none".to_owned(),
-            kind: TargetKind::None,
-            ready: ReadyProbe::Immediately,
-            cpus: CpuChoice::Auto,
-            memory: None,
-            stop: StopPlan {
-                signal: TargetSignal::Term,
-                grace: Nanos::SECOND,
-            },
-        },
-        disks: Vec::new(),
-        observer: ObserverPlan::default(),
-        phases: PhasesPlan::default(),
-        timeline: Vec::new(),
-        isolation: IsolationPlan::default(),
-        placement: PlacementPlan::default(),
-        checks: Vec::new(),
-    }
+    RunPlan::idle(Seed::from_number(0))
 }
 
 fn job() -> RunJob {

@@ -68,13 +68,4 @@ pub(crate) enum StreamingName {
     Both,
 }
 
-impl From<StreamingName> for Streaming {
-    fn from(name: StreamingName) -> Self {
-        match name {
-            StreamingName::None => Self::None,
-            StreamingName::Client => Self::Client,
-            StreamingName::Server => Self::Server,
-            StreamingName::Both => Self::Both,
-        }
-    }
-}
+impl_from!(StreamingName => Streaming { None, Client, Server, Both });

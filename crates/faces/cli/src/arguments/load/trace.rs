@@ -30,16 +30,8 @@ pub(crate) enum TraceHeadersName {
     /// B3 in one header.
     B3,
     /// B3 in several headers.
-    #[value(alias = "b3-multi")]
-    B3multi,
+    #[value(name = "b3multi", alias = "b3-multi")]
+    B3Multi,
 }
 
-impl From<TraceHeadersName> for TraceHeaders {
-    fn from(name: TraceHeadersName) -> Self {
-        match name {
-            TraceHeadersName::W3c => Self::W3c,
-            TraceHeadersName::B3 => Self::B3,
-            TraceHeadersName::B3multi => Self::B3Multi,
-        }
-    }
-}
+impl_from!(TraceHeadersName => TraceHeaders { W3c, B3, B3Multi });

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use stillwell_plan::load::TunnelProtocol;
+use clap::Args;
 
-use super::Header;
+use super::{Header, ProtocolName};
 
 /// Proxy options.
 #[derive(Args, Clone, Debug, Default)]
@@ -17,7 +16,7 @@ pub(crate) struct LoadTunnelArguments {
     pub(crate) tunnel_uri: Option<String>,
     /// Protocol of the connection to the proxy [default: http1]
     #[arg(long, value_enum, value_name = "PROTOCOL", requires = "tunnel_uri")]
-    pub(crate) tunnel_protocol: Option<TunnelProtocolName>,
+    pub(crate) tunnel_protocol: Option<ProtocolName>,
     /// Header of each CONNECT request, such as `proxy-authorization: Basic …`; repeatable
     #[arg(long, value_name = "HEADER", requires = "tunnel_uri")]
     pub(crate) tunnel_header: Vec<Header>,
@@ -27,28 +26,4 @@ pub(crate) struct LoadTunnelArguments {
     /// PEM file of additional trusted certificate authorities for the proxy; repeatable
     #[arg(long, value_name = "FILE", requires = "tunnel_uri")]
     pub(crate) tunnel_ca: Vec<PathBuf>,
-}
-
-/// Protocols of connections to a proxy.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum TunnelProtocolName {
-    /// HTTP/1.1.
-    #[value(alias = "h1")]
-    Http1,
-    /// HTTP/2.
-    #[value(alias = "h2")]
-    Http2,
-    /// HTTP/3, for a proxy with https://.
-    #[value(alias = "h3")]
-    Http3,
-}
-
-impl From<TunnelProtocolName> for TunnelProtocol {
-    fn from(name: TunnelProtocolName) -> Self {
-        match name {
-            TunnelProtocolName::Http1 => Self::Http1,
-            TunnelProtocolName::Http2 => Self::Http2,
-            TunnelProtocolName::Http3 => Self::Http3,
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stillwell_experiment::calibrate::ledger::{Ledger, LedgerProgress, fill, markdown};
 use stillwell_scope::{clock, explain};
-use stillwell_target::Privileges;
+use stillwell_target::prepare_privileges;
 use stillwell_units::Nanos;
 
 use super::{Host, results_folder};
@@ -18,7 +18,6 @@ pub(super) fn run(
     arguments: &CalibrateArguments,
     path: &Path,
     paint: &Paint,
-    privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
@@ -37,7 +36,8 @@ pub(super) fn run(
     }
     .map_err(|error| could_not(error.into()))?;
     let quiet = arguments.output.quiet;
-    output::report_privileges(privileges, quiet);
+    // Only a process with a single thread can enter new namespaces.
+    output::report_privileges(Some(&prepare_privileges()), quiet);
     let root = results_folder(arguments)?;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, true)?;
     let mut host = Host {

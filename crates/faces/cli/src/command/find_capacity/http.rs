@@ -22,8 +22,7 @@ const TO: f64 = 1e6;
 /// The load of all probes, without the times at which requests are sent.
 pub(super) fn plan(arguments: &FindCapacityArguments) -> Result<LoadPlanParts, CommandError> {
     let of_load = load_arguments(arguments);
-    let plan = load::planned(&of_load, arguments.seed);
-    plan.map_err(|error| CommandError::new(Exit::Usage, error))
+    load::planned(&of_load, arguments.seed)
 }
 
 pub(super) fn target(arguments: &FindCapacityArguments, plan: &LoadPlanParts) -> String {

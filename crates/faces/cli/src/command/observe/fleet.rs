@@ -158,7 +158,7 @@ pub(crate) fn be_task(
     attempt: &Attempt,
 ) -> Result<Exit, CommandError> {
     // Only a process with a single thread can enter new namespaces.
-    output::report_privileges(&prepare_privileges(), false);
+    output::report_privileges(Some(&prepare_privileges()), false);
     let interrupt = Interrupt::new();
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;

@@ -366,7 +366,7 @@ fn run_experiment(
     super::run(
         &run,
         &Paint::new(crate::arguments::ColorWhen::Never),
-        privileges,
+        Some(privileges),
     )
 }
 

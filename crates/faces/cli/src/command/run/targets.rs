@@ -18,7 +18,7 @@ use stillwell_verdict::{RunSummary, TargetsVerdict, judge_targets, targets_exit_
 use crate::arguments::{RunArguments, SelectArguments};
 use crate::command::conduct::Conductor;
 use crate::command::report::{exit_of_verdicts, profiles_of as read_profiles};
-use crate::command::{export, output, problems, select};
+use crate::command::{export, output, privileges, problems, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -26,7 +26,7 @@ use crate::paint::Paint;
 pub(super) fn run(
     arguments: &RunArguments,
     paint: &Paint,
-    privileges: &Privileges,
+    prepared: Option<&Privileges>,
 ) -> Result<Exit, CommandError> {
     let overrides = overrides(&arguments.select, &arguments.targets, arguments.runs);
     let overrides = overrides.map_err(|error| {
@@ -39,6 +39,9 @@ pub(super) fn run(
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let mut plans = loaded.plan;
+    let uses_namespaces = plans.iter().any(TargetsPlan::uses_namespaces);
+    let prepared = prepared.cloned();
+    let privileges = prepared.or_else(|| privileges::prepare(uses_namespaces));
     if let Some(validity) = arguments.validity {
         for plan in &mut plans {
             plan.run_plan.observer.validity = validity.into();
@@ -57,7 +60,7 @@ pub(super) fn run(
     let telemetry = export::start(&arguments.stats)?;
     options.metrics = telemetry.as_ref().map(RunTelemetry::metrics);
     let mut display = conductor.display();
-    output::report_privileges(privileges, quiet);
+    output::report_privileges(privileges.as_ref(), quiet);
     let interrupt = conductor.interrupt();
     display.begin();
     let ran = run_targets(&plans, &options, &mut Local, interrupt, &mut |progress| {

@@ -111,35 +111,6 @@ impl From<NighthawkOutputArguments> for NighthawkOutput {
     }
 }
 
-impl From<NighthawkProtocol> for Protocol {
-    fn from(name: NighthawkProtocol) -> Self {
-        match name {
-            NighthawkProtocol::Http1 => Self::Http1,
-            NighthawkProtocol::Http2 => Self::Http2,
-            NighthawkProtocol::Http3 => Self::Http3,
-        }
-    }
-}
-
-impl From<NighthawkIdle> for SequencerIdle {
-    fn from(name: NighthawkIdle) -> Self {
-        match name {
-            NighthawkIdle::Spin => Self::Spin,
-            NighthawkIdle::Poll => Self::Poll,
-            NighthawkIdle::Sleep => Self::Sleep,
-        }
-    }
-}
-
-impl From<NighthawkVerbosity> for LogLevel {
-    fn from(name: NighthawkVerbosity) -> Self {
-        match name {
-            NighthawkVerbosity::Trace => Self::Trace,
-            NighthawkVerbosity::Debug => Self::Debug,
-            NighthawkVerbosity::Info => Self::Info,
-            NighthawkVerbosity::Warn => Self::Warn,
-            NighthawkVerbosity::Error => Self::Error,
-            NighthawkVerbosity::Critical => Self::Critical,
-        }
-    }
-}
+impl_from!(NighthawkProtocol => Protocol { Http1, Http2, Http3 });
+impl_from!(NighthawkIdle => SequencerIdle { Spin, Poll, Sleep });
+impl_from!(NighthawkVerbosity => LogLevel { Trace, Debug, Info, Warn, Error, Critical });

@@ -34,7 +34,7 @@ pub(crate) fn be_task(
         ));
     };
     // Namespaces of one's own are a matter for processes with one thread.
-    output::report_privileges(&prepare_privileges(), false);
+    output::report_privileges(Some(&prepare_privileges()), false);
     let interrupt = Interrupt::new();
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
