@@ -23,7 +23,7 @@ use crate::guard::{Admission, Guard, RequestFacts};
 use crate::jobs::Jobs;
 use crate::pages::{self, Chrome, CompareChoice, Section};
 use crate::program::{Program, Refusal};
-use crate::work_queue::WorkQueue;
+use crate::work_queue::{WorkKind, WorkQueue};
 use stillwell_experiment::library::{
     Library, PlaceBelow, PlaceError, ResultKind, ResultListing, ResultRoots,
 };
@@ -149,20 +149,21 @@ impl Shared {
         }
     }
 
-    /// Does work that blocks.
+    /// Does work that blocks, as [`WorkQueue::run`].
     async fn work<T: Send + 'static>(
         self: &Arc<Self>,
+        kind: WorkKind,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, Answer> {
         let shared = Arc::clone(self);
-        let done = self.work_queue.run(move || work(&shared)).await;
+        let done = self.work_queue.run(kind, move || work(&shared)).await;
         done.map_err(|error| refused(self, StatusCode::SERVICE_UNAVAILABLE, &error.to_string()))
     }
 
     /// Returns everything below the roots.
     async fn listing(self: &Arc<Self>) -> Result<ResultListing, Answer> {
-        self.work(|shared| shared.library.survey(&shared.roots))
-            .await
+        let survey = |shared: &Self| shared.library.survey(&shared.roots);
+        self.work(WorkKind::Read, survey).await
     }
 }
 
@@ -214,7 +215,7 @@ async fn report(State(shared): Server, Path(place): Path<String>) -> Result<Answ
         Ok((place, kind, report))
     };
     let (place, kind, report) = shared
-        .work(read)
+        .work(WorkKind::Read, read)
         .await?
         .map_err(|error| misplaced(&shared, &error))?;
     let chrome = shared.chrome();
@@ -261,7 +262,7 @@ async fn stored(State(shared): Server, Path(place): Path<String>) -> Result<Answ
             false => Err(PlaceError::Shape(place.shown())),
         }
     };
-    let text = shared.work(read).await?;
+    let text = shared.work(WorkKind::Read, read).await?;
     text.map(answer::stored)
         .map_err(|error| misplaced(&shared, &error))
 }
@@ -281,7 +282,7 @@ async fn compare(State(shared): Server, RawQuery(query): RawQuery) -> Result<Ans
         let report = path(&a).and_then(|a| shared.program.compare(&a, &path(&b)?));
         (listing, Some(report))
     };
-    let (listing, report) = shared.work(compare).await?;
+    let (listing, report) = shared.work(WorkKind::Read, compare).await?;
     let choice = CompareChoice {
         a: fields.line("a"),
         b: fields.line("b"),
@@ -329,7 +330,7 @@ async fn history(State(shared): Server, RawQuery(query): RawQuery) -> Result<Ans
         }
         (listing.is_cut, shared.program.history(&folders, &only))
     };
-    let (is_cut, report) = shared.work(read).await?;
+    let (is_cut, report) = shared.work(WorkKind::Read, read).await?;
     let chrome = shared.chrome();
     let only = fields.line("only");
     Ok(match report {
@@ -353,7 +354,7 @@ async fn cluster(State(shared): Server) -> Result<Answer, Answer> {
         });
         stores.collect::<Vec<_>>()
     };
-    let stores = shared.work(read).await?;
+    let stores = shared.work(WorkKind::Read, read).await?;
     let page = pages::cluster(&stores, shared.chrome());
     Ok(answer::page(StatusCode::OK, page))
 }

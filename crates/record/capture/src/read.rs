@@ -59,47 +59,47 @@ impl Capture {
     /// [`OpenError`] with the file and what was wrong with it.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let manifest = Manifest::open(folder)?;
-        let rows = read_rows(folder)?;
+        let mut series = SeriesTable::default();
+        // A row is several times as large as its point, so rows are not kept.
+        read_rows(folder, &mut |row| push(&mut series, row))?;
         let path = folder.join(EVENTS);
         let events = read_events(&path).map_err(at(&path))?;
         Ok(Self {
             manifest,
-            series: table(rows),
+            series,
             events,
         })
     }
 }
 
-/// Reads the rows of the capture in `folder`, from its journal if its writer was killed.
-pub(crate) fn read_rows(folder: &Path) -> Result<Vec<Row>, OpenError> {
+/// Passes the rows of the capture in `folder` to `take`, one by one. They are from its journal if its
+/// writer was killed. After an error, they are not the whole capture.
+pub(crate) fn read_rows(folder: &Path, take: &mut impl FnMut(Row)) -> Result<(), OpenError> {
     let path = folder.join(JOURNAL);
     if path.exists() {
-        return read_journal(&path).map_err(at(&path));
+        return read_journal(&path, take).map_err(at(&path));
     }
     let path = folder.join(SERIES);
-    read_parquet(&path).map_err(at(&path))
+    read_parquet(&path, take).map_err(at(&path))
 }
 
-fn table(rows: Vec<Row>) -> SeriesTable {
-    let mut table = SeriesTable::default();
-    for row in rows {
-        let point = Point {
-            moment: row.beat.moment,
-            phase: row.phase,
-            value: row.value,
-        };
-        table.push(row.name, row.kind, row.labels, point);
-    }
-    table
+fn push(series: &mut SeriesTable, row: Row) {
+    let point = Point {
+        moment: row.beat.moment,
+        phase: row.phase,
+        value: row.value,
+    };
+    series.push(row.name, row.kind, row.labels, point);
 }
 
-fn read_journal(path: &Path) -> io::Result<Vec<Row>> {
-    let mut rows = Vec::new();
+fn read_journal(path: &Path, take: &mut impl FnMut(Row)) -> io::Result<()> {
     // Bytes, since a last line may be cut within a character.
     for line in BufReader::new(File::open(path)?).split(b'\n') {
-        rows.extend(journal::parse(&line?));
+        if let Some(row) = journal::parse(&line?) {
+            take(row);
+        }
     }
-    Ok(rows)
+    Ok(())
 }
 
 pub(crate) fn read_events(path: &Path) -> io::Result<Vec<EventRecord>> {
@@ -110,16 +110,16 @@ pub(crate) fn read_events(path: &Path) -> io::Result<Vec<EventRecord>> {
     Ok(events.collect())
 }
 
-pub(crate) fn read_parquet(path: &Path) -> io::Result<Vec<Row>> {
+/// Passes the rows of the file at `path` to `take`, one by one.
+pub(crate) fn read_parquet(path: &Path, take: &mut impl FnMut(Row)) -> io::Result<()> {
     let reader = SerializedFileReader::new(File::open(path)?).map_err(to_io)?;
-    let mut rows = Vec::new();
     for row in reader.get_row_iter(None).map_err(to_io)? {
         let row = row.map_err(to_io)?;
-        rows.push(parse_row(&row).ok_or_else(|| {
+        take(parse_row(&row).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidData, "a row is not of this schema")
         })?);
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Columns are in the order of the schema.

@@ -228,10 +228,11 @@ fn rows_of(
     (marks, merged): (&[PhaseMark], &[PhaseMark]),
     shift: i64,
 ) -> Result<Vec<Row>, RunMergeError> {
-    let mut rows = read::read_rows(&part.folder)?;
-    for row in &mut rows {
+    let mut rows = Vec::new();
+    read::read_rows(&part.folder, &mut |mut row: Row| {
         row.beat.moment = shifted(row.beat.moment, shift);
-    }
+        rows.push(row);
+    })?;
     let moved = moved_beats(&rows, marks, merged, shift);
     let is_kept = |row: &Row| {
         let component = row.labels.value("component");

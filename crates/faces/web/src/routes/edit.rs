@@ -9,6 +9,7 @@ use crate::answer::{self, Answer};
 use crate::fields::Fields;
 use crate::pages::{self, EditView};
 use crate::program::CheckedFile;
+use crate::work_queue::WorkKind;
 use stillwell_experiment::library::{PlaceBelow, PlaceError};
 
 /// Maximum size of a file that is edited.
@@ -34,7 +35,7 @@ pub(super) async fn open(
         let checked = shared.program.check(&shared.roots.path(&place)?);
         Ok((place, text, checked))
     };
-    let read = shared.work(read).await?;
+    let read = shared.work(WorkKind::Read, read).await?;
     let (place, text, checked) = read.map_err(|error| misplaced(&shared, &error))?;
     let view = EditView {
         place: &place,
@@ -83,7 +84,7 @@ pub(super) async fn save(
         let checked = shared.program.check(&shared.roots.path(&place)?);
         Ok((place, Saved::Done(checked)))
     };
-    let saved = shared.work(write).await?;
+    let saved = shared.work(WorkKind::Write, write).await?;
     let (place, saved) = saved.map_err(|error: PlaceError| misplaced(&shared, &error))?;
     let (status, outcome, base) = match &saved {
         Saved::Done(_) => (StatusCode::OK, "Saved.", version(&text)),

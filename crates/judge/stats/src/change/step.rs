@@ -32,10 +32,15 @@ pub(super) fn clearest_step(
         .collect();
     let mut best: Option<Split> = None;
     for window in windows(values.len(), side_min) {
+        let penalties: Vec<f64> = models
+            .iter()
+            .map(|model| model.penalty(window.len()))
+            .collect();
         let least = |squares: &dyn Fn(&Whitened<'_>) -> f64| {
             let penalised = models
                 .iter()
-                .map(|model| model.penalty(window.len()) * squares(model));
+                .zip(&penalties)
+                .map(|(model, penalty)| penalty * squares(model));
             penalised.fold(f64::INFINITY, f64::min).max(floor)
         };
         let without = least(&|model| model.squares(window.start, window.end));

@@ -148,7 +148,8 @@ impl LoadCapture {
             .and_then(known)
             .map_err(read::at(&path))?;
         let path = folder.join(SERIES);
-        let rows = read::read_parquet(&path).map_err(read::at(&path))?;
+        let mut rows = Vec::new();
+        read::read_parquet(&path, &mut |row| rows.push(row)).map_err(read::at(&path))?;
         let (seconds, times) = (seconds(&rows), times(&rows, &manifest));
         Ok(Self {
             seconds: seconds.map_err(read::at(&path))?,
