@@ -261,17 +261,16 @@ pub fn render_log(
     statistic: Option<&str>,
     version: &str,
 ) -> Result<String, LoadRenderError> {
-    let result = log.to_result();
-    let result_message = || nighthawk_result(&result);
     let output = || Output {
-        results: vec![result_message()],
+        results: vec![nighthawk_result(&log.to_result())],
         ..Output::default()
     };
     Ok(match format {
-        LoadFormat::HUMAN => human::statistics(&result.statistics),
+        LoadFormat::HUMAN => human::statistics(&log.to_result().statistics),
         LoadFormat::Nighthawk(NighthawkFormat::Dotted) => layout::dotted(&output()),
         LoadFormat::Nighthawk(NighthawkFormat::Prometheus) => layout::prometheus(&output()),
         LoadFormat::Native(NativeLoadFormat::Hgrm) => {
+            let result = log.to_result();
             let all = result.statistics.iter();
             let by_id = all.map(|statistic| (&*statistic.id, statistic));
             let first = by_id.clone().next().map_or("", |(id, _)| id);

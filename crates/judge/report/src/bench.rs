@@ -74,6 +74,7 @@ impl From<&BenchReport> for FullReport {
         Self {
             document: document::document(report),
             data: format!("{:#}\n", bench_json(report)),
+            page_data: None,
         }
     }
 }

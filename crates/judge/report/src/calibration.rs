@@ -40,6 +40,7 @@ impl From<&CalibrationReport> for FullReport {
         Self {
             document: document::document(report),
             data: json::json(report),
+            page_data: None,
         }
     }
 }

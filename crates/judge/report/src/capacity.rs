@@ -84,6 +84,7 @@ impl From<&CapacityReport> for FullReport {
         Self {
             document: document::document(report),
             data: capacity_json(report),
+            page_data: None,
         }
     }
 }

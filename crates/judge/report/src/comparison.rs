@@ -53,6 +53,7 @@ impl From<&ComparisonReport> for FullReport {
         Self {
             document: document::document(report),
             data: json::json(report),
+            page_data: None,
         }
     }
 }

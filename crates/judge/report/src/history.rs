@@ -61,6 +61,7 @@ impl From<&HistoryReport> for FullReport {
         Self {
             document: document::document(report),
             data: json::json(report),
+            page_data: None,
         }
     }
 }

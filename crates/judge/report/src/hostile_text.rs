@@ -210,6 +210,7 @@ fn of_document(text: &str) -> FullReport {
     FullReport {
         document,
         data: serde_json::json!({ text: text }).to_string(),
+        page_data: None,
     }
 }
 

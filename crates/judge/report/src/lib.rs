@@ -148,6 +148,7 @@ impl From<&SuiteReport> for FullReport {
         Self {
             document: suite::document(report),
             data: json(report),
+            page_data: None,
         }
     }
 }

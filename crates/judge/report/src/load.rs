@@ -32,6 +32,7 @@ pub mod hgrm;
 mod hlog;
 pub mod human;
 pub mod id;
+mod intervals;
 mod json;
 mod options;
 mod overlay;

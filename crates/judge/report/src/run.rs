@@ -80,6 +80,7 @@ impl From<&RunReport> for FullReport {
             document: document(report),
             // `#` formats indented text; printing a value cannot fail.
             data: format!("{data:#}\n"),
+            page_data: None,
         }
     }
 }

@@ -49,7 +49,7 @@ pub struct ScenarioReport {
     pub users: ScenarioUsers,
     /// Requests that ended.
     pub requests: u64,
-    /// Requests that ended per second.
+    /// Requests that ended in the measured time, per second.
     pub requests_per_second: f64,
     /// Share of requests that failed.
     pub error_share: f64,
@@ -193,6 +193,7 @@ impl From<&ScenarioReport> for FullReport {
         Self {
             document: document(report),
             data: scenario_json(report),
+            page_data: None,
         }
     }
 }

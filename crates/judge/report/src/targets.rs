@@ -45,6 +45,7 @@ impl From<&TargetsReport> for FullReport {
         Self {
             document: document::document(report),
             data: json::json(report),
+            page_data: None,
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::{Style, svg};
 pub struct FullReport {
     pub(crate) document: Document,
     pub(crate) data: String,
+    /// Data that a page embeds, if it is less than `data`.
+    pub(crate) page_data: Option<String>,
 }
 
 /// A chart of a report as a file.
@@ -26,16 +28,20 @@ impl FullReport {
     #[must_use]
     pub fn render(&self, format: Format, style: Style) -> String {
         match format.renderer() {
-            Some(_) if format == Format::Html => html::page(&self.document, &self.data),
+            Some(_) if format == Format::Html => html::page(&self.document, self.embedded()),
             Some(render) => render(&self.document, style),
             None => escape::json(&self.data),
         }
     }
 
+    fn embedded(&self) -> &str {
+        self.page_data.as_ref().unwrap_or(&self.data)
+    }
+
     /// Returns the report as a page with `header`, which is HTML, above it.
     #[must_use]
     pub fn html_below(&self, header: &str) -> String {
-        html::page_below(header, &self.document, &self.data)
+        html::page_below(header, &self.document, self.embedded())
     }
 
     /// Returns all charts, in the order of the page.
@@ -158,6 +164,7 @@ mod tests {
         FullReport {
             document: Document::new(blocks),
             data: "{}\n".to_owned(),
+            page_data: None,
         }
     }
 

@@ -104,6 +104,7 @@ impl BisectReport {
         FullReport {
             document: document(self),
             data,
+            page_data: None,
         }
     }
 }

@@ -171,8 +171,7 @@ impl HistogramLog {
                 continue;
             }
             let same = self.entries.iter().filter(|line| line.tag == entry.tag);
-            let parts: Vec<_> = same.map(|line| line.histogram.unpack()).collect();
-            let all = merge_histograms(&parts);
+            let all = merge_histograms(same.map(|line| line.histogram.unpack()));
             result.add_statistic(LoadStatistic {
                 id: name.to_owned(),
                 unit: StatisticUnit::Nanoseconds,

@@ -42,7 +42,11 @@ pub fn human(report: &LoadReport, style: Style) -> String {
 /// Returns the result in a form of reports.
 #[must_use]
 pub fn render(report: &LoadReport, format: Format, style: Style) -> String {
-    FullReport::from(report).render(format, style)
+    let data = || match format {
+        Format::Json => write_load_json(report),
+        _ => page_data(report),
+    };
+    format.render(style, || document(report), data)
 }
 
 impl From<&LoadReport> for FullReport {
@@ -50,8 +54,14 @@ impl From<&LoadReport> for FullReport {
         Self {
             document: document(report),
             data: write_load_json(report),
+            page_data: Some(page_data(report)),
         }
     }
+}
+
+/// Returns the data of a page, whose size does not grow with the duration of the load.
+fn page_data(report: &LoadReport) -> String {
+    write_load_json(&report.coarse())
 }
 
 /// Returns the document. A terminal shows the summary last, where it stays on the screen; a

@@ -45,6 +45,7 @@ impl From<&LoadOverlay> for FullReport {
         Self {
             document: document(overlay, &briefs),
             data: format!("{data:#}\n"),
+            page_data: None,
         }
     }
 }

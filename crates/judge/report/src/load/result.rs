@@ -153,7 +153,8 @@ impl LoadResult {
     }
 }
 
-fn add_outcome(outcomes: &mut Vec<OutcomeCount>, added: OutcomeCount) {
+/// Adds `added` to the count of the same outcome.
+pub(super) fn add_outcome(outcomes: &mut Vec<OutcomeCount>, added: OutcomeCount) {
     let same = |entry: &&mut OutcomeCount| entry.outcome == added.outcome;
     match outcomes.iter_mut().find(same) {
         Some(entry) => entry.count = entry.count.saturating_add(added.count),

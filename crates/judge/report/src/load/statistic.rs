@@ -3,6 +3,8 @@
 mod moments;
 mod packed;
 
+use std::mem;
+
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +72,7 @@ impl LoadStatistic {
             _ if other.count() == 0 => self.histogram.take(),
             (_, original) if self.count() == 0 => original.clone(),
             (Some(measured), Some(original)) => {
-                let both = merge_histograms(&[measured.unpack(), original.unpack()]);
+                let both = merge_histograms([measured.unpack(), original.unpack()]);
                 Some(PackedHistogram::new(&both))
             }
             _ => None,
@@ -81,17 +83,38 @@ impl LoadStatistic {
 }
 
 /// All of `parts` in one histogram, which has room for the largest value and the
-/// digits of the most exact one. Exact where all have the same bounds.
+/// digits of the most exact one. Exact where all have the same bounds. A live histogram takes
+/// some hundred thousand bytes, so one part is held at a time.
 #[must_use]
-pub fn merge_histograms(parts: &[Histogram<u64>]) -> Histogram<u64> {
-    let digits = parts.iter().map(Histogram::sigfig).max().unwrap_or(3);
-    let high = parts.iter().map(Histogram::high).max().unwrap_or(2).max(2);
-    let mut all = Histogram::new_with_bounds(1, high, digits)
-        .unwrap_or_else(|_| unreachable!("the bounds are those of a histogram"));
-    all.auto(true);
+pub fn merge_histograms(parts: impl IntoIterator<Item = Histogram<u64>>) -> Histogram<u64> {
+    let mut parts = parts.into_iter();
+    let Some(first) = parts.next() else {
+        return histogram_with_room(2, 3);
+    };
+    let mut all = histogram_with_room(first.high(), first.sigfig());
+    add_samples(&mut all, &first);
     for part in parts {
-        all.add(part)
-            .unwrap_or_else(|_| unreachable!("the histogram grows as it must"));
+        let high = all.high().max(part.high());
+        let digits = all.sigfig().max(part.sigfig());
+        if (high, digits) != (all.high(), all.sigfig()) {
+            let narrower = mem::replace(&mut all, histogram_with_room(high, digits));
+            add_samples(&mut all, &narrower);
+        }
+        add_samples(&mut all, &part);
     }
     all
+}
+
+/// Returns an empty histogram that grows.
+fn histogram_with_room(high: u64, digits: u8) -> Histogram<u64> {
+    let mut all = Histogram::new_with_bounds(1, high.max(2), digits)
+        .unwrap_or_else(|_| unreachable!("the bounds are those of a histogram"));
+    all.auto(true);
+    all
+}
+
+/// Adds the samples of `part` to `all`, which grows.
+fn add_samples(all: &mut Histogram<u64>, part: &Histogram<u64>) {
+    all.add(part)
+        .unwrap_or_else(|_| unreachable!("the histogram grows as it must"));
 }

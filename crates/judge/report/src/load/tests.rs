@@ -165,12 +165,9 @@ fn a_log_reads_in_hdrhistograms_own_reader() {
             }
         }
     }
-    let all: Vec<_> = report
-        .intervals
-        .iter()
-        .map(|interval| interval.response_time.unpack())
-        .collect();
-    assert_eq!(main, merge_histograms(&all));
+    let all = report.intervals.iter();
+    let all = all.map(|interval| interval.response_time.unpack());
+    assert_eq!(main, merge_histograms(all));
     assert!(tags.contains(id::SERVICE_TIME) && tags.contains(id::SEQUENCER_CALLBACK));
     assert!(tags.contains("class.GET_/.response_time"), "{tags:?}");
 }
@@ -384,6 +381,40 @@ proptest! {
     }
 }
 
+/// Merges histograms that are all held at once.
+fn merged_at_once(parts: &[Histogram<u64>]) -> Histogram<u64> {
+    let digits = parts.iter().map(Histogram::sigfig).max().unwrap_or(3);
+    let high = parts.iter().map(Histogram::high).max().unwrap_or(2);
+    let mut all = Histogram::<u64>::new_with_bounds(1, high, digits).unwrap();
+    all.auto(true);
+    parts.iter().for_each(|part| all.add(part).unwrap());
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// For all histograms of mixed bounds, in any order: one after the other merges to the same as all at once.
+    #[test]
+    fn histograms_merge_one_after_the_other(
+        parts in prop::collection::vec(
+            (1_u8..4, 0_u32..2, prop::collection::vec(0_u64..1 << 30, 0..20)),
+            0..5,
+        ),
+    ) {
+        let histogram = |(digits, magnitude, samples): &(u8, u32, Vec<u64>)| {
+            let low = 1000_u64.pow(*magnitude);
+            let high = samples.iter().copied().max().unwrap_or_default().max(2 * low);
+            let mut histogram = Histogram::<u64>::new_with_bounds(low, high, *digits).unwrap();
+            samples.iter().for_each(|sample| histogram.record(*sample).unwrap());
+            histogram
+        };
+        let parts: Vec<_> = parts.iter().map(histogram).collect();
+        let expected = merged_at_once(&parts);
+        prop_assert_eq!(merge_histograms(parts), expected);
+    }
+}
+
 /// The library's own reader takes the bytes that we keep.
 #[test]
 fn packed_bytes_are_the_librarys_own() {
@@ -409,5 +440,59 @@ fn a_page_of_a_load_has_charts_and_its_data() {
         "id=\"stillwell-data\"",
     ] {
         assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+/// Returns sums over intervals.
+fn totals(intervals: &[LoadInterval]) -> [u64; 8] {
+    let sum = |of: fn(&LoadInterval) -> u64| intervals.iter().map(of).sum::<u64>();
+    [
+        sum(|interval| interval.length.as_u64()),
+        sum(|interval| interval.requested.unwrap_or_default()),
+        sum(|interval| interval.sent),
+        sum(|interval| interval.outcomes.iter().map(|ended| ended.count).sum()),
+        sum(|interval| interval.bytes_received),
+        sum(|interval| interval.bytes_sent),
+        sum(|interval| PackedHistogram::merged([&interval.response_time]).len()),
+        sum(|interval| PackedHistogram::merged([&interval.lateness]).len()),
+    ]
+}
+
+#[test]
+fn the_data_of_a_page_does_not_grow_with_the_duration_of_the_load() {
+    let second = fixture::report().intervals[3].clone();
+    // Most seconds have no response: unpacking takes long without optimisation.
+    let times = |index: u64| match index % 100 {
+        0 => second.response_time.clone(),
+        _ => PackedHistogram::default(),
+    };
+    let report_of = |seconds: u64| LoadReport {
+        intervals: (0..seconds)
+            .map(|index| LoadInterval {
+                start: Nanos::from_secs(index),
+                response_time: times(index),
+                service_time: PackedHistogram::default(),
+                lateness: times(index + 1),
+                ..second.clone()
+            })
+            .collect(),
+        ..fixture::report()
+    };
+    let report = report_of(3000);
+    let page = human::render(&report, Format::Html, Style::default());
+    let (_, data) = page.split_once("id=\"stillwell-data\">").unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    let read = read_load_json(data).unwrap();
+    assert!(read.intervals.len() <= 240, "{}", read.intervals.len());
+    assert_eq!(totals(&read.intervals), totals(&report.intervals));
+    assert_eq!(read.global.counters, report.global.counters);
+    assert_eq!(read.global.outcomes, report.global.outcomes);
+    let is_gapless = |pair: &[LoadInterval]| pair[0].start + pair[0].length == pair[1].start;
+    assert!(read.intervals.windows(2).all(is_gapless));
+    // The complete form has every second.
+    let report = report_of(241);
+    let full = crate::FullReport::from(&report);
+    for (text, expected) in [(full.page_data.unwrap(), 121), (full.data, 241)] {
+        assert_eq!(read_load_json(&text).unwrap().intervals.len(), expected);
     }
 }

@@ -20,6 +20,7 @@ impl From<&[(ImportedTable, Vec<ImportWarning>)]> for FullReport {
         Self {
             document: Document::new(sections),
             data: format!("{value:#}\n"),
+            page_data: None,
         }
     }
 }

@@ -9,6 +9,7 @@ impl From<&BriefLoad> for FullReport {
         Self {
             document: document(brief),
             data: brief.to_json(),
+            page_data: None,
         }
     }
 }

@@ -6,11 +6,9 @@ use stillwell_units::float_from_u64;
 
 use super::course::{rate, whole};
 use crate::document::{AxisScale, Block, Chart, Curve};
-use crate::load::{LoadInterval, LoadReport, id, merge_histograms};
+use crate::load::intervals::steps;
+use crate::load::{LoadInterval, LoadReport, PackedHistogram, id};
 use crate::percentiles::percentile_chart;
-
-/// Points of a line over time; longer series are merged to fit.
-const POINTS_MAX: usize = 240;
 
 /// Points of a line: seconds and values.
 pub(in crate::load) type Points = Vec<(f64, f64)>;
@@ -45,9 +43,7 @@ pub(in crate::load) struct LoadCourse<'i>(Vec<&'i [LoadInterval]>);
 
 impl<'i> LoadCourse<'i> {
     pub(in crate::load) fn of(intervals: &'i [LoadInterval]) -> Self {
-        let intervals = whole(intervals);
-        let length = intervals.len().div_ceil(POINTS_MAX).max(1);
-        Self(intervals.chunks(length).collect())
+        Self(steps(whole(intervals)).collect())
     }
 
     /// Returns the ended requests with these outcomes for each second.
@@ -61,8 +57,8 @@ impl<'i> LoadCourse<'i> {
     /// Returns this quantile of the response time; steps without a response are left out.
     pub(in crate::load) fn quantiles(&self, share: f64) -> Points {
         let times = self.0.iter().map(|step| {
-            let seconds = step.iter().map(|second| second.response_time.unpack());
-            (begin(step), merge_histograms(&seconds.collect::<Vec<_>>()))
+            let seconds = step.iter().map(|second| &second.response_time);
+            (begin(step), PackedHistogram::merged(seconds))
         });
         let times = times.filter(|(_, times)| !times.is_empty());
         let value = |times: Histogram<u64>| times.value_at_quantile(share).max(1);

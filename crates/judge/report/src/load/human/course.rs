@@ -4,7 +4,7 @@ use stillwell_metric::Outcome;
 use stillwell_units::float_from_u64;
 
 use crate::document::{Inline, Sparkline, Text};
-use crate::load::{LoadInterval, merge_histograms};
+use crate::load::{LoadInterval, PackedHistogram};
 use crate::words;
 
 /// Bars in one line; longer series are shown in steps of several intervals.
@@ -65,11 +65,8 @@ pub(super) fn rate(intervals: &[LoadInterval], counts: impl Fn(Outcome) -> bool)
 /// Returns the rate of a step, and its p99 if it has a response.
 fn rate_and_p99(intervals: &[LoadInterval]) -> (Option<f64>, Option<f64>) {
     let rate = rate(intervals, |_| true);
-    let times: Vec<_> = intervals
-        .iter()
-        .map(|interval| interval.response_time.unpack())
-        .collect();
-    let times = merge_histograms(&times);
+    let times = intervals.iter().map(|interval| &interval.response_time);
+    let times = PackedHistogram::merged(times);
     let p99 = (!times.is_empty()).then(|| float_from_u64(times.value_at_quantile(0.99)));
     (Some(rate), p99)
 }

@@ -7,6 +7,8 @@ use hdrhistogram::serialization::Deserializer as HistogramReader;
 use serde::{Deserialize, Serialize};
 use stillwell_metric::PackedHistogram as Packed;
 
+use super::merge_histograms;
+
 /// A histogram as HdrHistogram's compressed V2 encoding: some hundred bytes where
 /// the live one takes some hundred thousand. The default is one without samples.
 ///
@@ -33,6 +35,12 @@ impl PackedHistogram {
     #[must_use]
     pub fn unpack(&self) -> Histogram<u64> {
         self.0.unpack()
+    }
+
+    /// Returns the samples of `all` in one histogram; they are unpacked one after the other.
+    pub(in crate::load) fn merged<'p>(all: impl IntoIterator<Item = &'p Self>) -> Histogram<u64> {
+        let parts = all.into_iter().filter(|part| !part.is_empty());
+        merge_histograms(parts.map(Self::unpack))
     }
 
     /// As histogram logs hold it; empty without samples.
