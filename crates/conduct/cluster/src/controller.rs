@@ -204,8 +204,8 @@ impl FleetLoad<'_> {
             return Ok(handle);
         }
         let typed = self.typed(job)?;
-        let handle = self.engine.submit(&self.submission(typed.as_deref()))?;
-        keep_handle(self.engine, self.store, self.interrupt, handle)
+        let submission = self.submission(typed.as_deref());
+        submit_tasks(self.engine, self.store, self.interrupt, &submission)
     }
 
     /// Returns the plan of `job` with the secrets of this command, if the job is without. The rest is that of the job:
@@ -695,9 +695,43 @@ pub(crate) fn try_end_job(
     }
 }
 
+/// Has the engine start the tasks of `submission`, and makes them those of the job. If that fails, the engine may have
+/// accepted them before it failed: they read in the store that they end at once.
+pub(crate) fn submit_tasks(
+    engine: &dyn Engine,
+    store: &JobStore,
+    interrupt: &Interrupt,
+    submission: &Submission<'_>,
+) -> Result<JobHandle, FleetError> {
+    match engine.submit(submission) {
+        Ok(handle) => keep_handle(engine, store, interrupt, handle),
+        Err(error) => {
+            if error.may_leave_tasks() {
+                end_unconfirmed(store, &error);
+            }
+            Err(error.into())
+        }
+    }
+}
+
+/// Ends the tasks of a job whose submission failed with `error`. A job with a handle has those of another controller,
+/// which go on.
+fn end_unconfirmed(store: &JobStore, error: &EngineError) {
+    let quiet = Interrupt::new();
+    if !matches!(store.get(&quiet, ENGINE), Ok(None)) {
+        return;
+    }
+    let abort = Abort {
+        why: format!("the submission failed: {}", explain(error)),
+        part: None,
+    };
+    // The error of the engine is reported, also if the store does not answer.
+    drop(store.create_json(&quiet, ABORT, &abort));
+}
+
 /// Makes the tasks of `handle` those of the job. If another controller has started some, or the store does not answer,
 /// they are cancelled, and their secrets are deleted. Tasks that another controller has started go on.
-pub(crate) fn keep_handle(
+fn keep_handle(
     engine: &dyn Engine,
     store: &JobStore,
     interrupt: &Interrupt,

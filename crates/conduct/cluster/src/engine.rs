@@ -239,6 +239,16 @@ pub enum EngineError {
     },
 }
 
+impl EngineError {
+    /// Returns false if a submission that failed with this error never reached the engine.
+    pub(crate) const fn may_leave_tasks(&self) -> bool {
+        !matches!(
+            self,
+            Self::NoProgram(_) | Self::Option { .. } | Self::Logs { .. }
+        )
+    }
+}
+
 /// Makes the folder of the logs.
 fn make_logs(folder: &Path) -> Result<(), EngineError> {
     stillwell_capture::make_private(folder).map_err(|source| EngineError::Logs {

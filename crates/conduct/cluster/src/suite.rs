@@ -11,7 +11,7 @@ use crate::attempt::Attempt;
 use crate::beats;
 use crate::bundle;
 use crate::controller::{
-    EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, keep_handle, try_end_job,
+    EngineView, FleetError, RESULT_DELAY_MAX, WaitReason, submit_tasks, try_end_job,
 };
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
@@ -206,10 +206,8 @@ impl FleetSuite<'_> {
         if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
             return Ok(handle);
         }
-        let handle = self
-            .engine
-            .submit(&self.submission(job.experiments.len()))?;
-        keep_handle(self.engine, self.store, self.interrupt, handle)
+        let submission = self.submission(job.experiments.len());
+        submit_tasks(self.engine, self.store, self.interrupt, &submission)
     }
 
     fn submission(&self, experiments: usize) -> Submission<'_> {

@@ -27,6 +27,7 @@ fn plan(workers: u16, requests: u64) -> LoadPlan {
             method: "GET".to_owned(),
             path: "/".to_owned(),
             authority: "a".to_owned(),
+            is_authority_stated: false,
             headers: Vec::new(),
             body: BodyPlan::Bytes(Vec::new()),
         }],
@@ -118,6 +119,8 @@ struct Simulated<'a> {
     /// Generators that an engine ran twice.
     twice: Vec<usize>,
     is_done: Cell<bool>,
+    /// True if the engine starts tasks and does not answer.
+    submit_fails: bool,
     /// True if the engine cannot end tasks.
     cancel_fails: bool,
     cancelled: RefCell<u32>,
@@ -137,6 +140,7 @@ impl<'a> Simulated<'a> {
             lost: Vec::new(),
             twice: Vec::new(),
             is_done: Cell::new(false),
+            submit_fails: false,
             cancel_fails: false,
             cancelled: RefCell::new(0),
             forgotten: Cell::new(0),
@@ -181,6 +185,12 @@ impl Engine for Simulated<'_> {
                 let made = self.store.create_json(&Interrupt::new(), &name, &ready);
                 assert_eq!(made.unwrap(), Created::Now);
             }
+        }
+        if self.submit_fails {
+            return Err(EngineError::Command {
+                command: "sbatch".to_owned(),
+                output: "timed out".to_owned(),
+            });
         }
         Ok(JobHandle {
             engine: self.name().to_owned(),
@@ -393,6 +403,48 @@ fn tasks_of_a_second_controller_are_cancelled() {
     // With Kubernetes both have the same Job, which goes on.
     keep("1").unwrap_err();
     assert_eq!(*engine.calls.borrow(), ["cancel 2", "withdraw 2"]);
+}
+
+/// They ran without a controller.
+#[test]
+fn tasks_of_a_submission_that_failed_end_unless_the_job_has_those_of_another_controller() {
+    for has_tasks in [false, true] {
+        let (_folder, store) = job_store();
+        let interrupt = Interrupt::new();
+        let plan = plan(1, 1);
+        let engine = Simulated {
+            submit_fails: true,
+            ..Simulated::new(&store, &plan)
+        };
+        if has_tasks {
+            let written = store.create_json(&interrupt, ENGINE, &handle("2"));
+            assert_eq!(written.unwrap(), Created::Now);
+        }
+        let load = fleet(&engine, &interrupt);
+        let submitted = submit_tasks(&engine, &store, &interrupt, &load.submission(None));
+        assert!(
+            matches!(
+                submitted,
+                Err(FleetError::Engine(EngineError::Command { .. }))
+            ),
+            "{submitted:?}"
+        );
+        let abort: Option<Abort> = store.get_json(&interrupt, ABORT).unwrap();
+        let why = abort.map(|abort| abort.why);
+        let expected = "the submission failed: sbatch failed: timed out".to_owned();
+        assert_eq!(why, (!has_tasks).then_some(expected));
+    }
+}
+
+#[test]
+fn a_submission_that_never_reached_the_engine_can_be_repeated() {
+    let missing = EngineError::NoProgram("sbatch".to_owned());
+    let refused = EngineError::Command {
+        command: "sbatch".to_owned(),
+        output: "timed out".to_owned(),
+    };
+    assert!(!missing.may_leave_tasks());
+    assert!(refused.may_leave_tasks());
 }
 
 /// They went on, and the second command reported the read error alone.

@@ -11,7 +11,7 @@ use stillwell_units::Nanos;
 use super::task::register;
 use super::{AllocationJob, NO_MORE_RUNS, RunJob};
 use crate::attempt::Attempt;
-use crate::controller::{FleetError, keep_handle};
+use crate::controller::{FleetError, submit_tasks};
 use crate::engine::{Engine, JobHandle, Submission, TaskState, engine_of};
 use crate::job::{ABORT, Abort, ENGINE, JOB, Ready};
 use crate::pause::pause;
@@ -97,7 +97,7 @@ impl Allocation {
         if store.create_json(interrupt, JOB, job)? == Created::Before {
             return Err(StoreError::Taken(format!("job {}", store.job())).into());
         }
-        let handle = keep_handle(engine, &store, interrupt, engine.submit(submission)?)?;
+        let handle = submit_tasks(engine, &store, interrupt, submission)?;
         Ok(Self {
             store,
             handle,

@@ -20,7 +20,7 @@ use crate::bundle;
 use crate::clocks::{self, ClockOffsets, ClockReading, ClockStage};
 use crate::controller::{
     COMMIT_MAX, EngineView, FleetError, READY_MAX, RESULT_DELAY_MAX, START_LEAD, WaitReason,
-    keep_handle,
+    submit_tasks,
 };
 use crate::engine::{Engine, JobHandle, Submission};
 use crate::job::{
@@ -140,8 +140,8 @@ impl FleetRun<'_> {
         if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
             return Ok(handle);
         }
-        let handle = self.engine.submit(&self.submission(job.roles))?;
-        keep_handle(self.engine, self.store, self.interrupt, handle)
+        let submission = self.submission(job.roles);
+        submit_tasks(self.engine, self.store, self.interrupt, &submission)
     }
 
     fn submission(&self, roles: RunRoles) -> Submission<'_> {
