@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use stillwell_plan::experiment::BinarySource;
 use stillwell_plan::placement::CpuChoice;
 use stillwell_plan::target::{
-    ChildPlan, ContainerOrigin, EnvironmentPlan, ReadyProbe, STOP_DEFAULT,
+    ChildPlan, ContainerOrigin, EnvironmentPlan, Places, ReadyProbe, STOP_DEFAULT,
 };
 use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan, TargetKind, TargetPlan, TargetsPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code};
@@ -227,7 +227,8 @@ fn run_of_case(
     let format = match case.kind {
         CaseKind::Foreign(format) => format,
         CaseKind::Native => {
-            let run_plan = run_of_native(lookup.files, case.file.as_ref()?, diagnostics)?;
+            let file = case.file.as_ref()?;
+            let run_plan = run_of_native(lookup.files, file, &overrides.target, diagnostics)?;
             return Some((run_plan, NATIVE, FileTarget::Whole));
         }
     };
@@ -271,7 +272,8 @@ fn run_of_file(
         return run_of_case(lookup, cases.first()?, overrides, diagnostics);
     }
     let path = path.to_path_buf();
-    let run_plan = run_of_native(lookup.files, &CaseFile { path, source }, diagnostics)?;
+    let file = CaseFile { path, source };
+    let run_plan = run_of_native(lookup.files, &file, &overrides.target, diagnostics)?;
     Some((run_plan, NATIVE, FileTarget::Whole))
 }
 
@@ -279,6 +281,7 @@ fn run_of_file(
 fn run_of_native(
     files: &dyn Files,
     file: &CaseFile,
+    target: &TargetOverride,
     diagnostics: &mut Diagnostics,
 ) -> Option<RunPlan> {
     let file = NativeFile::parse(file, diagnostics)?;
@@ -292,11 +295,17 @@ fn run_of_native(
         diagnostics.push(Diagnostic::note(code::MATRIX, message));
     }
     let (spec, _) = file.read(files, cells.first()?, diagnostics)?;
-    Some(run_of_spec(spec, diagnostics))
+    Some(run_of_spec(spec, target, diagnostics))
 }
 
-/// The run of a file: its first variant, if it has any.
-fn run_of_spec(mut spec: ExperimentSpec, diagnostics: &mut Diagnostics) -> RunPlan {
+/// The run of a file: its first variant, if it has any. No variant is built if `target` replaces its program.
+fn run_of_spec(
+    mut spec: ExperimentSpec,
+    target: &TargetOverride,
+    diagnostics: &mut Diagnostics,
+) -> RunPlan {
+    let point = spec.operating_point;
+    apply::set_rates_and_blocks(point, &mut spec.run_plan, &spec.rate_context);
     if let Some(first) = spec.targets.first() {
         let message = format!("only the first of its targets is run, `{}`", first.name);
         let note = Diagnostic::note(code::VARIANTS, message);
@@ -312,9 +321,12 @@ fn run_of_spec(mut spec: ExperimentSpec, diagnostics: &mut Diagnostics) -> RunPl
         BinarySource::Path(path) => Some(path.clone()),
         BinarySource::AsPlanned => None,
         BinarySource::Git(_) => {
-            let message = format!("variant `{}` must be built first", variant.name);
-            let error = Diagnostic::error(code::BUILD_INCOMPLETE, message);
-            diagnostics.push(error.help("`stillwell run` builds; `observe` needs an executable"));
+            if matches!(target, TargetOverride::FromFile) {
+                let message = format!("variant `{}` must be built first", variant.name);
+                let error = Diagnostic::error(code::BUILD_INCOMPLETE, message);
+                let help = "`stillwell run` builds; `observe` needs an executable";
+                diagnostics.push(error.help(help));
+            }
             None
         }
     };
@@ -322,8 +334,12 @@ fn run_of_spec(mut spec: ExperimentSpec, diagnostics: &mut Diagnostics) -> RunPl
     let Some(variant) = plan.variants.first() else {
         return plan.run_plan;
     };
-    plan.run_plan
-        .around(plan.target_of(variant, binary.as_deref()))
+    let target = plan.target_of(variant, binary.as_deref());
+    let run_plan = plan.run_plan.around(target);
+    match &variant.files {
+        Some(files) => run_plan.filled(&Places::only_files(files.clone())),
+        None => run_plan,
+    }
 }
 
 fn plan_of(

@@ -86,6 +86,7 @@ pub fn load_scenario(
             users,
             warmup: flags.warmup,
             duration: flags.duration.or(duration)?,
+            has_grace: false,
             // A thread without users would be idle, and refuse its share of arrivals.
             threads: flags
                 .threads

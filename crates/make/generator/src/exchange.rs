@@ -37,6 +37,7 @@ fn endpoint(target: &Target, headers: &[(String, String)]) -> EndpointPlan {
             method: "POST".to_owned(),
             path: target.path_and_query().to_owned(),
             authority: host.map_or_else(|| target.authority(), |(_, value)| value.clone()),
+            is_authority_stated: host.is_some(),
             headers: ordinary.cloned().collect(),
             body: BodyPlan::None,
         }],

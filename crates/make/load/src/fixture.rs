@@ -44,6 +44,7 @@ pub(super) fn slots(
             method: "GET".to_owned(),
             path: "/".to_owned(),
             authority: "a".to_owned(),
+            is_authority_stated: false,
             headers: Vec::new(),
             body: BodyPlan::None,
         }],

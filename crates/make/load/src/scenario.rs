@@ -6,10 +6,12 @@
 //! buffers and the connection of a user that ended.
 
 mod context;
+mod cookies;
 mod exchange;
 mod extract;
 #[cfg(test)]
 mod fixture;
+mod gate;
 mod generator;
 mod http2;
 mod result;
@@ -53,8 +55,8 @@ pub fn prepare_scenario(plan: ScenarioLoadPlan) -> Result<PreparedScenario, Scen
 }
 
 impl PreparedScenario {
-    /// Starts the workers as threads `scenario-0` and on. Each ends with the plan's duration,
-    /// `stop` or the scope, and then leaves its result.
+    /// Starts the workers as threads `scenario-0` and on. Each ends with the plan's duration and
+    /// grace, `stop` or the scope, and then leaves its result.
     ///
     /// # Errors
     /// The kernel's answer where it starts no more threads.
@@ -85,6 +87,8 @@ impl PreparedScenario {
 /// Records the requests of steps that are due in the measured time.
 struct LoadTally {
     measure_from: Moment,
+    /// End of the measured time.
+    end: Moment,
     result: RefCell<ScenarioResult>,
 }
 
@@ -94,10 +98,14 @@ impl StepTally for LoadTally {
             return;
         }
         let mut result = self.result.borrow_mut();
+        let is_good = ended.failure.is_none();
+        if ended.end <= self.end {
+            result.requests_in_time += 1;
+            result.good_in_time += u64::from(is_good);
+        }
         let result = &mut result.steps[step.number];
         result.requests += 1;
         if let Some(status) = ended.status {
-            let is_good = ended.failure.is_none();
             result.record_answer(status, ended.end.since(ended.due), is_good);
         }
         if let Some(failure) = ended.failure {
@@ -127,8 +135,10 @@ impl ScenarioWorker {
         start: Moment,
     ) -> Self {
         let result = ScenarioResult::of(plan.scenario.steps().count());
+        let measure_from = start + plan.warmup;
         let tally = Rc::new(LoadTally {
-            measure_from: start + plan.warmup,
+            measure_from,
+            end: measure_from + plan.duration,
             result: RefCell::new(result),
         });
         let recorded = Rc::clone(&tally) as Rc<dyn StepTally>;
@@ -143,9 +153,10 @@ impl ScenarioWorker {
         }
     }
 
-    /// Runs users until the end; requests under way are then cut and not counted.
+    /// Runs users until the end. With a grace, requests in flight then end by their response or
+    /// their timeout; without it they are cut and not counted.
     async fn run(self: &Rc<Self>, stop: &Token, scope: &Token) -> Result<(), PartError> {
-        let end = self.tally.measure_from + self.plan.duration;
+        let end = self.tally.end;
         let mut timer = Timer::new()?;
         let mut tasks = Tasks::new(self.users_max() + 1);
         let measured = async {
@@ -161,23 +172,33 @@ impl ScenarioWorker {
             () = measured => {}
             ended = self.run_users(&mut tasks, end) => ended?,
         }
+        self.end_measured_time();
+        if self.plan.has_grace {
+            // All arms are cancel-safe.
+            tokio::select! {
+                biased;
+                () = scope.cancelled() => {}
+                () = stop.cancelled() => {}
+                () = self.context.gate.close() => {}
+            }
+        }
         drop(tasks);
-        self.finish(end);
+        let users = &mut self.tally.result.borrow_mut().users;
+        users.unfinished = users.started - users.completed - users.failed;
         Ok(())
     }
 
     /// Completes the result with figures of the whole measured time.
-    fn finish(&self, end: Moment) {
+    fn end_measured_time(&self) {
         let mut result = self.tally.result.borrow_mut();
-        let measured = clock::now().min(end).since(self.tally.measure_from);
+        let end = clock::now().min(self.tally.end);
+        let measured = end.since(self.tally.measure_from);
         let usage = ThreadUsage::now();
         let before = self.usage.get();
         let share = |now: Nanos, before: Nanos| now.saturating_sub(before).share_of(measured);
         result.busy_share = share(usage.cpu, before.cpu);
         result.cpu_wait_share = share(usage.delay, before.delay);
         result.measured = measured;
-        let users = &mut result.users;
-        users.unfinished = users.started - users.completed - users.failed;
     }
 
     /// Returns the maximum number of users at a time of this worker.
@@ -199,6 +220,7 @@ impl ScenarioWorker {
                     tasks.spawn(async move {
                         let mut user = worker.context.user();
                         loop {
+                            worker.context.gate.pass().await;
                             let at = clock::now();
                             worker.begin(at);
                             let is_well = user.follow(&worker.context, at).await;

@@ -100,6 +100,9 @@ impl InspectorPlan {
         for value in inspector.environment.values_mut() {
             *value = places.fill(value);
         }
+        for path in inspector.stdout.iter_mut().chain(&mut inspector.stderr) {
+            *path = places.fill(&path.to_string_lossy()).into();
+        }
         inspector
     }
 }
@@ -219,5 +222,32 @@ impl ScrapeFormat {
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_an_inspector_are_filled_in() {
+        let inspector_in = |place: &str| {
+            let at = |name: &str| format!("{place}/{name}");
+            InspectorPlan {
+                program: at("perf").into(),
+                arguments: vec![at("data")],
+                environment: BTreeMap::from([("A".to_owned(), at("a"))]),
+                stdout: Some(at("out.log").into()),
+                stderr: Some(at("err.log").into()),
+            }
+        };
+        let places = Places {
+            stillwell: "/bin/stillwell".into(),
+            state: "/state".into(),
+            files: None,
+            experiment: "/lab/one".into(),
+        };
+        let filled = inspector_in("{experiment}").filled(&places);
+        assert_eq!(filled, inspector_in("/lab/one"));
     }
 }

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use stillwell_units::{Seed, Target};
 
 use crate::disk::DiskPlan;
-use crate::generator::{FileLayout, FileTreePlan};
+use crate::generator::{FileLayout, FileTreePlan, ProcFsPlan, StreamTarget};
 use crate::placement::{IsolationPlan, Wanted};
+use crate::step::StepAction;
 use crate::target::{Places, ReadyProbe};
 use crate::{
     CheckPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan,
@@ -124,7 +125,12 @@ impl RunPlan {
                 TransportPlan::PassthruFile { path }
                 | TransportPlan::UnixStream { path }
                 | TransportPlan::UnixDatagram { path }
-                | TransportPlan::FileTree(FileTreePlan { root: path, .. }) => fill(path),
+                | TransportPlan::Tls {
+                    to: StreamTarget::Unix(path),
+                    ..
+                }
+                | TransportPlan::FileTree(FileTreePlan { root: path, .. })
+                | TransportPlan::ProcFs(ProcFsPlan { root: path, .. }) => fill(path),
                 _ => {}
             }
         }
@@ -137,5 +143,119 @@ impl RunPlan {
             }
         }
         run_plan
+    }
+
+    /// The same plan with every place filled in: those of [`Self::placed`], and those of the
+    /// target, the disks and their steps, and the inspector.
+    #[must_use]
+    pub fn filled(&self, places: &Places) -> Self {
+        let mut run_plan = self.placed(places);
+        run_plan.target = self.target.filled(places);
+        let disks = self.disks.iter().map(|disk| disk.filled(places));
+        run_plan.disks = disks.collect();
+        for step in &mut run_plan.timeline {
+            if let StepAction::Disk { path, .. } = &mut step.action {
+                *path = places.fill(&path.to_string_lossy()).into();
+            }
+        }
+        let inspector = self.observer.inspector.as_ref();
+        run_plan.observer.inspector = inspector.map(|plan| plan.filled(places));
+        run_plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use stillwell_units::{ByteSize, Nanos};
+
+    use super::*;
+    use crate::generator::{Concurrency, RenameShare, WhenFull};
+    use crate::{PayloadPlan, RatePlan};
+
+    /// Every kind of transport that has a path of the run, which lies in `place`.
+    fn transports(place: &str) -> Vec<TransportPlan> {
+        let path = || PathBuf::from(format!("{place}/x"));
+        let single = NonZeroU32::MIN;
+        let layouts = [
+            FileLayout::Numbered {
+                template: format!("{place}/%NNN%"),
+                delete: false,
+            },
+            FileLayout::Rotated {
+                root: path(),
+                depth_max: 1,
+                rotations: 1,
+            },
+            FileLayout::Log {
+                path: path(),
+                full: WhenFull::Rename,
+                rotations: 1,
+                pause: Nanos::SECOND,
+            },
+            FileLayout::Mounted {
+                at: path(),
+                depth_max: 1,
+                rotations: 1,
+            },
+            FileLayout::Appended { path: path() },
+        ];
+        let files = layouts.map(|layout| TransportPlan::Files {
+            layout,
+            bytes_max: ByteSize::mib(1),
+        });
+        let rest = [
+            TransportPlan::PassthruFile { path: path() },
+            TransportPlan::UnixStream { path: path() },
+            TransportPlan::UnixDatagram { path: path() },
+            TransportPlan::Tls {
+                to: StreamTarget::Unix(path()),
+                tls: Box::default(),
+            },
+            TransportPlan::FileTree(FileTreePlan {
+                root: path(),
+                depth_max: single,
+                folders_max: single,
+                files_max: single,
+                nodes_max: single,
+                name_length: single,
+                renames: RenameShare::try_new(0, single).unwrap(),
+            }),
+            TransportPlan::ProcFs(ProcFsPlan {
+                root: path(),
+                processes: 1,
+                copies: Vec::new(),
+            }),
+        ];
+        files.into_iter().chain(rest).collect()
+    }
+
+    fn run_in(place: &str) -> RunPlan {
+        let generators = transports(place).into_iter();
+        let generators = generators.map(|transport| GeneratorPlan {
+            id: "in".to_owned(),
+            transport,
+            payload: PayloadPlan::PACE,
+            rate: RatePlan::MAX,
+            concurrency: Concurrency::ONE,
+            seed: Seed::from_number(1),
+            stamps: None,
+        });
+        RunPlan {
+            generators: generators.collect(),
+            ..RunPlan::idle(Seed::from_number(0))
+        }
+    }
+
+    #[test]
+    fn the_path_of_every_transport_is_filled_in() {
+        let places = Places {
+            stillwell: "/bin/stillwell".into(),
+            state: "/state".into(),
+            files: None,
+            experiment: "/lab/one".into(),
+        };
+        assert_eq!(run_in("{state}").placed(&places), run_in("/state"));
     }
 }

@@ -59,6 +59,9 @@ pub struct ScenarioLoadPlan {
     pub warmup: Nanos,
     /// Length of the measured time.
     pub duration: Nanos,
+    /// True if the load waits at its end until each request in flight is answered or fails: bounds
+    /// need the end of every request.
+    pub has_grace: bool,
     /// Threads of the generator, at least one.
     pub threads: u16,
     /// Seed of the choice of flows and of think times.

@@ -176,6 +176,17 @@ pub struct Places {
 }
 
 impl Places {
+    /// Returns places that fill in `{files}` and leave every other placeholder as it is.
+    #[must_use]
+    pub fn only_files(files: PathBuf) -> Self {
+        Self {
+            stillwell: "{self}".into(),
+            state: "{state}".into(),
+            files: Some(files),
+            experiment: "{experiment}".into(),
+        }
+    }
+
     /// `text` with every place filled in.
     #[must_use]
     pub fn fill(&self, text: &str) -> String {
@@ -284,6 +295,11 @@ mod tests {
         assert_eq!(
             places.fill("{self} --data {state} {files} {experiment}"),
             "/bin/stillwell --data /state {files} /lab/one"
+        );
+        let places = Places::only_files("/lab/one/files".into());
+        assert_eq!(
+            places.fill("{self} --data {state} {files} {experiment}"),
+            "{self} --data {state} /lab/one/files {experiment}"
         );
     }
 }

@@ -268,6 +268,7 @@ mod tests {
                 method: "GET".to_owned(),
                 path: "/".to_owned(),
                 authority: "a".to_owned(),
+                is_authority_stated: false,
                 headers: Vec::new(),
                 body: BodyPlan::Bytes(Vec::new()),
             }

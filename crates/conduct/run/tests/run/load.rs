@@ -71,6 +71,7 @@ pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
             method: "GET".to_owned(),
             path: "/".to_owned(),
             authority: address.to_string(),
+            is_authority_stated: false,
             headers: vec![("x-test".to_owned(), "1".to_owned())],
             body: BodyPlan::None,
         }],

@@ -85,23 +85,35 @@ fn check_responses(
     Ok(interrupt.signal())
 }
 
-/// Sends `trials`, one for each side. A signal ends them without an error.
+/// Sends `trials`, one for each side. A signal ends them without an error. A side that only redirects
+/// is not compared with one that answers.
 fn check_sides(
     arguments: &AbArguments,
     trials: Vec<LoadPlan>,
     interrupt: &Interrupt,
 ) -> Result<(), CommandError> {
     let urls = [&arguments.baseline, &arguments.comparison];
+    let mut has_ok = false;
+    let mut redirecting: Vec<String> = Vec::new();
     for ((side, url), trial) in ["A", "B"].into_iter().zip(urls).zip(trials) {
         let trial = conduct_load(trial, AddressFamily::Any, &[], interrupt, &mut |_| {});
         if interrupt.signal().is_some() {
             return Ok(());
         }
         let trial = trial.map_err(could_not)?;
+        let url = secrets::handling().text(url);
         if let Some(what) = bad_responses(&trial) {
-            let url = secrets::handling().text(url);
             return Err(could_not(anyhow::anyhow!("{side}, {url}: {what}")));
         }
+        has_ok |= trial.sum(|counts| counts.ended(Outcome::Ok)) > 0;
+        let hint = load::redirect_hint(&trial);
+        redirecting.extend(hint.map(|hint| format!("{side}, {url}: {hint}")));
+    }
+    for message in redirecting {
+        if has_ok {
+            return Err(could_not(anyhow::anyhow!(message)));
+        }
+        Paint::print_message(&format!("warning: {message}"));
     }
     Ok(())
 }

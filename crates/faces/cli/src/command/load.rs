@@ -10,6 +10,7 @@ mod scenario;
 mod spec;
 pub(super) mod telemetry;
 
+pub(crate) use outcome::redirect_hint;
 pub(crate) use spec::{shape, tls};
 
 use std::path::{Path, PathBuf};
@@ -161,13 +162,14 @@ impl Job<'_> {
             original: self.original.as_ref(),
             warnings: &self.option_names.health_warnings(rules, &warnings),
         });
-        let written = files::write(&report, self.outputs);
         let is_silent = is_unreachable && self.format == LoadFormat::HUMAN;
+        // Files of a long load take time; the reader waits for the result.
         let printed = if is_silent {
             Ok(())
         } else {
             self.print(&report, &capture, paint)
         };
+        let written = files::write(&report, self.outputs);
         let delivered = kept.and(written).and(printed);
         if is_unreachable {
             // The target is the cause of all that is missing.

@@ -15,6 +15,7 @@ use stillwell_plan::SuitePlan;
 use stillwell_report::FullReport;
 use stillwell_run::{Interrupt, RunTelemetry};
 use stillwell_target::Privileges;
+use stillwell_units::Seed;
 use stillwell_verdict::exit_code;
 
 use crate::arguments::{EngineName, Gate, LoadStatsArguments, OutputArguments, RunArguments};
@@ -26,20 +27,29 @@ use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 
-/// Runs the command. A process that has threads before the plan is read passes the privileges that it has `prepared`.
+/// An experiment of a suite that this process runs as a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SuitePart<'a> {
+    /// Privileges, which were prepared before this process had threads.
+    pub(crate) privileges: &'a Privileges,
+    /// Seed of the suite, from which the order within pairs follows. Runs have the seeds of their experiment.
+    pub(crate) seed: Seed,
+}
+
+/// Runs the command. A task passes the `part` of the suite that it runs.
 pub(crate) fn run(
     arguments: &RunArguments,
     paint: &Paint,
-    prepared: Option<&Privileges>,
+    part: Option<SuitePart<'_>>,
 ) -> Result<Exit, CommandError> {
-    let result = start(arguments, paint, prepared);
+    let result = start(arguments, paint, part);
     problems::keep_error(arguments.results.as_deref(), result)
 }
 
 fn start(
     arguments: &RunArguments,
     paint: &Paint,
-    prepared: Option<&Privileges>,
+    part: Option<SuitePart<'_>>,
 ) -> Result<Exit, CommandError> {
     output::check_resumed(arguments.resume)?;
     if let Some(engine) = engine_of(arguments)? {
@@ -49,12 +59,15 @@ fn start(
         };
     }
     if has_targets(arguments) {
-        return targets::run(arguments, paint, prepared);
+        return targets::run(arguments, paint, part.map(|part| part.privileges));
     }
     let store = store_of(arguments)?;
     let overrides = select::overrides(&arguments.select);
-    let plan = load(arguments, &overrides, paint)?;
-    let prepared = prepared.cloned();
+    let mut plan = load(arguments, &overrides, paint)?;
+    if let Some(part) = part {
+        plan.seed = part.seed;
+    }
+    let prepared = part.map(|part| part.privileges.clone());
     let privileges = prepared.or_else(|| privileges::prepare_suite(&plan));
     output::check_writable(&arguments.output.output)?;
     if let Some(missing) = programs::missing(&plan).into_iter().next() {

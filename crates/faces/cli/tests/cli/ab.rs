@@ -182,6 +182,31 @@ fn a_side_with_errors_alone_is_refused_unless_errors_are_the_goal() {
     assert_eq!(verdict(&report, "error_share"), "regressed", "{report}");
 }
 
+#[test]
+fn a_side_with_redirects_alone_is_refused_unless_both_only_redirect() {
+    let suite = Suite::new();
+    let (_good, good) = server(&suite, &[]);
+    let (_moved, moved) = server(&suite, &["--status=301"]);
+    for (urls, side) in [([&good, &moved], "B"), ([&moved, &good], "A")] {
+        let ended = finish(&suite, &["ab", urls[0], urls[1], "--quiet"]);
+        assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
+        let expected = format!("{side}, {moved}: every response is a redirect");
+        assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+        assert!(ended.stderr.contains("`location`"), "{}", ended.stderr);
+    }
+    let mut words = vec!["ab", &moved, &moved, "-r", "100/s", "-d", "200ms"];
+    words.extend(["--max-pairs", "4", "--no-confirm", "--quiet"]);
+    words.extend(["--validity", "off", "--format", "json"]);
+    let ended = finish(&suite, &words);
+    for side in ["A", "B"] {
+        let expected = format!("warning: {side}, {moved}: every response is a redirect");
+        assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+    }
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let goals = &report["experiments"][0]["goals"];
+    assert!(goals.is_array(), "{report}");
+}
+
 /// Starts `ab` with a URL that answers no request, and sends it SIGTERM as soon as it checks responses.
 fn end_check(suite: &Suite) -> Finished {
     // Each attempt has a listener of its own: no connection of an earlier one waits there.

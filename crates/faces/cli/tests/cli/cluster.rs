@@ -9,6 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process, free_port, signal_process, wait_until};
+use stillwell_units::Seed;
 
 use crate::load::{LONG, STILLWELL, serve};
 use crate::suite::{Suite, assert_code, assert_holds};
@@ -353,7 +354,7 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
     let second = text
         .replace(&suite.listen, &format!("127.0.0.1:{}", free_port()))
         .replace(&suite.sink, &format!("127.0.0.1:{}", free_port()));
-    suite.file("other/experiment.yaml", &second);
+    suite.file("other/experiment.yaml", &(second + "seed: 7\n"));
     let words = [
         "run",
         "experiment",
@@ -362,11 +363,11 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
         "--store=store",
         "--job=s",
     ];
-    let run = |results: &str| {
+    let run = |results: &str, more: &[&str]| {
         let mut command = suite.stillwell(&words);
-        Process::start(command.args(["--results", results])).finish(LONG * 2)
+        Process::start(command.args(["--results", results]).args(more)).finish(LONG * 2)
     };
-    let ended = run("results");
+    let ended = run("results", &[]);
     // Short runs next to other tests may have no verdict.
     assert!([0, 1, 4].contains(&ended.code), "{}", ended.stderr);
     for name in ["experiment", "other"] {
@@ -378,11 +379,15 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
     }
     let plan = &read(&suite.results().join("suite.json"))["plan"];
     assert_eq!(plan["experiments"].as_array().unwrap().len(), 2);
+    // The order within pairs follows from the seed of the first one, and each keeps its own.
+    let seed = |experiment: usize| &plan["experiments"][experiment]["run_plan"]["seed"];
+    assert_eq!(seed(0), &plan["seed"]);
+    assert_eq!(*seed(1), Seed::from_number(7).to_string());
     let mut status = suite.stillwell(&["cluster", "status", "--store=store", "--job=s"]);
     let status = String::from_utf8(status.output().unwrap().stdout).unwrap();
     assert!(status.contains("experiment other: complete"), "{status}");
-    // The same command again judges the same results.
-    let again = run("again");
+    // The same command again judges the same results, which have their seeds already.
+    let again = run("again", &["--seed=5"]);
     assert_eq!(again.code, ended.code, "{}", again.stderr);
     let verdict = |results: &str| read(&suite.path(results).join("other/verdict.json"));
     assert_eq!(verdict("again")["verdict"], verdict("results")["verdict"]);

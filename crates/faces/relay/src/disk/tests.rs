@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::num::NonZeroU64;
 use std::path::Path;
 
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::*;
@@ -161,7 +162,7 @@ async fn a_refused_sync_is_tried_again_after_its_events_were_written_again() {
     let copy = folder.path().join("copy");
     let repair = async {
         while disk.counts().refused == 0 {
-            sleep(Duration::from_millis(1)).await;
+            yield_now().await;
         }
         disk.state.borrow_mut().writer.file = File::create(&copy).unwrap();
         disk.kept().await;

@@ -270,8 +270,22 @@ pub(super) fn set_rate(
     is_right
 }
 
+/// Sets the rates and the blocks of generators where the operating point replaces their rates.
+pub(super) fn set_rates_and_blocks(
+    point: OperatingPoint,
+    run_plan: &mut RunPlan,
+    context: &RateContext,
+) {
+    set_blocks(point, run_plan, context);
+    if point == OperatingPoint::Max {
+        for generator in &mut run_plan.generators {
+            generator.rate.shape = RateShape::Max;
+        }
+    }
+}
+
 /// Sets the blocks of generators without `block` where the operating point replaces their rates.
-pub(super) fn set_blocks(point: OperatingPoint, run_plan: &mut RunPlan, context: &RateContext) {
+fn set_blocks(point: OperatingPoint, run_plan: &mut RunPlan, context: &RateContext) {
     if point != OperatingPoint::Max {
         return;
     }

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::experiment::OperatingPoint;
+use stillwell_plan::TargetsPlan;
 use stillwell_plan::targets::{RUNS_DEFAULT, RUNS_MAX};
-use stillwell_plan::{RateShape, TargetsPlan};
 use stillwell_text::{Diagnostic, Diagnostics, Place, code, nearest};
 
 use super::native::NativeFile;
@@ -134,7 +133,8 @@ fn plan_of_case(
     }
     let (mut spec, _) = file.read(files, &Cell::default(), diagnostics)?;
     let rate_context = std::mem::take(&mut spec.rate_context);
-    apply::set_blocks(spec.operating_point, &mut spec.run_plan, &rate_context);
+    // Each target takes what it can where no rate is stated: there is no probe.
+    apply::set_rates_and_blocks(spec.operating_point, &mut spec.run_plan, &rate_context);
     let mut plan = plan_of(spec, case, file.place(), diagnostics);
     if plan.summary.is_none() {
         let readme = files.read(&case.folder.join("README.md"));
@@ -150,16 +150,7 @@ fn plan_of(
     place: Place,
     diagnostics: &mut Diagnostics,
 ) -> TargetsPlan {
-    let mut run_plan = spec.run_plan;
-    match spec.operating_point {
-        // Each target takes what it can where no rate is stated: there is no probe.
-        OperatingPoint::Stated | OperatingPoint::Probe { .. } => {}
-        OperatingPoint::Max => {
-            for generator in &mut run_plan.generators {
-                generator.rate.shape = RateShape::Max;
-            }
-        }
-    }
+    let run_plan = spec.run_plan;
     if run_plan.generators.is_empty() {
         let message = format!("{}: nothing is sent to its targets", case.name);
         let error = Diagnostic::error(code::NOTHING_MEASURED, message).at(place);

@@ -156,6 +156,7 @@ pub(super) fn request_to(
         method,
         path: target.path_and_query().to_owned(),
         authority: authority.map_or_else(|| target.authority(), |header| header.1.clone()),
+        is_authority_stated: authority.is_some(),
         headers: all()
             .filter(|header| !is_host(&header.0))
             .map(|Header(name, value)| (name.clone(), value.clone()))

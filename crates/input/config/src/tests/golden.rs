@@ -103,6 +103,41 @@ fn a_run_needs_no_target_and_no_variants() {
     assert!(matches!(plan.target.kind, stillwell_plan::TargetKind::None));
 }
 
+/// A file that names `{files}` everywhere.
+const WITH_FILES: &str = "\
+target:
+  name: relay
+  command: ['{files}/relay', --data, '{state}', --config, '{files}/a.conf']
+  environment: {CONFIG: '{files}/a.conf'}
+  directory: '{files}'
+  mounts: [{source: '{files}/certificates', at: /etc/certificates}]
+  ready: {file: '{files}/up'}
+variants: {baseline: {files: conf}, comparison: {}}
+workload: {generators: [{unix_stream: '{files}/in', payload: ascii}]}
+observe: {inspector: {command: ['{files}/trace', '{files}/x'], stdout: '{files}/out.log'}}
+disks: [{path: '{files}/disk', fsync_delay: 1ms}]
+timeline: [{at: 1s, disk: {path: '{files}/disk', do: full}}]
+";
+
+#[test]
+fn an_observed_run_has_the_files_of_its_first_variant() {
+    let files = super::InMemory::with([
+        ("/suite/run.yaml", WITH_FILES),
+        ("/suite/conf/a.conf", ""),
+        ("/suite/conf/certificates/a.pem", ""),
+    ]);
+    let overrides = crate::RunOverrides::default();
+    let loaded = super::load_run_from(&files, "/suite/run.yaml".as_ref(), &overrides);
+    let plan = loaded.unwrap_or_else(|errors| panic!("{errors}")).plan;
+    let stillwell_plan::TargetKind::Child(child) = &plan.target.kind else {
+        panic!("{:?}", plan.target);
+    };
+    let expected = ["--data", "{state}", "--config", "/suite/conf/a.conf"];
+    assert_eq!(child.arguments, expected);
+    let text = format!("{plan:?}");
+    assert!(!text.contains("{files}"), "{text}");
+}
+
 #[test]
 fn perf_takes_the_place_of_an_inspector() {
     let observed = |observe: &str| {

@@ -346,6 +346,28 @@ fn a_generator_without_connections_has_one_worker() {
 }
 
 #[test]
+fn an_unknown_placeholder_of_a_folder_is_refused() {
+    for generator in [
+        "file_tree: {root: 'PLACE/a'}",
+        "proc_fs: {root: 'PLACE/a', processes: 2}",
+    ] {
+        let read = |place: &str| {
+            let generator = generator.replace("PLACE", place);
+            let text = format!("workload: {{generators: [{{{generator}, rate: 5/s}}]}}\n");
+            run_plan(&text)
+        };
+        for known in ["{state}", "{experiment}", "/tmp"] {
+            if let Err(diagnostics) = read(known) {
+                panic!("{generator}: {diagnostics}");
+            }
+        }
+        let message = read("{stat}").unwrap_err().to_string();
+        let expected = "`{stat}/a` begins with an unknown placeholder";
+        assert!(message.contains(expected), "{generator}: {message}");
+    }
+}
+
+#[test]
 fn mistakes_in_generators_of_the_system_and_in_tls() {
     snapshot!(
         "target: {command: ./x}

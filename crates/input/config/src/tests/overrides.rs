@@ -7,7 +7,7 @@ use stillwell_plan::{ExperimentPlan, RateShape, RateUnit};
 
 use super::golden::LEAST;
 use super::{InMemory, experiment_with, load_suite_from};
-use crate::{SuiteOverrides, VariantArgument};
+use crate::{ProgramOverride, RunOverrides, SuiteOverrides, TargetOverride, VariantArgument};
 
 /// The least with a revision as its comparison.
 fn with_revision() -> String {
@@ -312,5 +312,56 @@ fn generators_at_full_speed_have_the_same_blocks_for_all_stated_rates() {
         assert_eq!(max, expected, "{transport}{block}");
         let probed = payload(", rate: 5/s", "", &probe);
         assert_eq!(probed, payload("", "", &none), "{transport}{block}");
+    }
+}
+
+#[test]
+fn an_observed_run_is_at_full_speed_where_the_operating_point_is_max() {
+    let compared =
+        "target: {command: ./x}\nvariants: {baseline: {}, comparison: {arguments: [a]}}\n";
+    for (transport, block) in payload_generators() {
+        let observed = |rate: &str, more: &str| {
+            let generator = format!("{{{transport}, payload: ascii{block}, rate: {rate}}}");
+            let text = format!("workload: {{generators: [{generator}]}}\n{more}");
+            let loaded = super::run_plan(&text).unwrap_or_else(|errors| panic!("{errors}"));
+            loaded.plan.generators.into_iter().next().unwrap()
+        };
+        for more in ["", compared] {
+            let expected = observed("max", more);
+            let max = observed("5/s", &format!("{more}operating_point: max\n"));
+            assert_eq!(max.rate.shape, RateShape::Max, "{transport}{block}");
+            assert_eq!(max.payload, expected.payload, "{transport}{block}");
+        }
+    }
+}
+
+#[test]
+fn a_variant_of_a_revision_is_observed_only_with_a_target_of_the_command_line() {
+    let text = LEAST.replace(
+        "baseline: {}",
+        "baseline: {git: {revision: main, build: ninja, output: out/y}}",
+    );
+    let program = ProgramOverride {
+        program: "./y".into(),
+        ..ProgramOverride::default()
+    };
+    for (target, is_read) in [
+        (TargetOverride::FromFile, false),
+        (TargetOverride::Path(program), true),
+        (TargetOverride::Pid(7), true),
+        (TargetOverride::None, true),
+    ] {
+        let overrides = RunOverrides {
+            target,
+            ..RunOverrides::default()
+        };
+        match (super::run_with(&text, &overrides), is_read) {
+            (Ok(_), true) => {}
+            (Err(errors), false) => {
+                let errors = errors.to_string();
+                assert!(errors.contains("must be built first"), "{errors}");
+            }
+            (result, _) => panic!("{:?}: {result:?}", overrides.target),
+        }
     }
 }

@@ -333,6 +333,21 @@ fn requests_go_to_the_url_of_each_variant_in_the_network_of_the_host() {
 }
 
 #[test]
+fn a_host_header_is_the_same_for_each_variant() {
+    let text = AT_URL.replace("mix:", "headers: {Host: '127.0.0.1:1'}, mix:");
+    let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let plan = &loaded.plan.experiments[0];
+    for variant in &plan.variants {
+        let run_plan = plan.run_plan.around(plan.target_of(variant, None));
+        let TransportPlan::Requests(requests) = &run_plan.generators[0].transport else {
+            panic!("{:?}", run_plan.generators[0].transport);
+        };
+        let mut requests = requests.endpoint().requests.iter();
+        assert!(requests.all(|request| request.authority == "127.0.0.1:1"));
+    }
+}
+
+#[test]
 fn mistakes_around_a_url_are_reported() {
     let with = |from: &str, to: &str| AT_URL.replace(from, to);
     for (text, message) in [

@@ -15,6 +15,7 @@ use stillwell_wire::tls::ClientTls;
 
 use super::exchange::StepError;
 use super::extract::PreparedStep;
+use super::gate::RequestGate;
 use super::result::ScenarioError;
 use super::user::User;
 
@@ -97,6 +98,7 @@ pub(super) struct UserContext {
     pub(super) plan: Arc<ScenarioPlan>,
     pub(super) endpoint: Endpoint,
     pub(super) tally: Rc<dyn StepTally>,
+    pub(super) gate: RequestGate,
     flows: Arc<[Vec<PreparedStep>]>,
     random: RefCell<Xoshiro256PlusPlus>,
     next_row: Cell<usize>,
@@ -117,6 +119,7 @@ impl UserContext {
             plan: Arc::clone(&prepared.plan),
             endpoint: prepared.endpoint.clone().for_worker(),
             tally,
+            gate: RequestGate::default(),
             flows: Arc::clone(&prepared.flows),
             random: RefCell::new(Xoshiro256PlusPlus::from_seed(*seed.bytes())),
             next_row: Cell::new(as_usize(share.index)),

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::super::http1::poll_read;
 use super::context::UserContext;
+use super::cookies::{keep_cookie, write_cookies};
 use super::extract::PreparedStep;
 use super::result::StepFailure;
 use super::user::User;
@@ -257,9 +258,10 @@ impl User {
         let mut read = 0;
         loop {
             let (cookies, headers) = (&mut self.cookies, &mut self.headers);
+            let path = &self.path;
             let header = |name: &str, value: &[u8]| {
                 if name.eq_ignore_ascii_case("set-cookie") {
-                    keep_cookie(cookies, value);
+                    keep_cookie(cookies, value, path);
                 }
                 if step.takes_header(name) {
                     let value = String::from_utf8_lossy(value).into_owned();
@@ -299,6 +301,7 @@ impl User {
         let Self {
             output,
             values,
+            path,
             cookies,
             ..
         } = self;
@@ -306,7 +309,7 @@ impl User {
         output.clear();
         output.extend_from_slice(plan.method.as_bytes());
         output.push(b' ');
-        append_path(&context.plan, plan, values, output);
+        append_path(&context.plan, plan, values, path, output);
         output.extend_from_slice(b" HTTP/1.1\r\nhost: ");
         output.extend_from_slice(context.plan.authority.as_bytes());
         let mut kept_cookies = cookies.as_slice();
@@ -326,10 +329,10 @@ impl User {
             if name.eq_ignore_ascii_case("cookie") {
                 // All cookies are in one header (RFC 6265, 5.4).
                 let before: &[u8] = if output.len() == from { b"" } else { b"; " };
-                write_cookies(std::mem::take(&mut kept_cookies), before, output);
+                write_cookies(std::mem::take(&mut kept_cookies), path, before, output);
             }
         }
-        write_cookies(kept_cookies, b"\r\ncookie: ", output);
+        write_cookies(kept_cookies, path, b"\r\ncookie: ", output);
         let length: usize = parts(&plan.body, values).map(str::len).sum();
         if length > 0 || sends_length(&plan.method) {
             // A vector takes every byte.
@@ -372,27 +375,20 @@ pub(super) fn sends_length(method: &str) -> bool {
     matches!(method, "POST" | "PUT" | "PATCH")
 }
 
-/// Appends the path and query of a request.
+/// Appends the path and query of a request. `path` becomes the path alone.
 pub(super) fn append_path(
     scenario: &ScenarioPlan,
     step: &ScenarioStepPlan,
     values: &[String],
+    path: &mut Vec<u8>,
     output: &mut Vec<u8>,
 ) {
     let from = output.len();
     output.extend_from_slice(scenario.base.as_bytes());
     fill(&step.path, values, output);
     encode_path(output, from);
-}
-
-/// Appends `before` and all cookies, if there are any.
-pub(super) fn write_cookies(cookies: &[(String, String)], before: &[u8], output: &mut Vec<u8>) {
-    for (index, (name, value)) in cookies.iter().enumerate() {
-        output.extend_from_slice(if index == 0 { before } else { b"; " });
-        output.extend_from_slice(name.as_bytes());
-        output.push(b'=');
-        output.extend_from_slice(value.as_bytes());
-    }
+    path.clear();
+    path.extend(output[from..].iter().take_while(|byte| **byte != b'?'));
 }
 
 pub(super) fn fill(template: &TextTemplate, values: &[String], output: &mut Vec<u8>) {
@@ -415,43 +411,15 @@ fn encode_path(output: &mut Vec<u8>, from: usize) {
     }
 }
 
-/// Keeps the name and value of a `set-cookie` header; an empty value or `max-age=0` removes it.
-pub(super) fn keep_cookie(cookies: &mut Vec<(String, String)>, header: &[u8]) {
-    let Ok(text) = str::from_utf8(header) else {
-        return;
-    };
-    let mut fields = text.split(';').map(str::trim);
-    let Some((name, value)) = fields.next().and_then(|pair| pair.split_once('=')) else {
-        return;
-    };
-    let is_removed =
-        value.is_empty() || fields.any(|field| field.eq_ignore_ascii_case("max-age=0"));
-    cookies.retain(|(known, _)| known != name);
-    if !is_removed {
-        cookies.push((name.to_owned(), value.to_owned()));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
-
     use stillwell_plan::load::LoadProtocol;
-    use stillwell_units::Seed;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
-    use super::super::context::{PreparedUsers, WorkerShare};
-    use super::super::fixture::{UncountedSteps, one_step};
+    use super::super::fixture::{context_of, one_step};
     use super::*;
     use crate::fixture::block_on;
-
-    fn context_of(plan: ScenarioPlan) -> UserContext {
-        let prepared = PreparedUsers::new(plan).unwrap();
-        let share = WorkerShare { index: 0, of: 1 };
-        let seed = Seed::from_number(1);
-        UserContext::new(&prepared, &seed, share, Rc::new(UncountedSteps))
-    }
 
     /// Uploads to a server that sends `answer` before it has read all, and closes the connection.
     /// Returns the status, and true if the connection would be used again.
@@ -486,24 +454,6 @@ mod tests {
     }
 
     #[test]
-    fn cookies_are_kept_replaced_and_removed() {
-        let mut cookies = Vec::new();
-        keep_cookie(&mut cookies, b"a=1; Path=/; HttpOnly");
-        keep_cookie(&mut cookies, b"b=2");
-        keep_cookie(&mut cookies, b"a=3");
-        assert_eq!(
-            cookies,
-            [
-                ("b".to_owned(), "2".to_owned()),
-                ("a".to_owned(), "3".to_owned())
-            ]
-        );
-        keep_cookie(&mut cookies, b"b=2; Max-Age=0");
-        keep_cookie(&mut cookies, b"none");
-        assert_eq!(cookies, [("a".to_owned(), "3".to_owned())]);
-    }
-
-    #[test]
     fn cookies_of_a_user_and_of_a_step_are_one_header() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -524,8 +474,8 @@ mod tests {
             }
             let context = context_of(plan);
             let mut user = User::new(&context.plan);
-            keep_cookie(&mut user.cookies, b"a=1");
-            keep_cookie(&mut user.cookies, b"b=2");
+            keep_cookie(&mut user.cookies, b"a=1", b"/");
+            keep_cookie(&mut user.cookies, b"b=2", b"/");
             let step = &context.choose_flow()[0];
             user.write_request(&context, step).unwrap();
             let expected = format!("GET / HTTP/1.1\r\nhost: a\r\n{expected}\r\n\r\n");

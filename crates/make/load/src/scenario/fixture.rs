@@ -1,17 +1,27 @@
 //! A scenario of one request, for tests.
 
+use std::rc::Rc;
+
 use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::scenario::{FlowPlan, ScenarioPlan, ScenarioStepPlan, TextPart, TextTemplate};
 use stillwell_plan::tls::ClientTlsPlan;
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Seed};
 
-use super::context::{StepEnd, StepTally};
+use super::context::{PreparedUsers, StepEnd, StepTally, UserContext, WorkerShare};
 use super::extract::PreparedStep;
 
-pub(super) struct UncountedSteps;
+struct UncountedSteps;
 
 impl StepTally for UncountedSteps {
     fn record(&self, _: &PreparedStep, _: StepEnd) {}
+}
+
+/// Returns the state of the only worker of `plan`.
+pub(super) fn context_of(plan: ScenarioPlan) -> UserContext {
+    let prepared = PreparedUsers::new(plan).unwrap();
+    let share = WorkerShare { index: 0, of: 1 };
+    let seed = Seed::from_number(1);
+    UserContext::new(&prepared, &seed, share, Rc::new(UncountedSteps))
 }
 
 /// One step, which sends more than the kernel keeps for a server that does not read.

@@ -16,9 +16,9 @@ use tokio::io::AsyncWrite as _;
 
 use super::super::http1::poll_read;
 use super::context::UserContext;
+use super::cookies::{Cookie, keep_cookie, write_cookies};
 use super::exchange::{
-    Broken, StepError, add_body, append_path, fill, keep_cookie, malformed, parts, sends_length,
-    write_cookies,
+    Broken, StepError, add_body, append_path, fill, malformed, parts, sends_length,
 };
 use super::extract::PreparedStep;
 use super::result::StepFailure;
@@ -46,7 +46,8 @@ impl Http2Exchange {
 /// A response as far as it was read.
 struct Http2Answer<'u> {
     step: &'u PreparedStep,
-    cookies: &'u mut Vec<(String, String)>,
+    path: &'u [u8],
+    cookies: &'u mut Vec<Cookie>,
     headers: &'u mut Vec<(String, String)>,
     body: &'u mut Vec<u8>,
     status: u16,
@@ -64,7 +65,7 @@ impl Http2Answer<'_> {
                 self.first_byte = Some(clock::now());
                 for (name, value) in head.fields.iter() {
                     if name == b"set-cookie" {
-                        keep_cookie(self.cookies, value);
+                        keep_cookie(self.cookies, value, self.path);
                     }
                     let name = String::from_utf8_lossy(name);
                     if self.step.takes_header(&name) {
@@ -126,20 +127,21 @@ impl User {
         let Self {
             output,
             values,
+            path,
             cookies,
             http2,
             ..
         } = self;
         let (plan, scenario) = (&step.plan, &context.plan);
         output.clear();
-        append_path(scenario, plan, values, output);
-        let path = String::from_utf8_lossy(output).into_owned();
+        append_path(scenario, plan, values, path, output);
+        let path_and_query = String::from_utf8_lossy(output).into_owned();
         let mut headers: Vec<(String, String)> = Vec::new();
         for (name, value) in &plan.headers {
             headers.push((name.to_ascii_lowercase(), parts(value, values).collect()));
         }
         output.clear();
-        write_cookies(cookies, b"", output);
+        write_cookies(cookies, path, b"", output);
         if !output.is_empty() {
             let cookies = String::from_utf8_lossy(output).into_owned();
             headers.push(("cookie".to_owned(), cookies));
@@ -150,7 +152,8 @@ impl User {
             Some(_) => Scheme::Https,
             None => Scheme::Http,
         };
-        let head = H2RequestBlock::new(&plan.method, scheme, &scenario.authority, &path, &headers);
+        let (method, authority) = (&plan.method, &scenario.authority);
+        let head = H2RequestBlock::new(method, scheme, authority, &path_and_query, &headers);
         let head = head.map_err(|error| StepError::new(StepFailure::Value, explain(&error)))?;
         http2.head = Some(head);
         output.clear();
@@ -198,6 +201,7 @@ impl User {
         } = self;
         let mut answer = Http2Answer {
             step,
+            path: &self.path,
             cookies: &mut self.cookies,
             headers: &mut self.headers,
             body: &mut self.body,

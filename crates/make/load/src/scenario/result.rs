@@ -30,6 +30,10 @@ pub enum ScenarioError {
 pub struct ScenarioResult {
     /// Results of steps, in the order of flows and steps.
     pub steps: Vec<StepResult>,
+    /// Requests that ended in the measured time, not in the grace after it.
+    pub requests_in_time: u64,
+    /// Those of them that did not fail.
+    pub good_in_time: u64,
     /// Number of users.
     pub users: UserCounts,
     /// Length of the measured time.
@@ -46,6 +50,8 @@ impl Default for ScenarioResult {
     fn default() -> Self {
         Self {
             steps: Vec::new(),
+            requests_in_time: 0,
+            good_in_time: 0,
             users: UserCounts::default(),
             measured: Nanos::ZERO,
             lateness: empty_histogram(),
@@ -141,6 +147,8 @@ impl ScenarioResult {
         if self.steps.is_empty() {
             self.steps.clone_from(&other.steps);
         }
+        self.requests_in_time += other.requests_in_time;
+        self.good_in_time += other.good_in_time;
         let users = &mut self.users;
         users.started += other.users.started;
         users.completed += other.users.completed;

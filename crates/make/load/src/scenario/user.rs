@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::super::alarm::Alarm;
 use super::context::{StepEnd, UserContext};
+use super::cookies::Cookie;
 use super::exchange::{StepError, parts};
 use super::extract::PreparedStep;
 use super::http2::Http2Exchange;
@@ -31,7 +32,9 @@ pub(super) struct User {
     pub(super) body: Vec<u8>,
     /// Headers of the last response from which a value is taken.
     pub(super) headers: Vec<(String, String)>,
-    pub(super) cookies: Vec<(String, String)>,
+    /// Path of the last request, without its query.
+    pub(super) path: Vec<u8>,
+    pub(super) cookies: Vec<Cookie>,
     /// Values of variables, by index.
     pub(super) values: Vec<String>,
     /// Time at which the last request was sent.
@@ -53,6 +56,7 @@ impl User {
             request_bytes: 0,
             body: Vec::new(),
             headers: Vec::new(),
+            path: Vec::new(),
             cookies: Vec::new(),
             values: Vec::new(),
             sent: None,
@@ -103,6 +107,7 @@ impl User {
 
     /// Takes one step; its time counts from `due`.
     async fn step(&mut self, context: &UserContext, step: &PreparedStep, due: Moment) -> bool {
+        let _in_flight = context.gate.begin().await;
         (self.sent, self.first_byte) = (None, None);
         let answered = self.request(context, step).await;
         let end = clock::now();

@@ -12,6 +12,7 @@ fn request(body_bytes: usize) -> RequestPlan {
         method: "PUT".to_owned(),
         path: format!("/{body_bytes}"),
         authority: "a".to_owned(),
+        is_authority_stated: false,
         headers: Vec::new(),
         body: BodyPlan::Bytes(vec![b'a'; body_bytes]),
     }

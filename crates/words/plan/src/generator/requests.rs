@@ -124,8 +124,8 @@ impl RequestsPlan {
     }
 
     /// Sends requests to the host of `url`, if they go to the target. Requests with the path of
-    /// the present URL get that of `url`, and those with its authority get the new one. HTTP/3 needs
-    /// an https URL.
+    /// the present URL get that of `url`. Those with its authority get the new one, unless a header
+    /// stated it. HTTP/3 needs an https URL.
     pub(crate) fn redirect(&mut self, url: &str) {
         let (Ok(from), Ok(to)) = (Target::from_url(&self.url), Target::from_url(url)) else {
             return;
@@ -137,7 +137,7 @@ impl RequestsPlan {
         self.endpoint.address = to.dial_address();
         self.endpoint.tls_host = is_secure.then(|| to.host().to_owned());
         for request in &mut self.endpoint.requests {
-            if request.authority == from.authority() {
+            if !request.is_authority_stated && request.authority == from.authority() {
                 request.authority = to.authority();
             }
             if request.path == from.path_and_query() {

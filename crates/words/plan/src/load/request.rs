@@ -30,6 +30,9 @@ pub struct RequestPlan {
     pub path: String,
     /// Value of `Host` or `:authority`.
     pub authority: String,
+    /// True if a header stated the authority: it is the same for each URL.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_authority_stated: bool,
     /// Headers besides that and the length, in this order.
     pub headers: Vec<(String, String)>,
     /// The body.

@@ -18,6 +18,7 @@ const OTHERS: &str = "other requests";
 /// #     method: "GET".to_owned(),
 /// #     path: path.to_owned(),
 /// #     authority: "a".to_owned(),
+/// #     is_authority_stated: false,
 /// #     headers: Vec::new(),
 /// #     body: BodyPlan::None,
 /// # };
@@ -119,6 +120,7 @@ mod tests {
             method: "GET".to_owned(),
             path,
             authority: address.to_owned(),
+            is_authority_stated: false,
             headers: Vec::new(),
             body: BodyPlan::None,
         });

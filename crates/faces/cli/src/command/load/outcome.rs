@@ -16,6 +16,8 @@ pub(super) const STOP_SIGNAL: i32 = 15;
 /// Reason of that end in reports.
 pub(super) const ENDED_EARLY: &str = "no valid response arrived, so the load ended early";
 
+/// Status of an answer without a body, because the client has the resource.
+const NOT_MODIFIED: u16 = 304;
 /// Codes of warnings that leave nothing measured.
 const NOTHING_MEASURED: [&str; 2] = ["all_warmup", "no_request"];
 
@@ -135,21 +137,36 @@ fn is_generator_slow(capture: &LoadCapture) -> bool {
 
 /// Returns a hint about responses that are not those of the wanted resource.
 pub(super) fn hint(capture: &LoadCapture) -> Option<&'static str> {
-    let ended = |outcome: Outcome| capture.sum(|counts| counts.ended(outcome));
-    let all: u64 = Outcome::ALL.map(ended).iter().sum();
-    let is_each = |outcome| all > 0 && ended(outcome) + ended(Outcome::Unfinished) == all;
     let mut statuses = capture.counts().flat_map(|counts| counts.statuses.keys());
     let mut endpoints = capture.manifest.plan.endpoints.iter();
-    if is_each(Outcome::Status3xx) && ended(Outcome::Status3xx) > 0 {
-        return Some(
-            "every response is a redirect, and redirects are not followed: give the URL in the header \
-             `location`",
-        );
+    let redirects = redirect_hint(capture);
+    if redirects.is_some() {
+        return redirects;
     }
-    let may_be_tls = is_each(Outcome::PeerClosed)
-        || is_each(Outcome::Status4xx) && statuses.all(|status| *status == 400);
+    let may_be_tls = is_each(capture, Outcome::PeerClosed)
+        || is_each(capture, Outcome::Status4xx) && statuses.all(|status| *status == 400);
     (may_be_tls && endpoints.all(|endpoint| endpoint.tls_host.is_none()))
         .then_some("if the server expects TLS on this port, write https:// in the URL")
+}
+
+/// Returns a hint if every response is a redirect. Status 304 is not one.
+pub(crate) fn redirect_hint(capture: &LoadCapture) -> Option<&'static str> {
+    let redirects = capture.sum(|counts| counts.ended(Outcome::Status3xx));
+    let mut statuses = capture.counts().flat_map(|counts| counts.statuses.keys());
+    let is_redirecting = redirects > 0
+        && is_each(capture, Outcome::Status3xx)
+        && statuses.all(|status| *status != NOT_MODIFIED);
+    is_redirecting.then_some(
+        "every response is a redirect, and redirects are not followed: give the URL in the header \
+         `location`",
+    )
+}
+
+/// Returns true if requests ended, each of them so or unfinished.
+fn is_each(capture: &LoadCapture, outcome: Outcome) -> bool {
+    let ended = |outcome: Outcome| capture.sum(|counts| counts.ended(outcome));
+    let all: u64 = Outcome::ALL.map(ended).iter().sum();
+    all > 0 && ended(outcome) + ended(Outcome::Unfinished) == all
 }
 
 /// Returns a line for each threshold; only the format for readers has them.

@@ -71,7 +71,8 @@ pub(super) fn run(
     let loaded = load_scenario(&Disk, file, flags)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
-    let plan = loaded.plan;
+    let mut plan = loaded.plan;
+    plan.has_grace = !arguments.threshold.is_empty();
     let interrupt = Interrupt::new();
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal))
@@ -173,7 +174,7 @@ fn report(
             not_started: users.not_started,
         },
         requests,
-        requests_per_second: float_from_u64(requests) / duration.max(1e-9),
+        requests_per_second: float_from_u64(result.requests_in_time) / duration.max(1e-9),
         error_share: float_from_u64(errors) / float_from_u64(requests.max(1)),
         steps,
         latency: BriefTimes::of(&measured.latency),

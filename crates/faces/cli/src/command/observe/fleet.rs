@@ -199,13 +199,50 @@ fn carry_out(task: &RunTaskContext<'_>) -> Result<RunTaskEnd, CommandError> {
 /// Reads the plan as the command line of the job names it.
 fn typed(job: &RunJob) -> Result<(RunPlan, PathBuf), CommandError> {
     let line = (job.folder.as_path(), job.words.as_slice());
-    let (command, seed) = typed_line(&job.version, line, &job.seed)?;
-    let Command::Observe(mut observe) = command else {
+    let (command, _) = typed_line(&job.version, line, &job.seed)?;
+    let Command::Observe(observe) = command else {
         return Err(usage(
             "the job in the store was not made by `stillwell observe`",
         ));
     };
-    observe.seed = Some(seed);
     let paint = Paint::new(crate::arguments::ColorWhen::Never);
     Ok((plan(&observe, &paint)?, observe.file))
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_units::Seed;
+
+    use super::*;
+
+    /// A generator of lading with a seed.
+    const LADING: &str = "
+generator:
+  - tcp:
+      seed: [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]
+      addr: 127.0.0.1:1
+      variant: syslog5424
+      bytes_per_second: 1 MiB
+      maximum_prebuild_cache_size_bytes: 4 MiB
+";
+
+    /// Tasks derived it from the seed of the job.
+    #[test]
+    fn generators_of_tasks_have_the_seeds_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("lading.yaml");
+        std::fs::write(&file, LADING).unwrap();
+        let words = ["stillwell", "observe", &file.to_string_lossy()].map(str::to_owned);
+        let line = (std::env::current_dir().unwrap(), words.to_vec());
+        let roles = RunRoles {
+            generators: 1,
+            sinks: 0,
+        };
+        let seed = Seed::from_number(1).to_string();
+        let run = RunId::from_bytes([1; 16]);
+        let job = RunJob::new(env!("CARGO_PKG_VERSION"), line, seed, run, roles);
+        let (plan, _) = typed(&job).unwrap();
+        let seed = plan.generators[0].seed.to_string();
+        assert!(seed.starts_with("0301040105090206"), "{seed}");
+    }
 }

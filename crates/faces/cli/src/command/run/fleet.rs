@@ -11,10 +11,10 @@ use stillwell_experiment::{
 use stillwell_plan::{ExperimentPlan, SuitePlan};
 use stillwell_run::Interrupt;
 use stillwell_target::{Privileges, prepare_privileges};
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Seed};
 
 use super::roles::end_max;
-use super::{SuiteRun, load, results_folder, store_of};
+use super::{SuitePart, SuiteRun, load, results_folder, store_of};
 use crate::arguments::{Command, EngineName, RunArguments};
 use crate::command::fleet::{
     could_not, engine_named, interrupted_by, logs, open_store, place, print_rendered, refused,
@@ -73,7 +73,7 @@ pub(super) fn run(
     };
     print_message(&format!("job {} in {}", store.job(), place.display()));
     let job = interrupted_by(&interrupt, suite.job(job_of(&plan)?).map_err(refused))?;
-    let plan = with_seed_of(&job, plan, arguments, paint)?;
+    let plan = with_seeds_of(&job, plan, arguments, paint)?;
     let unpacked = results.join(".tasks");
     let ends = suite.conduct(&job, &unpacked).map_err(refused);
     signals.close(Nanos::SECOND);
@@ -142,22 +142,35 @@ fn job_of(plan: &SuitePlan) -> Result<SuiteJob, CommandError> {
     ))
 }
 
-/// Returns the plan with the seed of the job, which another command may have made.
-fn with_seed_of(
+/// Returns the plan with the seeds of the job, which a command with another --seed may have made.
+fn with_seeds_of(
     job: &SuiteJob,
     plan: SuitePlan,
     arguments: &RunArguments,
     paint: &Paint,
 ) -> Result<SuitePlan, CommandError> {
-    if plan.seed.to_string() == job.seed {
-        return Ok(plan);
-    }
-    let seed = job.seed.parse().map_err(|_| {
-        usage("the seed of the job is not valid: start it again under another --job")
-    })?;
+    let (run, seed) = typed_run(job)?;
+    let typed = run.select.changes.seed;
     let mut overrides = select::overrides(&arguments.select);
-    overrides.seed = Some(seed);
-    load(arguments, &overrides, paint)
+    let plan = if overrides.seed == typed {
+        plan
+    } else {
+        overrides.seed = typed;
+        load(arguments, &overrides, paint)?
+    };
+    Ok(SuitePlan { seed, ..plan })
+}
+
+/// Reads the command line of the job, and the seed of its suite.
+fn typed_run(job: &SuiteJob) -> Result<(Box<RunArguments>, Seed), CommandError> {
+    let line = (job.folder.as_path(), job.words.as_slice());
+    let (command, seed) = typed_line(&job.version, line, &job.seed)?;
+    let Command::Run(run) = command else {
+        return Err(usage(
+            "the job in the store was not made by `stillwell run`",
+        ));
+    };
+    Ok((run, seed))
 }
 
 /// Puts the results of all experiments into one folder, with a record of the whole plan. Returns
@@ -350,30 +363,23 @@ fn run_experiment(
     results: &Path,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
-    let line = (job.folder.as_path(), job.words.as_slice());
-    let (command, seed) = typed_line(&job.version, line, &job.seed)?;
-    let Command::Run(mut run) = command else {
-        return Err(usage(
-            "the job in the store was not made by `stillwell run`",
-        ));
-    };
+    let (mut run, seed) = typed_run(job)?;
     run.fleet.on = None;
     run.results = Some(results.to_path_buf());
     run.select.changes.only = vec![experiment.to_owned()];
-    run.select.changes.seed = Some(seed);
     run.output.output.clear();
     run.output.assets = None;
     super::run(
         &run,
         &Paint::new(crate::arguments::ColorWhen::Never),
-        Some(privileges),
+        Some(SuitePart { privileges, seed }),
     )
 }
 
 #[cfg(test)]
 mod tests {
     use stillwell_experiment::{SUITE_SCHEMA, SavedProblem};
-    use stillwell_units::{Secrets, Seed};
+    use stillwell_units::Secrets;
     use stillwell_verdict::synthetic;
 
     use super::*;

@@ -213,8 +213,10 @@ fn responses_of_the_wrong_resource_have_a_hint() {
         let ended = Process::start(command.args(["load", "-n4", "-c1", &url])).finish(LONG);
         assert!(ended.stderr.contains(hint), "{status}: {}", ended.stderr);
     }
-    let (_server, url) = super::serve(&[]);
-    let mut command = Command::new(STILLWELL);
-    let ended = Process::start(command.args(["load", "-n4", "-c1", &url])).finish(LONG);
-    assert!(!ended.stderr.contains("hint:"), "{}", ended.stderr);
+    for status in ["200", "304"] {
+        let (_server, url) = super::serve(&["--status", status]);
+        let mut command = Command::new(STILLWELL);
+        let ended = Process::start(command.args(["load", "-n4", "-c1", &url])).finish(LONG);
+        assert!(!ended.stderr.contains("hint:"), "{}", ended.stderr);
+    }
 }

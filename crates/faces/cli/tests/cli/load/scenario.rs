@@ -1,6 +1,8 @@
 //! `stillwell load --scenario`, against the web application of the example.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -140,6 +142,50 @@ fn nothing_that_listens_is_exit_code_3() {
     assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
     let failures = &value["steps"][0]["failures"]["connect_failed"];
     assert!(failures.as_u64().unwrap() > 0, "{}", ended.stdout);
+}
+
+/// A server that answers one request on each of the first `answered` connections, and none on
+/// those after them. Returns its URL.
+fn silent_after(answered: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    #[expect(clippy::disallowed_methods, reason = "a peer of a test has no scope")]
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            if open.len() < answered {
+                let lines = BufReader::new(&stream).lines().map_while(Result::ok);
+                lines.take_while(|line| !line.is_empty()).for_each(drop);
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                stream.write_all(answer).ok();
+            }
+            open.push(stream);
+        }
+    });
+    url
+}
+
+/// All timeouts come after the end: requests in flight did not count, and the threshold held.
+#[test]
+fn a_threshold_counts_requests_in_flight_at_the_end_as_answered_or_timed_out() {
+    let url = silent_after(3);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    let text = "scenario: {arrivals: 5/s, duration: 5s, steps: [{name: begin, path: '/'}]}\n";
+    fs::write(&file, text).unwrap();
+    let (ended, value) = run(&file, &[&url, "--timeout=5s", "--threshold=errors<1%"]);
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    let threshold = &value["thresholds"][0];
+    assert_eq!(threshold["held"], Value::Bool(false), "{threshold}");
+    let step = &value["steps"][0];
+    assert_eq!(step["status_codes"]["200"], 3, "{step}");
+    assert!(
+        step["failures"]["timed_out"].as_u64().unwrap() > 0,
+        "{step}"
+    );
+    assert_eq!(value["users"]["unfinished"], 0, "{}", ended.stdout);
+    // Only those that were answered ended in the measured time.
+    assert!(value["requests_per_second"].as_f64().unwrap() < 1.0);
 }
 
 /// Users of a server that echoes headers.

@@ -204,7 +204,7 @@ fn read_words(context: &ReadContext<'_>, node: &Node) -> Option<WordsPlan> {
 
 pub(super) fn read_proc_fs(context: &ReadContext<'_>, node: &Node) -> Option<ProcFsPlan> {
     let map = context.reader.map(node, &PROC_FS.keys())?;
-    let root = map.required("root").and_then(|node| context.path(node));
+    let root = map.required("root").and_then(|node| context.placed(node));
     let processes = map
         .required("processes")
         .and_then(|node| context.reader.whole(node, 1, 1_000_000));

@@ -1,18 +1,16 @@
 use std::io::Write as _;
-use std::rc::Rc;
 
 use stillwell_http::h2::frame::{
     FRAME_BYTES_DEFAULT, SettingsFrame, write_go_away, write_headers, write_settings,
     write_window_update,
 };
 use stillwell_plan::load::LoadProtocol;
-use stillwell_units::Seed;
+use stillwell_plan::scenario::{ScenarioStepPlan, TextPart, TextTemplate};
 use stillwell_wire::Stream;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::super::context::{PreparedUsers, WorkerShare};
-use super::super::fixture::{UncountedSteps, one_step};
+use super::super::fixture::{context_of, one_step};
 use super::*;
 use crate::fixture::block_on;
 
@@ -21,8 +19,9 @@ fn write_response(stream: u32, status: u8, out: &mut Vec<u8>) {
     write_headers(stream, &[0x80 | status], true, FRAME_BYTES_DEFAULT, out);
 }
 
-/// Accepts a connection, opens the windows wide and answers the first request with 200.
-async fn answer_first(listener: &TcpListener) -> TcpStream {
+/// Accepts a connection, opens the windows wide and answers the first request with 200 and with
+/// encoded `fields`.
+async fn answer_first(listener: &TcpListener, fields: &[u8]) -> TcpStream {
     let (mut stream, _) = listener.accept().await.unwrap();
     stream.read_exact(&mut [0; 1024]).await.unwrap();
     let mut opening = Vec::new();
@@ -32,7 +31,8 @@ async fn answer_first(listener: &TcpListener) -> TcpStream {
     };
     write_settings(&settings, &mut opening);
     write_window_update(0, 1 << 30, &mut opening);
-    write_response(1, 8, &mut opening);
+    let head = [&[0x88_u8][..], fields].concat();
+    write_headers(1, &head, true, FRAME_BYTES_DEFAULT, &mut opening);
     stream.write_all(&opening).await.unwrap();
     stream
 }
@@ -40,7 +40,7 @@ async fn answer_first(listener: &TcpListener) -> TcpStream {
 /// Answers the first request and closes the connection in the middle of the second, after
 /// `last`: by a reset, as not all was read. Answers on another connection, if `is_twice`.
 async fn serve(listener: &TcpListener, last: &[u8], is_twice: bool) -> Option<TcpStream> {
-    let mut stream = answer_first(listener).await;
+    let mut stream = answer_first(listener, b"").await;
     stream.read_exact(&mut vec![0; 1 << 20]).await.unwrap();
     stream.peek(&mut [0]).await.unwrap();
     // The client sees both at once.
@@ -48,7 +48,7 @@ async fn serve(listener: &TcpListener, last: &[u8], is_twice: bool) -> Option<Tc
     stream.write_all(last).unwrap();
     drop(stream);
     match is_twice {
-        true => Some(answer_first(listener).await),
+        true => Some(answer_first(listener, b"").await),
         false => None,
     }
 }
@@ -58,10 +58,7 @@ async fn serve(listener: &TcpListener, last: &[u8], is_twice: bool) -> Option<Tc
 async fn post(last: &[u8], is_twice: bool) -> ([Result<u16, StepFailure>; 2], bool) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let prepared = PreparedUsers::new(one_step(address, "POST", LoadProtocol::Http2)).unwrap();
-    let share = WorkerShare { index: 0, of: 1 };
-    let tally = Rc::new(UncountedSteps);
-    let context = UserContext::new(&prepared, &Seed::from_number(1), share, tally);
+    let context = context_of(one_step(address, "POST", LoadProtocol::Http2));
     let mut user = User::new(&context.plan);
     let requests = async {
         let step = &context.choose_flow()[0];
@@ -117,5 +114,43 @@ fn what_arrived_before_a_write_was_refused_counts_over_http2() {
         assert_eq!(post(&response, false).await, answered);
         let sent_again = ([Ok(200), Ok(200)], true);
         assert_eq!(post(&away, true).await, sent_again);
+    });
+}
+
+#[test]
+fn a_cookie_is_sent_below_its_path_over_http2() {
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut plan = one_step(address, "POST", LoadProtocol::Http2);
+        let steps = &mut plan.flows[0].steps;
+        let step = steps.remove(0);
+        for path in ["/shop/cart?a=/b/c", "/shop/items?a", "/auth"] {
+            steps.push(ScenarioStepPlan {
+                path: TextTemplate(vec![TextPart::Text(path.to_owned())]),
+                ..step.clone()
+            });
+        }
+        let context = context_of(plan);
+        let [cart, items, auth] = context.choose_flow() else {
+            panic!("three steps")
+        };
+        let mut user = User::new(&context.plan);
+        // A literal whose name is number 55 of the static table, `set-cookie`.
+        let cookie = b"\x0f\x28\x03a=1";
+        let (status, _open) = tokio::join!(
+            user.request(&context, cart),
+            answer_first(&listener, cookie)
+        );
+        assert_eq!(status.map_err(|error| error.reason), Ok(200));
+        for (step, path, headers) in [
+            (items, "/shop/items?a", &[("cookie", "a=1")][..]),
+            (auth, "/auth", &[]),
+        ] {
+            user.encode_request(&context, step).unwrap();
+            let head = user.http2.head.as_ref().unwrap();
+            let expected = H2RequestBlock::new("POST", Scheme::Http, "a", path, headers).unwrap();
+            assert_eq!(format!("{head:?}"), format!("{expected:?}"));
+        }
     });
 }

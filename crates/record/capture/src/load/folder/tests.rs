@@ -18,6 +18,7 @@ fn plan() -> LoadPlan {
             method: "GET".to_owned(),
             path: "/?token=abc".to_owned(),
             authority: "a".to_owned(),
+            is_authority_stated: false,
             headers: vec![("X-Api-Key".to_owned(), "abc".to_owned())],
             body: BodyPlan::Bytes(b"body".to_vec()),
         }],

@@ -108,7 +108,7 @@ pub(super) fn thresholds(
         errors: figures.errors.saturating_sub(figures.requests - answered),
         answered,
         reached: float_from_u64(users.started) / float_from_u64(due.max(1)),
-        per_second: float_from_u64(figures.requests - figures.errors) / seconds,
+        per_second: float_from_u64(result.good_in_time) / seconds,
         has_rate: is_open(plan),
         lateness_p99: Nanos::new(result.lateness.value_at_quantile(0.99)),
         bunched: 0,
