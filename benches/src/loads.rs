@@ -63,6 +63,7 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanPart
                 method: "GET".to_owned(),
                 path: "/".to_owned(),
                 authority: address,
+                is_authority_stated: false,
                 headers: Vec::new(),
                 body: BodyPlan::None,
             }],
