@@ -321,6 +321,7 @@ pub(crate) fn be_task(
         return Ok(Exit::Held);
     };
     let results = std::env::temp_dir().join(format!("stillwell-{}", attempt.name));
+    clear(&results).map_err(could_not)?;
     let exit = run_experiment(job, experiment, &results, &privileges);
     let has_runs = Results::new(results.clone())
         .experiment(experiment)
@@ -341,6 +342,15 @@ pub(crate) fn be_task(
         Created::Before => "another attempt of this task is used instead, or this one failed",
     });
     exit
+}
+
+/// Removes what a task of the same name has left, if any. An engine that was set up anew gives numbers again, and
+/// results of an earlier job must not become those of this one.
+fn clear(results: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(results) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the reason why an experiment has no result. If it has runs, they are its result, also after
@@ -383,6 +393,17 @@ mod tests {
     use stillwell_verdict::synthetic;
 
     use super::*;
+
+    /// They were committed as the results of the new task, since it refused to start among them.
+    #[test]
+    fn results_of_an_earlier_task_of_the_same_name_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = folder.path().join("stillwell-slurm-8-1-0");
+        std::fs::create_dir_all(results.join("e1")).unwrap();
+        clear(&results).unwrap();
+        assert!(!results.exists());
+        clear(&results).unwrap();
+    }
 
     #[test]
     fn pairs_of_an_experiment_that_was_interrupted_are_its_result() {
