@@ -145,14 +145,14 @@ fn a_build_of_a_killed_run_ends_without_another_run_and_its_daemon_stays() {
     }
     let suite = Suite::new().with("phases", SHORT).with("pairs", "1");
     let revisions = repository(&suite);
-    let build = "setsid sleep 300 & echo $! > \"$BUILDS\"; tail -f \"$BUILDS\"; exit 1";
+    let build = "setsid tail -f /dev/null & echo $! > \"$BUILDS\"; tail -f \"$BUILDS\"; exit 1";
     let process = start(&suite, &revisions, build, "results");
     let daemon = || {
         let number = fs::read_to_string(suite.path("builds")).ok()?;
         let daemon = number.trim().parse::<u32>().ok()?;
         // From its exec it is in its own session.
         let words = fs::read(format!("/proc/{daemon}/cmdline")).ok()?;
-        words.starts_with(b"sleep\0").then_some(daemon)
+        words.starts_with(b"tail\0-f\0/dev/null").then_some(daemon)
     };
     let is_begun = wait_until(LONG, || daemon().is_some());
     assert!(is_begun, "{}", process.stderr());

@@ -321,7 +321,7 @@ pub(crate) fn be_task(
         return Ok(Exit::Held);
     };
     let results = std::env::temp_dir().join(format!("stillwell-{}", attempt.name));
-    clear(&results).map_err(could_not)?;
+    remove_earlier(&results).map_err(could_not)?;
     let exit = run_experiment(job, experiment, &results, &privileges);
     let has_runs = Results::new(results.clone())
         .experiment(experiment)
@@ -344,9 +344,9 @@ pub(crate) fn be_task(
     exit
 }
 
-/// Removes what a task of the same name has left, if any. An engine that was set up anew gives numbers again, and
-/// results of an earlier job must not become those of this one.
-fn clear(results: &Path) -> std::io::Result<()> {
+/// Removes files that a task of the same name has left, if any. A new installation of an engine uses the same numbers
+/// again, and results of an earlier job must not become those of this job.
+fn remove_earlier(results: &Path) -> std::io::Result<()> {
     match std::fs::remove_dir_all(results) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -400,9 +400,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let results = folder.path().join("stillwell-slurm-8-1-0");
         std::fs::create_dir_all(results.join("e1")).unwrap();
-        clear(&results).unwrap();
+        remove_earlier(&results).unwrap();
         assert!(!results.exists());
-        clear(&results).unwrap();
+        remove_earlier(&results).unwrap();
     }
 
     #[test]
