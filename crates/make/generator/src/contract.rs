@@ -25,8 +25,8 @@ pub(crate) trait Transport: 'static {
     /// Waits until the kernel may take more. Cancel-safe.
     fn writable(connection: &Self::Connection) -> impl Future<Output = io::Result<()>>;
 
-    /// Closes the connection and sees to it that what was handed over arrives. May be cut
-    /// off.
+    /// Closes the connection after all bytes that were handed over have arrived. May be
+    /// cancelled.
     fn finish(_connection: Self::Connection) -> impl Future<Output = ()> {
         std::future::ready(())
     }

@@ -17,8 +17,8 @@ use super::routes::RouteTally;
 use super::slots::Slots;
 use super::worker::{RequestSource, Worker, WorkerSetup};
 
-/// `connections` slots of one pool for connections with so many streams and requests at most,
-/// and their counts.
+/// Returns `connections` slots of one pool, and their counts. Each connection has at most `streams`
+/// streams and `requests_max` requests.
 pub(super) fn slots(
     protocol: LoadProtocol,
     connections: u32,

@@ -133,7 +133,7 @@ fn explanation(all: &[ExplainedCode], code: &str) -> Result<String, CommandError
     if !texts.is_empty() {
         return Ok(texts.join("\n"));
     }
-    let error = anyhow::anyhow!("`{code}` is no code, series or word of Stillwell");
+    let error = anyhow::anyhow!("`{code}` is not a code, series or term that Stillwell uses");
     let error = CommandError::new(Exit::Usage, error);
     Err(match nearest(&typed, all.iter().map(|entry| entry.code)) {
         Some(near) => error.hint(format!(
