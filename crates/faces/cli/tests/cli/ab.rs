@@ -105,7 +105,7 @@ fn a_change_below_a_tolerance_that_is_a_time_is_equivalent() {
 
 #[test]
 fn an_experiment_of_urls_starts_no_process_and_reports_what_it_cannot_measure() {
-    let suite = Suite::alone();
+    let suite = Suite::new();
     let (_old, old) = server(&suite, &[]);
     let (_new, new) = server(&suite, &["--error-rate=0.5"]);
     let text = format!(
@@ -133,7 +133,7 @@ fn an_experiment_of_urls_starts_no_process_and_reports_what_it_cannot_measure() 
 /// A server on this host counted among the other programs of the host.
 #[test]
 fn the_process_behind_a_local_url_is_watched() {
-    let suite = Suite::alone();
+    let suite = Suite::new();
     let (_old, old) = server(&suite, &[]);
     let (_new, new) = server(&suite, &[]);
     let mut words = vec!["ab", &old, &new, "--goal", "cpu_per_event", "-r", "500/s"];

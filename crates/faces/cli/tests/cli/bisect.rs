@@ -59,7 +59,7 @@ fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
     if program_or_skip(test, "git").is_none() {
         return;
     }
-    let suite = Suite::alone()
+    let suite = Suite::new()
         .with("phases", SHORT)
         .with("pairs", "6")
         .with("goals", "[memory]")
