@@ -3,7 +3,9 @@
 //! CPU time is exact to a nanosecond from the v1 controller `cpuacct`, and to a microsecond from v2. The v1
 //! split into user and system is exact as well.
 
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use stillwell_metric::{Labels, Sample, catalogue as metric};
 
@@ -46,13 +48,16 @@ impl CgroupFiles {
         self.cpu_v1(buffer).or_else(|| self.cpu_v2(buffer))
     }
 
-    /// The processes in it.
+    /// The processes in it and in the groups below it.
     pub(crate) fn pids(&self, buffer: &mut Vec<u8>) -> Option<Vec<u32>> {
         let folders = [&self.unified, &self.cpuacct, &self.memory];
         let folder = folders.into_iter().flatten().next()?;
-        let text = text::read(&folder.join("cgroup.procs"), buffer)?;
-        let pids = text::lines(text).filter_map(|line| u32::try_from(text::number(line)?).ok());
-        Some(pids.collect())
+        let mut pids = pids_of(folder, buffer)?;
+        for inner in groups_below(folder) {
+            // A group of threads lists no processes. One that was removed since has none.
+            pids.extend(pids_of(&inner, buffer).unwrap_or_default());
+        }
+        Some(pids)
     }
 
     /// Returns true if all of its processes are frozen.
@@ -119,9 +124,63 @@ impl CgroupFiles {
     }
 }
 
+/// The processes in one group, without those below it.
+fn pids_of(group: &Path, buffer: &mut Vec<u8>) -> Option<Vec<u32>> {
+    let text = text::read(&group.join("cgroup.procs"), buffer)?;
+    let pids = text::lines(text).filter_map(|line| u32::try_from(text::number(line)?).ok());
+    Some(pids.collect())
+}
+
+/// Returns all groups below the group `folder`. A group that is removed meanwhile may be missing.
+fn groups_below(folder: &Path) -> Vec<PathBuf> {
+    let mut below = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(group) = waiting.pop() {
+        // A folder has two links, and one more for each folder in it. Most groups need no walk.
+        if fs::metadata(&group).is_ok_and(|metadata| metadata.nlink() == 2) {
+            continue;
+        }
+        let entries = fs::read_dir(&group).into_iter().flatten().flatten();
+        // A symbolic link is no group.
+        let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let inner: Vec<PathBuf> = inner.map(|entry| entry.path()).collect();
+        below.extend_from_slice(&inner);
+        waiting.extend(inner);
+    }
+    below
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Plain folders have the places of groups.
+    #[test]
+    fn the_processes_of_a_group_are_also_those_of_the_groups_below_it() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("group");
+        for (name, text) in [
+            ("group", "7\n"),
+            ("group/inner", ""),
+            ("group/inner/deepest", "12\n13\n"),
+            ("outside", "99\n"),
+        ] {
+            let folder = root.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("cgroup.procs"), text).unwrap();
+        }
+        fs::create_dir(group.join("threads")).unwrap();
+        std::os::unix::fs::symlink(root.path().join("outside"), group.join("link")).unwrap();
+        let files = CgroupFiles {
+            unified: Some(group.clone()),
+            ..CgroupFiles::default()
+        };
+        let mut pids = files.pids(&mut Vec::new()).unwrap();
+        pids.sort_unstable();
+        assert_eq!(pids, [7, 12, 13]);
+        fs::remove_file(group.join("cgroup.procs")).unwrap();
+        assert_eq!(files.pids(&mut Vec::new()), None);
+    }
 
     #[test]
     fn either_version_is_read() {

@@ -1,7 +1,7 @@
 //! Resource usage of the target's process tree.
 //!
 //! The tree is the first process, all processes that were seen below it (also after their parents have ended),
-//! and all in its cgroup.
+//! and all in its cgroup and the groups below that.
 //!
 //! CPU time comes from the cgroup if there is one: it is exact and complete. Otherwise it is the sum of the
 //! processes' CPU clocks, in nanoseconds, ended threads included. For an ended process, the usage after its

@@ -38,7 +38,8 @@ pub struct Limits {
     pub cpus: Option<Vec<u16>>,
 }
 
-/// The target's groups. Dropping it kills the processes in them and removes them.
+/// The target's groups. Dropping it kills the processes in them and removes them, with the groups that the target
+/// made below them.
 #[derive(Debug)]
 pub struct Cgroup {
     folders: CgroupFolders,
@@ -110,7 +111,7 @@ impl Cgroup {
         Ok(())
     }
 
-    /// The processes in the groups.
+    /// The processes in the groups and in those below them.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
         pids_in(&self.made)
@@ -135,8 +136,8 @@ impl Cgroup {
             .or_else(|| number(&self.folders.unified, "memory.current"))
     }
 
-    /// Kills all processes in the groups, and waits until `deadline` for their removal. Returns true if the
-    /// groups are empty. Killed children of this process remain zombies until they are waited for.
+    /// Kills all processes in the groups and in those below them, and waits until `deadline` for their removal.
+    /// Returns true if the groups are empty. Killed children of this process remain zombies until they are waited for.
     pub fn kill_all(&self, deadline: Nanos) -> bool {
         kill_all(&self.made, deadline)
     }
@@ -194,17 +195,41 @@ fn kill_all(groups: &[PathBuf], deadline: Nanos) -> bool {
     }
 }
 
-/// Removes a group once the kernel permits it, but not after `until`.
+/// Removes a group and those below it once the kernel permits it, but not after `until`.
 fn remove_before(folder: &Path, until: Moment) {
-    while fs::remove_dir(folder).is_err() && folder.exists() && clock::now() < until {
+    loop {
+        for group in with_inner(folder) {
+            // One that has processes is tried again.
+            drop(fs::remove_dir(group));
+        }
+        if !folder.exists() || clock::now() >= until {
+            return;
+        }
         pause(POLL_INTERVAL);
     }
 }
 
-/// The processes in `groups`.
+/// Returns the group `folder` and all groups below it, the deepest first. A group that is removed meanwhile may be
+/// missing.
+fn with_inner(folder: &Path) -> Vec<PathBuf> {
+    let mut groups = vec![folder.to_owned()];
+    let mut next = 0;
+    while let Some(group) = groups.get(next) {
+        let entries = fs::read_dir(group).into_iter().flatten().flatten();
+        // A symbolic link is no group.
+        let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let inner: Vec<PathBuf> = inner.map(|entry| entry.path()).collect();
+        groups.extend(inner);
+        next += 1;
+    }
+    groups.reverse();
+    groups
+}
+
+/// The processes in `groups` and in those below them.
 fn pids_in(groups: &[PathBuf]) -> Vec<u32> {
     let mut pids = Vec::new();
-    for folder in groups {
+    for folder in groups.iter().flat_map(|group| with_inner(group)) {
         let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
         pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
     }
@@ -230,4 +255,26 @@ fn read_value(path: &Path, key: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
         .and_then(|value| value.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plain folders have the places of groups.
+    #[test]
+    fn the_processes_of_a_group_are_also_those_of_the_groups_below_it() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("group");
+        let (inner, deepest) = (group.join("inner"), group.join("inner/deepest"));
+        let outside = root.path().join("outside");
+        for (folder, pid) in [(&group, 1), (&inner, 2), (&deepest, 3), (&outside, 4)] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("cgroup.procs"), format!("{pid}\n")).unwrap();
+        }
+        std::os::unix::fs::symlink(&outside, group.join("link")).unwrap();
+        let removed = root.path().join("removed");
+        assert_eq!(pids_in(&[group.clone(), removed]), [1, 2, 3]);
+        assert_eq!(with_inner(&group), [deepest, inner, group]);
+    }
 }

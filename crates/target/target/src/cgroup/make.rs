@@ -18,6 +18,8 @@ const PARENT: &str = "stillwell";
 const PREFIX: &str = "run-";
 /// Time limit for ending one leftover group.
 const SWEEP_MAX: Nanos = Nanos::SECOND;
+/// Largest number of retries of a creation whose folders are removed meanwhile.
+const RETRIES_MAX: usize = 5;
 
 pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -197,7 +199,13 @@ impl Maker {
         first
     }
 
+    /// Creates the group below `folder`. Another Stillwell that ends removes the folder [`PARENT`] while that is
+    /// empty, also after it was created here.
     fn group_in(&self, folder: &Path) -> io::Result<PathBuf> {
+        retry_while_missing(|| self.try_group_in(folder))
+    }
+
+    fn try_group_in(&self, folder: &Path) -> io::Result<PathBuf> {
         let parent = folder.join(PARENT);
         match fs::create_dir(&parent) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -250,6 +258,17 @@ impl Maker {
             }
         }
     }
+}
+
+/// Repeats `attempt` while a folder is missing.
+fn retry_while_missing<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..RETRIES_MAX {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => return result,
+        }
+    }
+    attempt()
 }
 
 fn note_unless_written(feature: String, written: Option<io::Result<()>>, notes: &mut Vec<Note>) {
@@ -343,6 +362,50 @@ mod tests {
         assert_eq!(maker.folders.unified.as_ref(), maker.made.first());
         assert!(maker.made[0].starts_with(root.path().join("first")));
         assert!(!root.path().join("second").join(PARENT).exists());
+    }
+
+    #[test]
+    fn a_group_is_created_although_the_folder_above_is_removed_meanwhile() {
+        let root = tempfile::tempdir().unwrap();
+        let parent = root.path().join(PARENT);
+        // So many times another Stillwell ends between the creation of the two folders.
+        let create = |mut ends: usize| {
+            retry_while_missing(|| {
+                fs::create_dir_all(&parent)?;
+                if ends > 0 {
+                    ends -= 1;
+                    fs::remove_dir(&parent)?;
+                }
+                fs::create_dir(parent.join("run"))
+            })
+        };
+        create(RETRIES_MAX).unwrap();
+        let error = create(0).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        fs::remove_dir_all(&parent).unwrap();
+        let error = create(RETRIES_MAX + 1).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Plain folders have the places of groups.
+    #[test]
+    fn a_leftover_group_is_removed_with_the_groups_below_it() {
+        let root = tempfile::tempdir().unwrap();
+        let (this_process, run) = (Owner::this_process(), RunId::from_bytes([0xa5; 16]));
+        // A process with the number of this one that was started earlier.
+        let text = this_process.to_string();
+        let (process, _) = text.rsplit_once('-').unwrap();
+        let ended = Owner::parse(&format!("{process}-0000000000000000")).unwrap();
+        for owner in [ended, this_process] {
+            let group = root.path().join(group_name(owner, run));
+            fs::create_dir_all(group.join("inner/deepest")).unwrap();
+            fs::create_dir(group.join("beside")).unwrap();
+        }
+        sweep(root.path(), this_process);
+        let left = fs::read_dir(root.path()).unwrap().flatten();
+        let left: Vec<PathBuf> = left.map(|entry| entry.path()).collect();
+        assert_eq!(left, [root.path().join(group_name(this_process, run))]);
+        assert!(left[0].join("inner/deepest").exists());
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn groups_of(daemon: &str) -> Vec<PathBuf> {
 }
 
 /// A kernel takes its time to end what is killed.
-fn ends(daemon: &str) -> bool {
+pub(crate) fn ends(daemon: &str) -> bool {
     let until = clock::now() + Nanos::from_secs(20);
     while is_alive(daemon) && clock::now() < until {
         std::thread::yield_now();

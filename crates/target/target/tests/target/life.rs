@@ -11,6 +11,7 @@ use stillwell_target::{
 };
 use stillwell_units::{Nanos, RunId};
 
+use crate::leftover::ends;
 use crate::support::{Fixture, ended, is_alive, wait_stopped};
 
 #[test]
@@ -161,12 +162,22 @@ fn a_cgroup_counts_and_kills() {
     let fixture = Fixture::new(LEAVES_A_DAEMON).in_cgroup(cgroup.clone());
     assert_daemon_is_killed(&fixture);
     let folders = cgroup.folders().clone();
+    let folders = [folders.unified, folders.cpuacct, folders.memory];
     assert!(cgroup.cpu_nanos().unwrap() > 0 && cgroup.pids().is_empty());
-    drop((cgroup, fixture));
-    for folder in [folders.unified, folders.cpuacct, folders.memory]
-        .into_iter()
-        .flatten()
-    {
+    // A target may move its processes into groups that it makes below its own.
+    let nested = Fixture::new(LEAVES_A_DAEMON).in_cgroup(cgroup.clone());
+    let target = nested.start_ready();
+    let daemon = std::fs::read_to_string(nested.path("daemon")).unwrap();
+    for folder in folders.iter().flatten() {
+        let deepest = folder.join("inner/deepest");
+        std::fs::create_dir_all(&deepest).unwrap();
+        std::fs::write(deepest.join("cgroup.procs"), daemon.trim()).unwrap();
+    }
+    assert!(cgroup.pids().contains(&daemon.trim().parse().unwrap()));
+    assert!(cgroup.kill_all(Nanos::from_secs(20)));
+    assert!(ends(&daemon));
+    drop((target, nested, fixture, cgroup));
+    for folder in folders.iter().flatten() {
         assert!(!folder.exists(), "{}", folder.display());
     }
 }
