@@ -27,7 +27,7 @@ pub(crate) mod observe;
 mod output;
 pub(crate) mod pages;
 pub(crate) mod payloadtool;
-mod places;
+pub(crate) mod places;
 pub(crate) mod plot;
 mod privileges;
 mod problems;

@@ -216,6 +216,7 @@ fn refuse(error: &clap::Error) -> ! {
 }
 
 fn finish(result: Result<Exit, CommandError>, paint: &Paint) -> ExitCode {
+    command::places::remove_unused();
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {

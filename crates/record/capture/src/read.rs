@@ -49,6 +49,12 @@ impl Manifest {
             .and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from))
             .map_err(at(&path))
     }
+
+    /// Returns true if `folder` has no manifest, or the one of a run, also of another version: a new run replaces it.
+    #[must_use]
+    pub fn can_replace(folder: &Path) -> bool {
+        can_replace(folder, |schema| schema.starts_with("stillwell/run/"))
+    }
 }
 
 impl Capture {
@@ -70,6 +76,25 @@ impl Capture {
             events,
         })
     }
+}
+
+/// Returns true if `folder` has no manifest, or one in a regular file whose schema `is_replaced` accepts.
+pub(crate) fn can_replace(folder: &Path, is_replaced: impl FnOnce(&str) -> bool) -> bool {
+    match fs::symlink_metadata(folder.join(MANIFEST)) {
+        Ok(metadata) => metadata.is_file() && has_schema(folder, is_replaced),
+        // There is none, or the folder cannot be used at all.
+        Err(_) => true,
+    }
+}
+
+/// Returns true if the manifest in `folder` has a schema that `is_accepted` accepts. The rest may be damaged.
+pub(crate) fn has_schema(folder: &Path, is_accepted: impl FnOnce(&str) -> bool) -> bool {
+    let path = folder.join(MANIFEST);
+    // Reading from a pipe would wait.
+    let bytes = path.is_file().then(|| fs::read(&path).ok()).flatten();
+    bytes
+        .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok())
+        .is_some_and(|manifest| manifest["schema"].as_str().is_some_and(is_accepted))
 }
 
 /// Passes the rows of the capture in `folder` to `take`, one by one. They are from its journal if its

@@ -1,6 +1,6 @@
 //! Writes a capture.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -47,20 +47,24 @@ pub struct CaptureWriter {
     events: BufWriter<File>,
     series: SeriesFile,
     secrets: Secrets,
+    _lock: CaptureLock,
 }
 
 impl CaptureWriter {
-    /// Makes `folder` and begins a capture in it. What an earlier capture left
-    /// there is replaced. Secrets in the manifest and in events are written as `secrets` says.
+    /// Makes `folder`, locks it until the writer is closed or dropped, and begins a capture in it. What
+    /// an earlier capture left there is replaced. Secrets in the manifest and in events are written as
+    /// `secrets` says.
     ///
     /// # Errors
-    /// [`CaptureError`] with the file and the kernel's answer.
+    /// [`CaptureError`] with the file and the kernel's answer; with the folder and
+    /// [`io::ErrorKind::ResourceBusy`] if another writer has it.
     pub fn create(
         folder: &Path,
         manifest: &Manifest,
         secrets: Secrets,
     ) -> Result<Self, CaptureError> {
         make_private(folder).map_err(at(folder))?;
+        let lock = CaptureLock::take(folder).map_err(at(folder))?;
         // A run that is killed does not replace them.
         remove_results(folder)?;
         write_run(folder, manifest, secrets)?;
@@ -78,6 +82,7 @@ impl CaptureWriter {
                 .map_err(at(&series_path))?,
             folder: folder.to_path_buf(),
             secrets,
+            _lock: lock,
         })
     }
 
@@ -135,6 +140,32 @@ impl CaptureWriter {
         self.series.close(&self.run).map_err(at(&path))?;
         let path = self.folder.join(JOURNAL);
         fs::remove_file(&path).map_err(at(&path))
+    }
+}
+
+/// The lock of a folder in which a capture is written.
+#[derive(Debug)]
+struct CaptureLock(File);
+
+impl CaptureLock {
+    /// Locks `folder`, if its file system has locks.
+    fn take(folder: &Path) -> io::Result<Self> {
+        let folder = File::open(folder)?;
+        match folder.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let message = "another run writes its capture to this folder";
+                Err(io::Error::new(io::ErrorKind::ResourceBusy, message))
+            }
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Self(folder)),
+        }
+    }
+}
+
+impl Drop for CaptureLock {
+    /// Releases the lock at once: a child process that is just being started has a copy of the descriptor, which
+    /// would keep it until the child executes its program.
+    fn drop(&mut self) {
+        self.0.unlock().unwrap_or_default();
     }
 }
 

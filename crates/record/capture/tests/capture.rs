@@ -6,6 +6,8 @@
 )]
 
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use stillwell_capture::{
@@ -163,6 +165,53 @@ fn a_new_capture_has_no_results_of_an_earlier_run_in_its_folder() {
     let is_left = [&profile, &summary, &notes].map(|path| path.exists());
     assert_eq!(is_left, [false, false, true]);
     check(&Capture::open(folder.path()).unwrap(), 3);
+}
+
+#[test]
+fn a_manifest_is_replaced_only_if_it_is_that_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert!(Manifest::can_replace(&folder.join("none")));
+    assert!(Manifest::can_replace(folder));
+    drop(write_beats(folder, 1));
+    assert!(Manifest::can_replace(folder));
+    let path = folder.join("manifest.json");
+    for (text, can_replace) in [
+        (r#"{"schema": "stillwell/run/v1"}"#, true),
+        (r#"{"schema": "stillwell/load-capture/v1"}"#, false),
+        (r#"{"schema": "of another program"}"#, false),
+        (r#"{"name": "of another program"}"#, false),
+        ("[]", false),
+        ("not JSON", false),
+        ("", false),
+    ] {
+        fs::write(&path, text).unwrap();
+        assert_eq!(Manifest::can_replace(folder), can_replace, "{text}");
+    }
+    // A link is not a regular file, even one to the manifest of a run.
+    fs::write(folder.join("linked"), r#"{"schema": "stillwell/run/v2"}"#).unwrap();
+    fs::remove_file(&path).unwrap();
+    symlink("linked", &path).unwrap();
+    assert!(!Manifest::can_replace(folder));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(!Manifest::can_replace(folder));
+}
+
+#[test]
+fn a_folder_takes_one_capture_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let writer = write_beats(folder, 3);
+    let refused = CaptureWriter::create(folder, &manifest(), Secrets::Masked).unwrap_err();
+    assert_eq!(refused.path, folder);
+    assert_eq!(refused.source.kind(), ErrorKind::ResourceBusy);
+    writer.close(&manifest()).unwrap();
+    check(&Capture::open(folder).unwrap(), 3);
+    // A writer that was closed or dropped has no lock.
+    drop(write_beats(folder, 1));
+    drop(write_beats(folder, 2));
+    check(&Capture::open(folder).unwrap(), 2);
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &BenchArguments, paint: &Paint) -> Result<Exit, Com
         .results
         .clone()
         .unwrap_or_else(|| places::fresh("benches", &places::name_of(Path::new(&plan.name))));
+    observe::check_results(&folder)?;
     let file = arguments
         .file
         .clone()

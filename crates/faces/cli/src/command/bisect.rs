@@ -3,10 +3,10 @@
 mod messages;
 mod plan;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use stillwell_capture::write_private;
 use stillwell_experiment::bisect::{
     BisectError, BisectProgress, BisectRecord, OutcomeKind, OutcomeRecord, run_bisect,
 };
@@ -147,15 +147,42 @@ fn report(
     }
     let full = report.with_data(bisect_data(record));
     let delivered = output::deliver(&arguments.output, paint, &full);
-    let kept = results.join(KEPT);
-    let text = full.render(Format::Terminal, Style::default());
-    let kept = fs::write(&kept, text)
-        .with_context(|| format!("write the report to {}", kept.display()))
-        .map_err(|error| CommandError::new(Exit::Invalid, error));
+    let kept = keep(results, &full.render(Format::Terminal, Style::default()));
     delivered.and(kept)
+}
+
+/// Saves the report in the folder of its results.
+fn keep(results: &Path, text: &str) -> Result<(), CommandError> {
+    let path = results.join(KEPT);
+    write_private(&path, text)
+        .with_context(|| format!("write the report to {}", path.display()))
+        .map_err(|error| CommandError::new(Exit::Invalid, error))
 }
 
 /// Returns the record as JSON; a record that was read from JSON can be written as JSON.
 fn bisect_data(record: &BisectRecord) -> String {
     serde_json::to_string_pretty(record).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn the_saved_report_is_private_and_replaces_a_link_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let link_target = folder.path().join("target");
+        fs::write(&link_target, "kept").unwrap();
+        let path = folder.path().join(KEPT);
+        symlink(&link_target, &path).unwrap();
+        keep(folder.path(), "report").unwrap();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        assert!(metadata.is_file());
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "report");
+        assert_eq!(fs::read_to_string(&link_target).unwrap(), "kept");
+    }
 }

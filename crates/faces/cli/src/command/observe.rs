@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_capture::{Capture, RunOutcome, write_private};
+use stillwell_capture::{Capture, Manifest, RunOutcome, write_private};
 use stillwell_config::{ProgramOverride, RunOverrides, TargetOverride};
-use stillwell_experiment::host_facts;
+use stillwell_experiment::{Results, host_facts};
 use stillwell_plan::target::{ContainerOrigin, Places};
 use stillwell_plan::{RunPlan, TargetKind};
 use stillwell_report::{Format, FullReport, RunReport};
@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &ObserveArguments, paint: &Paint) -> Result<Exit, C
         .results
         .clone()
         .unwrap_or_else(|| places::fresh("runs", &places::name_of(&arguments.file)));
+    check_results(&folder)?;
     let mut request = request(plan, folder.clone(), &arguments.file).map_err(could_not)?;
     let telemetry = export::start(&arguments.stats)?;
     request.exports.metrics = telemetry.as_ref().map(RunTelemetry::metrics);
@@ -50,6 +51,20 @@ pub(crate) fn run(arguments: &ObserveArguments, paint: &Paint) -> Result<Exit, C
     let kept = kept.map_err(|error| CommandError::new(Exit::Invalid, error));
     let delivered = deliver(arguments, summary, &capture, (&folder, paint));
     output::exit_after(exit, kept.and(delivered), paint)
+}
+
+/// Refuses a folder with the manifest of something else than a run, or with the results of another command.
+pub(super) fn check_results(folder: &Path) -> Result<(), CommandError> {
+    let error = if !Manifest::can_replace(folder) {
+        let manifest = folder.join("manifest.json");
+        anyhow::anyhow!("{} is not the manifest of a run", manifest.display())
+    } else if Results::new(folder.to_path_buf()).has_results() {
+        anyhow::anyhow!("{} contains results of another command", folder.display())
+    } else {
+        return Ok(());
+    };
+    Err(CommandError::new(Exit::Usage, error)
+        .hint("name a new folder, or one with the capture of a run"))
 }
 
 /// Prints the report of the run and writes it to files; then the target's last lines and the folder.
@@ -342,6 +357,36 @@ mod tests {
         assert!(refused.to_string().contains(expected), "{refused}");
         let advice = refused.hint.unwrap_or_default();
         assert!(advice.contains("--environment K=V"), "{advice}");
+    }
+
+    #[test]
+    fn a_folder_is_refused_unless_it_is_new_or_has_the_capture_of_a_run() {
+        let not_of_run = "manifest.json is not the manifest of a run";
+        let of_another = "contains results of another command";
+        let run = r#"{"schema": "stillwell/run/v2"}"#;
+        let load = r#"{"schema": "stillwell/load-capture/v1"}"#;
+        for (file, text, message) in [
+            ("a.txt", "", None),
+            ("manifest.json", run, None),
+            ("manifest.json", load, Some(not_of_run)),
+            ("manifest.json", "{}", Some(not_of_run)),
+            ("suite.json", "{}", Some(of_another)),
+            ("bisect.json", "{}", Some(of_another)),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join(file), text).unwrap();
+            match (check_results(folder.path()), message) {
+                (Ok(()), None) => {}
+                (Err(refused), Some(message)) => {
+                    assert_eq!(refused.exit, Exit::Usage, "{file}: {text}");
+                    assert!(refused.to_string().ends_with(message), "{refused}");
+                    assert!(refused.hint.is_some(), "{file}: {text}");
+                }
+                (result, _) => panic!("{file}: {text}: {result:?}"),
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        check_results(&folder.path().join("new")).unwrap();
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Default folders.
 
 use std::fs::{self, DirBuilder, File, Metadata};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 use rustix::fs::{Mode, OFlags, open};
+use stillwell_capture::make_private;
 use stillwell_config::files::read_text;
 use stillwell_experiment::timestamp;
 use stillwell_scope::clock;
@@ -17,13 +19,14 @@ use crate::command::random::random;
 /// Results of `run` and `observe`, below the working directory.
 pub(crate) const HOME: &str = ".stillwell";
 
-/// A new folder below `kind`, named by the time and `name`, so names sort
-/// by age.
+/// Makes a new folder below `kind`, named by the time and `name`, so names sort by age. A command that begins in the
+/// same second gets another one. A folder that cannot be made is reported when it is used.
 pub(crate) fn fresh(kind: &str, name: &str) -> PathBuf {
-    fresh_where(kind, name, |folder| folder.symlink_metadata().is_ok())
+    fresh_where(kind, name, |folder| !claim(folder))
 }
 
-/// As [`fresh`], where the caller knows which folders are taken. Those of the same second are numbered.
+/// Returns a name as that of [`fresh`], where the caller knows which folders are taken. Those of the same second are
+/// numbered.
 pub(crate) fn fresh_where(kind: &str, name: &str, is_taken: impl Fn(&Path) -> bool) -> PathBuf {
     let wall = clock::wall().as_u64() / 1_000_000_000;
     let first = Path::new(HOME)
@@ -36,6 +39,36 @@ pub(crate) fn fresh_where(kind: &str, name: &str, is_taken: impl Fn(&Path) -> bo
         folder = PathBuf::from(format!("{}-{number}", first.display()));
     }
     folder
+}
+
+/// Makes `folder` for its owner alone. Returns false if something with this name exists.
+fn claim(folder: &Path) -> bool {
+    if let Some(above) = folder.parent() {
+        make_private(above).ok();
+    }
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => {
+            let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+            made.push(folder.to_path_buf());
+            true
+        }
+        Err(error) => error.kind() != io::ErrorKind::AlreadyExists,
+    }
+}
+
+/// Folders that [`fresh`] has made.
+static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the default folders in which nothing was written, because the command failed before its first run.
+pub(crate) fn remove_unused() {
+    remove_empty(&MADE.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders {
+        // A folder that is not empty stays.
+        fs::remove_dir(folder).ok();
+    }
 }
 
 /// Name of results: that of the first path.
@@ -166,6 +199,8 @@ fn is_state(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -186,6 +221,38 @@ mod tests {
         let is_taken = |folder: &Path| ends(folder, "-a") || ends(folder, "-a-2");
         let folder = fresh_where("loads", "a", is_taken);
         assert!(ends(&folder, "-a-3"), "{folder:?}");
+    }
+
+    #[test]
+    fn a_new_folder_is_made_at_once_and_belongs_to_one_caller() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path();
+        let is_taken = |folder: &Path| !claim(&base.join(folder));
+        let folders = [(); 2].map(|()| base.join(fresh_where("runs", "a", is_taken)));
+        assert_ne!(folders[0], folders[1]);
+        for folder in &folders {
+            assert_eq!(fs::metadata(folder).unwrap().mode() & 0o777, 0o700);
+            assert!(!claim(folder));
+        }
+        let file = base.join("file");
+        fs::write(&file, "").unwrap();
+        symlink("nowhere", base.join("link")).unwrap();
+        assert!(!claim(&file));
+        assert!(!claim(&base.join("link")));
+        // No other name could be made there either: its first use reports the error.
+        assert!(claim(&file.join("below")));
+    }
+
+    #[test]
+    fn a_default_folder_stays_only_if_something_was_written_to_it() {
+        let base = tempfile::tempdir().unwrap();
+        let folders = ["empty", "used"].map(|name| base.path().join(name));
+        for folder in &folders {
+            fs::create_dir(folder).unwrap();
+        }
+        fs::write(folders[1].join("file"), "").unwrap();
+        remove_empty(&folders);
+        assert_eq!(folders.map(|folder| folder.exists()), [false, true]);
     }
 
     #[test]

@@ -272,6 +272,21 @@ fn variables_without_a_program_to_start_are_refused() {
     }
 }
 
+#[test]
+fn a_manifest_of_something_else_is_not_replaced() {
+    const TEXT: &str = "{\"name\": \"a\"}";
+    let suite = Suite::new();
+    let manifest = suite.file("results/manifest.json", TEXT);
+    let tasks = ["--on=local", "--store=store"];
+    for options in [&tasks[..0], &tasks[..]] {
+        let ended = suite.observe(options).finish(LONG);
+        assert_code(&ended, 2);
+        assert_holds(&ended.stderr, &["is not the manifest of a run"]);
+        assert_eq!(fs::read_to_string(&manifest).unwrap(), TEXT);
+    }
+    assert!(!suite.path("store").exists(), "it starts nothing");
+}
+
 /// Observes a target that reports its nice value. Returns that, and the host's facts of the run.
 fn nice_of_target(isolation: &str) -> (String, serde_json::Value) {
     let suite = Suite::new()

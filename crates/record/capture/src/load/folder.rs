@@ -30,22 +30,13 @@ impl LoadCapture {
     /// Returns true if `folder` has no manifest, or the one of a load: [`LoadCapture::write`] replaces it.
     #[must_use]
     pub fn can_replace(folder: &Path) -> bool {
-        match fs::symlink_metadata(folder.join(MANIFEST)) {
-            Ok(metadata) => metadata.is_file() && Self::is_load(folder),
-            // There is none, or the folder cannot be used at all.
-            Err(_) => true,
-        }
+        read::can_replace(folder, |schema| schema == LOAD_SCHEMA)
     }
 
     /// Returns true if the manifest in `folder` is that of a load, by its schema. The rest may be damaged.
     #[must_use]
     pub fn is_load(folder: &Path) -> bool {
-        let path = folder.join(MANIFEST);
-        // Reading from a pipe would wait.
-        let bytes = path.is_file().then(|| fs::read(&path).ok()).flatten();
-        bytes
-            .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok())
-            .is_some_and(|manifest| manifest["schema"] == LOAD_SCHEMA)
+        read::has_schema(folder, |schema| schema == LOAD_SCHEMA)
     }
 
     /// Makes `folder` for [`LoadCapture::write`] and checks that a file can be written there, before a load begins.

@@ -13,7 +13,7 @@ use stillwell_target::prepare_privileges;
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{RunWarning, summarise};
 
-use super::{deliver, exit_of, keep, plan, request};
+use super::{check_results, deliver, exit_of, keep, plan, request};
 use crate::arguments::{Command, EngineName, ObserveArguments};
 use crate::command::fleet::{
     could_not, engine_named, interrupted_by, logs, no_engine, open_store, place, print_rendered,
@@ -39,6 +39,7 @@ pub(super) fn run(
         .results
         .clone()
         .unwrap_or_else(|| places::fresh("runs", &places::name_of(&arguments.file)));
+    check_results(&folder)?;
     let engine = engine_named(name, &fleet.job)?;
     let store = open_store(&fleet.job, "run", true)?;
     let interrupt = Interrupt::new();
