@@ -390,6 +390,7 @@ impl Core {
             faults_swapped: planted.swapped,
             faults_duplicated: planted.duplicated,
             faults_refused: planted.refused,
+            compressed_refused: counters.compressed_refused.get(),
             parse_errors: counters.parse_errors.get(),
             bytes_in: counters.bytes_in.get(),
             bytes_out: counters.bytes_out.get(),

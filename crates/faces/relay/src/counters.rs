@@ -13,6 +13,7 @@ pub(crate) struct Counters {
     pub(crate) bytes_in: Cell<u64>,
     pub(crate) bytes_out: Cell<u64>,
     pub(crate) disk_errors: Cell<u64>,
+    pub(crate) compressed_refused: Cell<u64>,
 }
 
 /// Adds `amount` to `cell`.
@@ -41,6 +42,8 @@ pub struct RelayReport {
     pub faults_duplicated: u64,
     /// Events of requests that were refused on purpose; they count nowhere else.
     pub faults_refused: u64,
+    /// Requests that were refused because they are compressed; their events count nowhere.
+    pub compressed_refused: u64,
     /// Events that could not be parsed, and were passed on as they were.
     pub parse_errors: u64,
     /// Bytes read, of HTTP requests the bodies.
@@ -102,6 +105,11 @@ impl RelayReport {
                 "faults_refused",
                 self.faults_refused,
                 "Events of requests that were refused on purpose.",
+            ),
+            (
+                "compressed_refused",
+                self.compressed_refused,
+                "Requests that were refused because they are compressed.",
             ),
             (
                 "parse_errors",

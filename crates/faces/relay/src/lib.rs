@@ -13,14 +13,18 @@
 //!   are dropped; a last line without an end is an event once its peer has closed.
 //! * TCP and Unix streams are not read while the buffer is full. Datagrams are
 //!   read and dropped. An HTTP request is taken whole or not at all: 503 where
-//!   the buffer has no room for a second, 413 where it can never have.
+//!   the buffer has no room for a second, 413 where it can never have. A compressed request is
+//!   refused and counted (415, over gRPC `UNIMPLEMENTED`): clients must not compress.
 //! * What is sent on arrives at least once over a stream that does not break.
 //!   Over one that does, sending resumes with the first event that was not
 //!   handed over whole; what the kernel held is lost, as in any relay without
-//!   acknowledgements. Over HTTP every batch is acknowledged, and sent again
-//!   where that fails.
+//!   acknowledgements. Bytes that the peer of a stream sends are discarded. A peer that closes
+//!   its writing side is connected to again, and the next event goes over the new connection.
+//!   Over HTTP every batch is acknowledged, and sent again where that fails. An answer that
+//!   comes before the whole request was sent counts.
 //! * After a stop it accepts no more connections, takes in data that has arrived for at most
-//!   a second, and sends on what it holds for at most five.
+//!   a second, and sends on what it holds for at most five. Within these five seconds it waits
+//!   until the peer of a stream that it sends on closes the connection.
 //! * With a buffer on disk ([`DiskOptions`]) events are in files from the moment they are
 //!   taken in until they are handed over. A client gets its answer once its events are as
 //!   safe as the options say. The next relay that uses the folder of a killed relay sends the

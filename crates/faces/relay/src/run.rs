@@ -23,7 +23,8 @@ use crate::metrics;
 use crate::options::{Format, RelayOptions};
 use crate::output::{self, Output};
 
-/// Maximum time that a relay still sends its events after the stop.
+/// Maximum time that a relay still sends its events after the stop, and waits until the peer of its
+/// output closes the connection.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 
 /// The relay's thread ends by itself before that.
@@ -187,7 +188,8 @@ impl BoundRelay {
     }
 
     /// Relays on one thread of its own until `stop`; then takes in what has
-    /// arrived, sends on what it holds for at most five seconds, and returns.
+    /// arrived, sends on what it holds, and returns once the peer of an output stream has
+    /// closed the connection: after at most five seconds.
     ///
     /// # Errors
     /// [`RelayError`] where it does not start or does not go on.

@@ -1,6 +1,6 @@
 //! `stillwell relay`.
 
-use stillwell_relay::{DiskOptions, FaultOptions, RelayOptions};
+use stillwell_relay::{DiskOptions, FaultOptions, RelayOptions, RelayReport};
 use stillwell_scope::Token;
 use stillwell_units::Nanos;
 
@@ -43,6 +43,11 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
     let signals = signals::listen(move |_| raised.cancel()).map_err(|e| failed(e.into()))?;
     let report = stillwell_relay::run(options, &stop).map_err(|e| failed(e.into()))?;
     signals.close(Nanos::SECOND);
+    print_counts(arguments, &report, is_faulty);
+    Ok(Exit::Held)
+}
+
+fn print_counts(arguments: &RelayArguments, report: &RelayReport, is_faulty: bool) {
     Paint::print_message(&format!(
         "stillwell relay: {} events in, {} out, {} dropped, {} parse errors; {} bytes in, {} out",
         report.events_in,
@@ -52,6 +57,12 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
         report.bytes_in,
         report.bytes_out
     ));
+    if report.compressed_refused > 0 {
+        let refused = report.compressed_refused;
+        Paint::print_message(&format!(
+            "stillwell relay: {refused} compressed requests refused: turn compression off in the client"
+        ));
+    }
     if arguments.buffer_dir.is_some() {
         Paint::print_message(&format!(
             "stillwell relay: disk buffer: {} events recovered, {} bytes of incomplete events discarded, {} events \
@@ -78,5 +89,4 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
             "stillwell relay: refused requests with {refused} events"
         ));
     }
-    Ok(Exit::Held)
 }

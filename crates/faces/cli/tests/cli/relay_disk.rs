@@ -113,10 +113,10 @@ fn what_was_acknowledged_arrives_although_the_relay_is_killed_twice() {
             line.clear();
         }
         relay.signal("TERM");
+        arrived.extend(whole_lines(stream));
         let ended = relay.finish(LONG);
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         assert!(ended.stderr.contains(" 0 events kept"), "{}", ended.stderr);
-        arrived.extend(whole_lines(stream));
         assert!(arrived.len() as u64 <= next);
         let lost: Vec<&u64> = acknowledged
             .iter()
@@ -171,6 +171,7 @@ fn untaken_events_are_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
     // A relay that is to end sends for a few seconds only.
     let mut lines: Vec<String> = rest.by_ref().take(99).collect();
     second.signal("TERM");
+    lines.extend(rest);
     let ended = second.finish(LONG);
     assert!(
         ended
@@ -179,7 +180,6 @@ fn untaken_events_are_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
         "{}",
         ended.stderr
     );
-    lines.extend(rest);
     assert_eq!(
         lines,
         (0..99).map(|number| number.to_string()).collect::<Vec<_>>()

@@ -1,6 +1,6 @@
 //! Unary gRPC calls. A call that exports OpenTelemetry logs is one event for each
 //! record: its body, if that is a text. Any other call is one event that names it, or
-//! where events are requests its message.
+//! where events are requests its message. Compressed messages are refused.
 
 use std::rc::Rc;
 
@@ -130,7 +130,10 @@ async fn answer(core: &Core, call: &Incoming<'_>) -> u32 {
     }
     let mut reader = GrpcMessageReader::new(MESSAGE_BYTES_MAX);
     let message = match reader.advance(&call.body) {
-        Ok((_, Some(message))) if message.is_compressed => return UNIMPLEMENTED,
+        Ok((_, Some(message))) if message.is_compressed => {
+            add(&core.counters.compressed_refused, 1);
+            return UNIMPLEMENTED;
+        }
         Ok((_, Some(message))) => message.bytes,
         Ok((_, None)) | Err(_) => return INVALID_ARGUMENT,
     };

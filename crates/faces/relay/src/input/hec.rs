@@ -32,6 +32,7 @@ pub(super) async fn serve(core: Rc<Core>, stream: Stream, activity: Activity, ac
 
 async fn answer(core: &Core, acks: &Cell<u64>, request: Request) -> Answer {
     if request.is_encoded {
+        add(&core.counters.compressed_refused, 1);
         return Answer::status(415);
     }
     let path = request.target.split('?').next().unwrap_or_default();

@@ -29,6 +29,7 @@ async fn answer(core: &Core, request: Request) -> Answer {
         return Answer::status(405);
     }
     if request.is_encoded {
+        add(&core.counters.compressed_refused, 1);
         return Answer::status(415);
     }
     let mut body = request.body;

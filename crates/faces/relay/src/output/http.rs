@@ -1,10 +1,12 @@
 //! `POST`s of lines, or of what came as a whole request.
 
 use std::io;
+use std::pin::pin;
 
 use stillwell_http::{H1ResponseEvent, HeadError, RequestTemplate, ResponseParser, Target};
 use stillwell_wire::{Stream, dial};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::select;
 
 use super::backoff::Backoff;
 use super::batch::Batch;
@@ -138,39 +140,103 @@ async fn post(
             parser: ResponseParser::new(),
         },
     };
-    connection.stream.write_all(request).await?;
-    let (status, keep_alive) = connection.answer().await?;
+    let Connection { stream, parser } = &mut connection;
+    let (status, keep_alive) = exchange(stream, parser, request).await?;
     if keep_alive {
         *kept = Some(connection);
     }
     Ok(status)
 }
 
-impl Connection {
-    /// Reads one whole response: its status, and whether another may follow.
-    async fn answer(&mut self) -> io::Result<(u16, bool)> {
-        let mut buffer = vec![0; READ_BYTES];
-        let mut answer = (0, false);
+/// Writes `request` and reads its answer at the same time: a server may answer before it has read
+/// all, and read no more. Returns the status, and true if another request may follow.
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite,
+    parser: &mut ResponseParser,
+    request: &[u8],
+) -> io::Result<(u16, bool)> {
+    let (reader, mut writer) = split(stream);
+    let mut answered = pin!(answer(reader, parser));
+    // A write that is cut off ends the connection.
+    let written = select! {
+        biased;
+        early = &mut answered => return early.map(|(status, _)| (status, false)),
+        written = writer.write_all(request) => written,
+    };
+    let answered = answered.await;
+    match written {
+        Ok(()) => answered,
+        // The answer says why, if there is one.
+        Err(error) => answered
+            .map(|(status, _)| (status, false))
+            .map_err(|_| error),
+    }
+}
+
+/// Reads one whole response. Returns its status, and true if another request may follow.
+async fn answer(
+    mut reader: impl AsyncRead + Unpin,
+    parser: &mut ResponseParser,
+) -> io::Result<(u16, bool)> {
+    let mut buffer = vec![0; READ_BYTES];
+    let mut answer = (0, false);
+    loop {
+        let length = reader.read(&mut buffer).await?;
+        if length == 0 {
+            return match parser.finish() {
+                Ok(Some(_)) => Ok((answer.0, false)),
+                Ok(None) | Err(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            };
+        }
+        let mut read = 0;
         loop {
-            let length = self.stream.read(&mut buffer).await?;
-            if length == 0 {
-                return match self.parser.finish() {
-                    Ok(Some(_)) => Ok((answer.0, false)),
-                    Ok(None) | Err(_) => Err(io::ErrorKind::UnexpectedEof.into()),
-                };
+            let step = parser.advance(&buffer[read..length]);
+            let (consumed, event) = step.map_err(io::Error::other)?;
+            read += consumed;
+            match event {
+                Some(H1ResponseEvent::Head(head)) => answer = (head.status, head.keep_alive),
+                Some(H1ResponseEvent::Body(_)) => {}
+                Some(H1ResponseEvent::End) => return Ok(answer),
+                None => break,
             }
-            let mut read = 0;
-            loop {
-                let step = self.parser.advance(&buffer[read..length]);
-                let (consumed, event) = step.map_err(io::Error::other)?;
-                read += consumed;
-                match event {
-                    Some(H1ResponseEvent::Head(head)) => answer = (head.status, head.keep_alive),
-                    Some(H1ResponseEvent::Body(_)) => {}
-                    Some(H1ResponseEvent::End) => return Ok(answer),
-                    None => break,
-                }
-            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+    use tokio::join;
+
+    use super::*;
+
+    /// Sends a request of 4 KiB to a server that reads `read_bytes` and then answers.
+    async fn answer_of(read_bytes: usize, answer: &[u8], stays_open: bool) -> Option<(u16, bool)> {
+        // A write of more waits until the server reads.
+        let (client, mut server) = duplex(64);
+        let serve = async move {
+            server.read_exact(&mut vec![0; read_bytes]).await.unwrap();
+            server.write_all(answer).await.unwrap();
+            stays_open.then_some(server)
+        };
+        let mut parser = ResponseParser::new();
+        let exchanged = exchange(client, &mut parser, &[b'x'; 4096]);
+        let (answered, _server) = join!(exchanged, serve);
+        answered.ok()
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_before_all_was_sent_counts_and_ends_the_connection() {
+        let taken = &b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"[..];
+        let too_large = &b"HTTP/1.1 413 X\r\ncontent-length: 2\r\n\r\nno"[..];
+        for (read_bytes, answer, stays_open, expected) in [
+            (4096, taken, true, Some((200, true))),
+            (1024, too_large, true, Some((413, false))),
+            (1024, too_large, false, Some((413, false))),
+            (1024, &b""[..], false, None),
+        ] {
+            let answered = answer_of(read_bytes, answer, stays_open).await;
+            assert_eq!(answered, expected, "{read_bytes} bytes, {stays_open}");
         }
     }
 }

@@ -9,13 +9,22 @@ use crate::support::{RunningRelay, collect, listener, options, run};
 
 /// Makes one call on a connection of its own; gives its status.
 fn call(relay: &RunningRelay, method: &str, message: &[u8]) -> Option<u32> {
+    call_with(relay, method, message, false)
+}
+
+fn call_with(
+    relay: &RunningRelay,
+    method: &str,
+    message: &[u8],
+    is_compressed: bool,
+) -> Option<u32> {
     let mut stream = relay.connect();
     let mut client = Client::new(Limits::default());
     let headers = [("content-type", "application/grpc")];
     let head = H2RequestBlock::new("POST", Scheme::Http, "relay", method, &headers).unwrap();
     let call = client.request(&head, BodyLength::Unknown).unwrap();
     let mut framed = Vec::new();
-    write_message(message, false, &mut framed).unwrap();
+    write_message(message, is_compressed, &mut framed).unwrap();
     client.send_body(call, &framed, true).unwrap();
     let mut room = vec![0; 4096];
     loop {
@@ -49,7 +58,9 @@ fn log_records_and_other_calls_become_lines() {
     assert_eq!(call(&relay, logs, &export), Some(0));
     assert_eq!(call(&relay, "/a.B/C", b"12345"), Some(0));
     assert_eq!(call(&relay, logs, b"\xff"), Some(3));
+    assert_eq!(call_with(&relay, logs, &export, true), Some(12));
     let report = relay.end();
+    assert_eq!(report.compressed_refused, 1);
     assert_eq!((report.events_in, report.events_out), (3, 3));
     assert_eq!(collector.all(), b"one\ntwo\n/a.B/C 5\n");
 }

@@ -45,7 +45,12 @@ fn splunk_events_are_relayed_as_lines() {
     assert_eq!(post(&mut client, event, "text"), 400);
     assert_eq!(post(&mut client, event, ""), 400);
     assert_eq!(post(&mut client, "/", "{}"), 404);
+    client.send(&format!(
+        "POST {event} HTTP/1.1\r\nhost: a\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\n\r\nx"
+    ));
+    assert_eq!(client.status(), 415);
     let report = relay.end();
+    assert_eq!(report.compressed_refused, 1);
     assert_eq!((report.events_in, report.events_out), (4, 4));
     let lines = "{\"event\":\"a\"}\n{\"event\":\"b\"}\nc\nd\n";
     assert_eq!(collector.all(), lines.as_bytes());

@@ -1,4 +1,4 @@
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read, Write};
 
 use stillwell_relay::{RelayError, bind};
 
@@ -42,6 +42,7 @@ fn requests_are_answered_once_their_events_are_in() {
     assert_eq!(client.status(), 400);
     let report = relay.end();
     assert_eq!((report.events_in, report.events_out), (4, 4));
+    assert_eq!(report.compressed_refused, 1);
     assert_eq!(collector.all(), b"one\ntwo\nthree\nfour\n");
 }
 
@@ -146,6 +147,35 @@ fn batches_are_sent_again_until_they_are_taken_or_refused() {
         (2, 1, 8)
     );
     assert!(connection.message().is_none());
+}
+
+/// It was sent again for ever to a server that closed, and waited for ever for a server that did not. No later event
+/// arrived.
+#[test]
+fn a_request_that_is_answered_before_it_was_read_is_not_sent_again() {
+    let (listener, endpoint) = listener();
+    let relay = run_http(&format!("{}/x", endpoint.replace("tcp", "http")), 4096);
+    let mut client = Connection::to(relay.input());
+    // More than the kernel holds for a peer that does not read.
+    let long = "x".repeat(12 << 20);
+    for body in [&long[..], &long[..], "last"] {
+        assert_eq!(client.post(body), 200);
+    }
+    let mut open = Vec::new();
+    for closes in [true, false] {
+        let (mut peer, _) = listener.accept().unwrap();
+        peer.read_exact(&mut [0; 1024]).unwrap();
+        peer.write_all(b"HTTP/1.1 413 X\r\ncontent-length: 0\r\n\r\n")
+            .unwrap();
+        if !closes {
+            open.push(peer);
+        }
+    }
+    let mut connection = Connection(BufReader::new(listener.accept().unwrap().0));
+    assert_eq!(connection.message().unwrap().1, "last\n");
+    connection.send("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    let report = relay.end();
+    assert_eq!((report.events_out, report.events_dropped), (1, 2));
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn expected(report: &RelayReport) -> BTreeMap<String, u64> {
         ("relay_faults_swapped_total", report.faults_swapped),
         ("relay_faults_duplicated_total", report.faults_duplicated),
         ("relay_faults_refused_total", report.faults_refused),
+        ("relay_compressed_refused_total", report.compressed_refused),
         ("relay_parse_errors_total", report.parse_errors),
         ("relay_bytes_in_total", report.bytes_in),
         ("relay_bytes_out_total", report.bytes_out),

@@ -1,6 +1,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use stillwell_units::ByteSize;
@@ -64,7 +65,7 @@ fn unix_streams_work_as_tcp_does() {
     send_in_pieces(&sent, 300, &mut stream);
     stream.shutdown(Shutdown::Write).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
-    assert_eq!(relay.end().events_out, 1000);
+    relay.stop();
     let mut received = Vec::new();
     listener
         .accept()
@@ -72,6 +73,7 @@ fn unix_streams_work_as_tcp_does() {
         .0
         .read_to_end(&mut received)
         .unwrap();
+    assert_eq!(relay.end().events_out, 1000);
     assert!(received == sent);
     assert!(!into.exists());
 }
@@ -128,6 +130,7 @@ fn a_slow_output_holds_its_senders_back() {
     relay.stop();
     let mut received = Vec::new();
     output.read_to_end(&mut received).unwrap();
+    drop(output);
     let report = relay.end();
     assert!(report.buffer_events_max <= 100);
     assert_eq!(report.events_dropped, 0);
@@ -170,7 +173,58 @@ fn a_connection_that_breaks_is_made_again_and_begins_with_a_whole_line() {
     assert!(sent.ends_with(&received));
     let before = &sent[..sent.len() - received.len()];
     assert!(before.is_empty() || before.ends_with(b"\n"));
+    drop(second);
     assert_eq!(relay.end().events_in, 50_000);
+}
+
+/// The next events were written to the closed connection, and counted as sent.
+#[test]
+fn a_peer_that_closes_while_nothing_is_sent_loses_no_later_event() {
+    let (listener, endpoint) = listener();
+    let relay = run(options(LOCAL, &endpoint));
+    let mut stream = relay.connect();
+    for event in [b"1\n", b"2\n", b"3\n"] {
+        stream.write_all(event).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let mut received = [0; 2];
+        peer.read_exact(&mut received).unwrap();
+        assert_eq!(&received, event);
+    }
+    assert_eq!(relay.end().events_out, 3);
+}
+
+/// Both waited for ever once the kernel's buffers were full. At the end, the connection was reset, and the last events
+/// were lost.
+#[test]
+fn a_peer_that_sends_events_back_gets_all_of_them() {
+    let (listener, endpoint) = listener();
+    let mut scope = stillwell_scope::Scope::new(&stillwell_scope::Token::new());
+    let (sender, collected) = sync_channel(1);
+    let echo = move |_: &stillwell_scope::Token| {
+        let (mut peer, _) = listener.accept()?;
+        let (mut all, mut part) = (Vec::new(), vec![0; 65_536]);
+        loop {
+            let length = peer.read(&mut part)?;
+            if length == 0 {
+                break;
+            }
+            peer.write_all(&part[..length])?;
+            all.extend_from_slice(&part[..length]);
+        }
+        sender.send(all)?;
+        Ok(())
+    };
+    scope
+        .thread(stillwell_scope::Place::default(), "echo", echo)
+        .unwrap();
+    let relay = run(options(LOCAL, &endpoint));
+    // More than the kernel holds in both directions.
+    let sent = [&[b'x'; 1023], b"\n".as_slice()].concat().repeat(16 << 10);
+    let mut stream = relay.connect();
+    stream.write_all(&sent).unwrap();
+    finish(stream);
+    assert_eq!(relay.end().events_out, 16 << 10);
+    assert!(collected.recv_timeout(TIMEOUT).unwrap() == sent);
 }
 
 #[test]

@@ -46,5 +46,6 @@ fn what_was_written_after_a_truncation_was_never_read() {
     file.write_all(b"two\n").unwrap();
     out.read_line(&mut line).unwrap();
     assert_eq!(line, "two\n");
+    drop(out);
     assert_eq!(relay.end().events_in, 3);
 }
