@@ -5,7 +5,8 @@
 //! is due and writes it ([`BrokerExchange::write`]), the other reads what is said and settles what
 //! it answers ([`BrokerExchange::read`]). What the connection was about to write when it was lost
 //! is written on the next; what was written and not answered is not, since it may have
-//! arrived.
+//! arrived. A block that was partly written when the broker refused it is not written again,
+//! either: the broker would refuse it on each new connection.
 
 mod amqp;
 mod encoded;

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use stillwell_metric::Outcome;
 use stillwell_payload::BlockSet;
+use stillwell_plan::RateUnit;
 use stillwell_plan::generator::ProducerPlan;
 use stillwell_scope::clock;
 use stillwell_wire::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 
 use super::encoded::{Cut, Pieces, cut};
 use super::in_flight::{Answered, InFlight, Post};
@@ -33,6 +34,10 @@ const READ_BYTES: usize = 16 << 10;
 
 /// Interval of the checks for late answers.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Maximum wait of the writing half for the reason of a closed connection. It arrived before the
+/// close, if the server gave one.
+const REASON_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// The way a connection ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -70,10 +75,28 @@ impl BrokerFeed {
 struct Encoded {
     cuts: Vec<Cut>,
     pieces: Pieces,
-    /// Its posts, and how many pieces have left once they are begun.
-    posts: Vec<(usize, Post)>,
+    posts: Vec<EncodedPost>,
     /// Number of blocks that were begun.
     begun: usize,
+}
+
+/// A block of a slice as messages.
+#[derive(Clone, Copy, Debug)]
+struct EncodedPost {
+    /// Start of its bytes in the output.
+    start: usize,
+    /// Number of pieces that have left once it is begun.
+    pieces: usize,
+    post: Post,
+}
+
+impl Encoded {
+    /// Returns the first block without a whole message in the first `written` bytes of the output,
+    /// if a part of it is among them.
+    fn cut_post(&self, written: usize) -> Option<Post> {
+        let next = self.posts.get(self.begun)?;
+        (next.start < written).then_some(next.post)
+    }
 }
 
 /// Bytes on their way out.
@@ -239,7 +262,7 @@ impl<S: Session> BrokerExchange<'_, S> {
             };
             let written = self.write_slice(&set, slice, &mut sending, &mut feed.slice);
             if written.await.is_none() {
-                let left = sending.untouched();
+                let left = self.left_after_loss(&set, sending.untouched(), &mut feed.slice);
                 let posts = slice.last - slice.first - feed.slice.begun;
                 // What is left counts as one that was taken.
                 self.worker.finish_slices((posts as u64).saturating_sub(1));
@@ -253,6 +276,25 @@ impl<S: Session> BrokerExchange<'_, S> {
             }
         }
         self.send_goodbye().await;
+    }
+
+    /// Returns the blocks of `left` that the next connection sends. A broker that refused a block
+    /// while it was written would refuse it again: this block counts as in flight.
+    fn left_after_loss(
+        &self,
+        set: &BlockSet,
+        left: Option<Slice>,
+        encoded: &mut Encoded,
+    ) -> Option<Slice> {
+        let loss = self.lost.get();
+        let is_refused = loss.is_some_and(|loss| loss.outcome == Outcome::Status4xx);
+        let cut = encoded.cut_post(self.out.borrow().written);
+        let Some(post) = cut.filter(|_| is_refused) else {
+            return left;
+        };
+        self.begin(encoded);
+        self.in_flight.borrow_mut().push(post);
+        without_first(set, left?, self.worker.unit())
     }
 
     /// Waits until another post may be under way; how much then may be.
@@ -319,7 +361,7 @@ impl<S: Session> BrokerExchange<'_, S> {
             encoded.cuts.clear();
             cut(self.how.0, &block, bytes, start, &mut encoded.cuts);
             start += block.bytes.len();
-            let pieces = encoded.pieces.len();
+            let (written, pieces) = (out.bytes.len(), encoded.pieces.len());
             let answers =
                 session.write(bytes, &encoded.cuts, &mut out.bytes, &mut encoded.pieces)?;
             let post = Post {
@@ -328,7 +370,11 @@ impl<S: Session> BrokerExchange<'_, S> {
                 intended: between(slice.intended, slice.intended_last, passed(index), whole),
                 sent,
             };
-            encoded.posts.push((pieces + 1, post));
+            encoded.posts.push(EncodedPost {
+                start: written,
+                pieces: pieces + 1,
+                post,
+            });
         }
         Ok(())
     }
@@ -340,22 +386,27 @@ impl<S: Session> BrokerExchange<'_, S> {
             return;
         }
         sending.wrote_of(source, sent);
-        while let Some((first, post)) = encoded.posts.get(encoded.begun)
-            && *first <= pieces
+        while let Some(next) = encoded.posts.get(encoded.begun).copied()
+            && next.pieces <= pieces
         {
-            encoded.begun += 1;
-            // The first of a slice was counted when it was taken; what is not begun on
-            // this connection will be on another.
-            let is_more = encoded.begun > 1;
-            self.worker.shard.requests.add(u64::from(is_more));
+            self.begin(encoded);
             if self.is_answered {
-                self.in_flight.borrow_mut().push(*post);
+                self.in_flight.borrow_mut().push(next.post);
             } else {
                 self.is_proven.set(true);
                 self.worker.shard.count(Outcome::Ok);
                 self.worker.finish_slices(1);
             }
         }
+    }
+
+    /// Counts the next block of a slice as begun.
+    fn begin(&self, encoded: &mut Encoded) {
+        encoded.begun += 1;
+        // The first of a slice was counted when it was taken; what is not begun on
+        // this connection will be on another.
+        let is_more = encoded.begun > 1;
+        self.worker.shard.requests.add(u64::from(is_more));
     }
 
     /// Writes all pending bytes, and reports the progress to `passed`; `None` where the
@@ -387,6 +438,12 @@ impl<S: Session> BrokerExchange<'_, S> {
         match written.await {
             Ok(()) => Some(()),
             Err(outcome) => {
+                if is_slice && outcome == Outcome::PeerClosed {
+                    // The reading half reaches the end of the connection, too. It reads the
+                    // server's reason first.
+                    let closed = self.until(|| self.has_goodbye.get());
+                    timeout(REASON_WAIT_MAX, closed).await.unwrap_or_default();
+                }
                 self.give_up(Loss::failure(outcome));
                 None
             }
@@ -545,5 +602,107 @@ impl<S: Session> BrokerExchange<'_, S> {
             state.record_answer(post.intended, post.sent, clock::now());
         }
         Ok(())
+    }
+}
+
+/// Returns `slice` of `set` without its first block, if it has more.
+fn without_first(set: &BlockSet, slice: Slice, unit: RateUnit) -> Option<Slice> {
+    let first = slice.first + 1;
+    let passed = |block| units(set, slice.first, block, unit);
+    (first < slice.last).then(|| Slice {
+        first,
+        intended: between(
+            slice.intended,
+            slice.intended_last,
+            passed(first),
+            passed(slice.last - 1),
+        ),
+        ..slice
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::payload::BlockShape;
+    use stillwell_plan::{PayloadFormat, PayloadPlan};
+    use stillwell_units::{ByteSize, Moment, Seed};
+
+    use super::*;
+
+    /// Messages of ten bytes, behind five bytes of the reading half: two in the first block, one
+    /// in the second.
+    #[test]
+    fn a_block_is_cut_where_its_first_message_is_written_in_part() {
+        let post = |events| Post {
+            answers: 1,
+            events,
+            intended: Moment::default(),
+            sent: Moment::default(),
+        };
+        let mut encoded = Encoded {
+            posts: vec![
+                EncodedPost {
+                    start: 5,
+                    pieces: 1,
+                    post: post(2),
+                },
+                EncodedPost {
+                    start: 25,
+                    pieces: 3,
+                    post: post(1),
+                },
+            ],
+            ..Encoded::default()
+        };
+        for (begun, written, expected) in [
+            (0, 5, None),
+            (0, 6, Some(2)),
+            (1, 15, None),
+            // The second message of the first block is cut.
+            (1, 20, None),
+            (1, 25, None),
+            (1, 26, Some(1)),
+            (2, 35, None),
+            // All is written, and the output is empty.
+            (2, 0, None),
+        ] {
+            encoded.begun = begun;
+            let cut = encoded.cut_post(written).map(|post| post.events);
+            assert_eq!(cut, expected, "{written} bytes");
+        }
+    }
+
+    #[test]
+    fn a_slice_without_its_first_block_begins_when_the_second_is_due() {
+        let plan = PayloadPlan {
+            format: PayloadFormat::Json,
+            blocks: BlockShape::Events {
+                count: 2,
+                maximum: ByteSize::kib(4),
+            },
+            cache: ByteSize::kib(64),
+            repeats: false,
+        };
+        let set = BlockSet::build(&plan, plan.cache, Seed::from_number(1), None).unwrap();
+        let slice = Slice {
+            first: 0,
+            last: 3,
+            intended: Moment::new(0),
+            intended_last: Moment::new(1_000),
+        };
+        let without_first = |slice| without_first(&set, slice, RateUnit::Events);
+        let second = Slice {
+            first: 1,
+            intended: Moment::new(500),
+            ..slice
+        };
+        assert_eq!(without_first(slice), Some(second));
+        let third = Slice {
+            first: 2,
+            intended: Moment::new(1_000),
+            ..slice
+        };
+        assert_eq!(without_first(second), Some(third));
+        assert_eq!(without_first(third), None);
     }
 }

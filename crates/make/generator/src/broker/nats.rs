@@ -105,6 +105,12 @@ fn is_unpublished(text: &str) -> bool {
     text.contains("permissions violation for publish")
 }
 
+/// Returns true if NATS keeps the connection open after this refusal, which concerns a subject.
+fn is_connection_kept(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.starts_with("permissions violation") || text.starts_with("invalid subject")
+}
+
 impl Broker for Nats {
     type Session = NatsSession;
 
@@ -218,8 +224,11 @@ impl Session for NatsSession {
                 // No message of the subject reaches JetStream: it concerns the oldest.
                 NatsAcks::Jetstream => Some(BrokerMessage::Oldest(Some(refusal(text)))),
             },
-            // The connection is closed behind some; that is read next.
-            ServerMessage::Refusal(text) => Some(BrokerMessage::Refused(refusal(text))),
+            ServerMessage::Refusal(text) if is_connection_kept(text) => {
+                Some(BrokerMessage::Refused(refusal(text)))
+            }
+            // NATS closes the connection, and this is the reason.
+            ServerMessage::Refusal(text) => return Err(Loss::failure(refusal(text))),
             ServerMessage::Message {
                 subject,
                 headers,
@@ -255,7 +264,7 @@ mod tests {
     use super::*;
 
     /// Returns what a session reads in `input`.
-    fn messages(acks: NatsAcks, mut input: &[u8]) -> Vec<Option<BrokerMessage>> {
+    fn messages(acks: NatsAcks, mut input: &[u8]) -> Result<Vec<Option<BrokerMessage>>, Loss> {
         let mut session = NatsSession {
             acks,
             publisher: SubjectPublisher::new("a", None),
@@ -264,11 +273,11 @@ mod tests {
             is_goodbye_sent: false,
         };
         let (mut out, mut messages) = (Vec::new(), Vec::new());
-        while let Some((message, used)) = session.read(input, &mut out).unwrap() {
+        while let Some((message, used)) = session.read(input, &mut out)? {
             messages.push(message);
             input = &input[used..];
         }
-        messages
+        Ok(messages)
     }
 
     /// Its events counted as acknowledged.
@@ -278,18 +287,42 @@ mod tests {
         let unpublished = b"-ERR 'Permissions Violation for Publish to \"a\"'\r\nPONG\r\nPONG\r\n";
         assert_eq!(
             messages(NatsAcks::Server, unpublished),
-            [
+            Ok(vec![
                 None,
                 Some(BrokerMessage::Oldest(Some(refused))),
                 Some(BrokerMessage::Oldest(None)),
-            ]
+            ])
         );
         // Blocks have no answers that could show it.
-        let counted = messages(NatsAcks::None, unpublished);
+        let counted = messages(NatsAcks::None, unpublished).unwrap();
         assert_eq!(counted[0], Some(BrokerMessage::Refused(refused)));
-        // The connection is closed behind it.
-        let large = messages(NatsAcks::Server, b"-ERR 'Maximum Payload Violation'\r\n");
-        assert_eq!(large, [Some(BrokerMessage::Refused(refused))]);
+    }
+
+    /// A block in flight counted as refused, and as lost with the connection.
+    #[test]
+    fn a_refusal_that_closes_the_connection_is_its_only_outcome() {
+        let lost = |outcome| Err(Loss::failure(outcome));
+        let counted = |outcome| Ok(vec![Some(BrokerMessage::Refused(outcome))]);
+        let (client, server) = (Outcome::Status4xx, Outcome::Status5xx);
+        let refusals = [
+            ("Maximum Payload Violation", lost(client)),
+            ("User Authentication Expired", lost(client)),
+            ("Parser Error", lost(client)),
+            ("Stale Connection", lost(server)),
+            ("Slow Consumer", lost(server)),
+            ("Invalid Subject", counted(client)),
+            (
+                "Permissions Violation for Subscription to \"a\"",
+                counted(client),
+            ),
+        ];
+        for (text, expected) in refusals {
+            let input = format!("-ERR '{text}'\r\n");
+            for acks in [NatsAcks::None, NatsAcks::Server, NatsAcks::Jetstream] {
+                let read = messages(acks, input.as_bytes());
+                assert_eq!(read, expected, "{text}, {acks:?}");
+            }
+        }
     }
 
     /// They waited for JetStream until their timeout.
@@ -299,7 +332,7 @@ mod tests {
         let refused = Some(BrokerMessage::Oldest(Some(Outcome::Status4xx)));
         assert_eq!(
             messages(NatsAcks::Jetstream, &unpublished),
-            [refused, refused]
+            Ok(vec![refused, refused])
         );
     }
 

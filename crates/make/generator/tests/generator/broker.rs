@@ -74,6 +74,18 @@ impl Server {
         Ok(self.reader.get_mut().write_all(text.as_bytes())?)
     }
 
+    /// Reads the first line of a message and some of its bytes. Returns the size of the message and
+    /// these bytes.
+    fn receive_begin(&mut self) -> Result<(usize, Vec<u8>), PartError> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line)?;
+        let size = line.trim_end().strip_prefix("PUB a ");
+        let size = size.ok_or("no message")?.parse::<usize>()?;
+        let mut begin = vec![0; 256];
+        self.reader.read_exact(&mut begin)?;
+        Ok((size, begin))
+    }
+
     fn receive(&mut self) -> Result<ProducerMessage, PartError> {
         let mut line = String::new();
         self.reader.read_line(&mut line)?;
@@ -212,6 +224,51 @@ fn what_was_not_written_when_a_connection_was_lost_follows_on_the_next() {
     assert!(shard.events.total() >= messages.len() as u64);
     assert_eq!(shard.connections.total(), 3);
     assert!(shard.outcomes[Outcome::PeerClosed.index()].total() >= 2);
+}
+
+/// It was sent again on each new connection.
+#[test]
+fn a_block_that_is_refused_before_it_is_whole_has_one_outcome_and_is_not_sent_again() {
+    let (listener, mut plan) = nats(NatsAcks::Server, 1);
+    // The buffers of both sockets do not have room for a block.
+    let socket = socket2::SockRef::from(&listener);
+    socket.set_recv_buffer_size(64 << 10).unwrap();
+    if let TransportPlan::Nats(broker) = &mut plan.transport {
+        broker.producer.message = MessageOf::Block;
+    }
+    plan.payload.blocks = BlockShape::Events {
+        count: u32::MAX,
+        maximum: ByteSize::mib(8),
+    };
+    plan.payload.cache = ByteSize::mib(32);
+    let set = blocks(&plan, 0);
+    let fixture = Fixture::start(&plan);
+    let refusal = "-ERR 'Maximum Payload Violation'\r\n";
+    // A block is sent again after a loss that is not its refusal.
+    let losses = [
+        (0, ""),
+        (0, "-ERR 'Slow Consumer'\r\n"),
+        (0, refusal),
+        (1, refusal),
+        (2, refusal),
+    ];
+    for (index, reason) in losses {
+        let mut server = Server::accept(&listener).unwrap();
+        let (size, begin) = server.receive_begin().unwrap();
+        let expected = set.block(index).bytes;
+        assert_eq!(size, expected.len());
+        assert!(expected.starts_with(&begin), "not block {index}");
+        // The server closes the connection, too, with bytes that it has not read.
+        server.send(reason).unwrap();
+    }
+    wait_until(|| fixture.outcomes(Outcome::Status4xx) == 3);
+    let shards = fixture.finish();
+    let shard = &shards[0];
+    let outcome = |outcome: Outcome| shard.outcomes[outcome.index()].total();
+    let sent_again = [Outcome::PeerClosed, Outcome::Status5xx].map(outcome);
+    assert_eq!((sent_again, outcome(Outcome::Status4xx)), ([1, 1], 3));
+    assert_eq!(shard.requests.total(), 5);
+    assert_eq!(shard.blocks.total(), 0);
 }
 
 #[test]
