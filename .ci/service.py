@@ -364,7 +364,7 @@ def check_tls(url):
 
 
 def check_end(url):
-    """SIGTERM ends the current load, whose result is sent."""
+    """SIGTERM ends the current load, whose result is sent as that of a failure."""
     with started("service", "--listen", "127.0.0.1:0") as (address, process):
         with grpc.insecure_channel(address) as channel:
             stream = Stream(service_pb2_grpc.NighthawkServiceStub(channel).ExecutionStream)
@@ -374,6 +374,7 @@ def check_end(url):
             process.send_signal(signal.SIGTERM)
             response = stream.receive()
             assert counters(only_result(response))["graceful_stop_requested"] == 1
+            assert response.error_detail.code == 14, response.error_detail
         assert process.wait(WAIT_S) == 0
 
 

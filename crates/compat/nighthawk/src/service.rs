@@ -36,7 +36,7 @@ mod target_pattern;
 
 pub use access::{AccessError, AccessPlan, AccessToken, Caller, LoadLimits};
 pub use bind::{BoundService, ServiceError, ServicePlan, bind_service};
-pub use executor::{Executor, LoadTask};
+pub use executor::{Executor, LoadTask, interrupt_failure};
 pub use files_below::AllowedFolder;
 pub use grpc::{CallFailed, Channel, ChannelError, ClientCall, StatusCode};
 pub use reflection::{ReflectionError, reflected_files};

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use crate::service::access::AccessToken;
 use crate::service::codec::encode;
+use crate::service::executor::shutdown_failure;
 use crate::service::grpc::{
     Call, CallFailed, Channel, ChannelError, ClientCall, LoadMark, StatusCode,
 };
@@ -52,6 +53,8 @@ struct Distribution {
     updates: watch::Sender<u64>,
     /// Cancelled where the load is to end early.
     cancelled: Token,
+    /// True if the shutdown of the distributor cancelled the load.
+    is_shut_down: bool,
     id: String,
     // Dropped with the stream: its calls to services end.
     tasks: Tasks,
@@ -69,7 +72,8 @@ enum DistributionEvent {
 /// services of the load that is on, and so does an update, to which each of those
 /// that are at it still answers by itself. Results of a load with an `execution_id` are
 /// kept, as if they had been stored in the sink, in place of those of an earlier load
-/// of that name; a service that failed is kept with its error.
+/// of that name; a service that failed is kept with its error. The shutdown of the distributor
+/// cancels the load: a service that has not answered by then has failed.
 pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<(), CallFailed> {
     let mut running: Option<Distribution> = None;
     let (mut is_open, mut is_closing) = (true, false);
@@ -91,8 +95,8 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
             }
             DistributionEvent::Close => {
                 is_closing = true;
-                if let Some(running) = &running {
-                    running.cancelled.cancel();
+                if let Some(running) = &mut running {
+                    running.shut_down();
                 }
             }
             DistributionEvent::Message(None) => {}
@@ -106,10 +110,9 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
                     .await?;
             }
             DistributionEvent::Message(Some((number, ServiceMessage::Whole(answer)))) => {
-                let is_whole = running.as_mut().is_some_and(|running| {
-                    running.answers[number] = Some(answer);
-                    running.answers.iter().all(Option::is_some)
-                });
+                let is_whole = running
+                    .as_mut()
+                    .is_some_and(|running| running.receive(number, answer));
                 if is_whole && let Some(whole) = running.take() {
                     call.send(whole.finish(&state, call.includes_samples)?)
                         .await?;
@@ -220,10 +223,28 @@ impl Distribution {
             incoming,
             updates,
             cancelled,
+            is_shut_down: false,
             id: options.execution_id.clone().unwrap_or_default(),
             tasks,
             _mark: call.mark_load(),
         })
+    }
+
+    /// Cancels the load because the distributor shuts down.
+    fn shut_down(&mut self) {
+        self.is_shut_down = !self.cancelled.is_cancelled();
+        self.cancelled.cancel();
+    }
+
+    /// Receives the answer of a service. Returns true if all services have answered.
+    fn receive(&mut self, number: usize, mut answer: Answer) -> bool {
+        if self.is_shut_down
+            && let Ok(response) = &mut *answer
+        {
+            response.error_detail.get_or_insert_with(shutdown_failure);
+        }
+        self.answers[number] = Some(answer);
+        self.answers.iter().all(Option::is_some)
     }
 
     /// The answer to the client; results are kept where they have an id.
@@ -444,5 +465,60 @@ mod tests {
         cancelled.cancel();
         let error = error_of_silent_service("grpcs", cancelled).await;
         assert_eq!(code_of(&error), StatusCode::Cancelled.number(), "{error}");
+    }
+
+    fn load_of_two_services() -> Distribution {
+        Distribution {
+            services: vec![Value::Null, Value::Null],
+            answers: vec![None, None],
+            incoming: channel(1).1,
+            updates: watch::Sender::new(0),
+            cancelled: Token::new(),
+            is_shut_down: false,
+            id: String::new(),
+            tasks: Tasks::new(1),
+            _mark: LoadMark::detached(),
+        }
+    }
+
+    /// An answer of a service, with this failure.
+    fn answer(error_detail: Option<Status>) -> Answer {
+        Box::new(Ok(ExecutionResponse {
+            error_detail,
+            ..ExecutionResponse::default()
+        }))
+    }
+
+    fn failure_of(load: &Distribution, number: usize) -> Option<Status> {
+        let answer = load.answers[number].as_deref().unwrap();
+        answer.as_ref().unwrap().error_detail.clone()
+    }
+
+    #[test]
+    fn services_that_answer_after_the_shutdown_of_the_distributor_have_failed() {
+        let mut load = load_of_two_services();
+        assert!(!load.receive(0, answer(None)));
+        load.shut_down();
+        assert!(load.cancelled.is_cancelled());
+        assert!(load.receive(1, answer(None)));
+        assert_eq!(failure_of(&load, 0), None);
+        assert_eq!(failure_of(&load, 1), Some(shutdown_failure()));
+    }
+
+    #[test]
+    fn a_shutdown_replaces_no_failure_and_fails_no_cancelled_load() {
+        let failure = Status {
+            code: 13,
+            message: "a predicate".to_owned(),
+        };
+        let mut load = load_of_two_services();
+        load.shut_down();
+        load.receive(0, answer(Some(failure.clone())));
+        assert_eq!(failure_of(&load, 0), Some(failure));
+        let mut load = load_of_two_services();
+        load.cancelled.cancel();
+        load.shut_down();
+        load.receive(0, answer(None));
+        assert_eq!(failure_of(&load, 0), None);
     }
 }

@@ -9,7 +9,7 @@ use crate::wire::{
 };
 use tokio::select;
 
-use crate::service::executor::RunningLoad;
+use crate::service::executor::{RunningLoad, shutdown_failure};
 use crate::service::grpc::{Call, CallFailed, StatusCode};
 use crate::service::state::ServiceState;
 
@@ -27,7 +27,8 @@ enum StreamEvent {
 ///
 /// Nighthawk's service ends the stream for what comes while a load is on. Here an
 /// update is answered with what was found so far, and a cancellation ends the
-/// load, which is then answered as ever.
+/// load, which is then answered as ever. The shutdown of the service ends the load, too: its
+/// response is a failure with the results so far.
 pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<(), CallFailed> {
     let mut running: Option<RunningLoad> = None;
     let (mut is_open, mut is_closing, mut had_any) = (true, false, false);
@@ -45,13 +46,12 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
         match event {
             StreamEvent::Answer(answer) => {
                 running = None;
-                let gone = || CallFailed::new(StatusCode::Unavailable, "the service has shut down");
-                send(&call, &*answer.ok_or_else(gone)?).await?;
+                respond(&call, answer).await?;
             }
             StreamEvent::Close => {
                 is_closing = true;
                 match &running {
-                    Some(running) => running.cancel(),
+                    Some(running) => running.shut_down(),
                     None => {
                         return Err(CallFailed::new(
                             StatusCode::Unavailable,
@@ -99,6 +99,21 @@ async fn answer_of(running: &mut Option<RunningLoad>) -> Option<Box<ExecutionRes
     match running {
         Some(running) => running.answer().await.map(Box::new),
         None => std::future::pending().await,
+    }
+}
+
+/// Sends the response to a load. If the shutdown of the service ended the load, the call fails
+/// after its response: Nighthawk's client takes its exit code from the status of the call alone.
+async fn respond(call: &Call, answer: Option<Box<ExecutionResponse>>) -> Result<(), CallFailed> {
+    let gone = || CallFailed::new(StatusCode::Unavailable, "the service has shut down");
+    let response = answer.ok_or_else(gone)?;
+    send(call, &response).await?;
+    match &response.error_detail {
+        Some(detail) if *detail == shutdown_failure() => Err(CallFailed::new(
+            StatusCode::Unavailable,
+            detail.message.as_str(),
+        )),
+        _ => Ok(()),
     }
 }
 

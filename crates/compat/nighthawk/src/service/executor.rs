@@ -5,14 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use crate::service::access::Caller;
-use crate::service::grpc::{Call, LoadMark};
-use crate::wire::ExecutionResponse;
+use crate::service::grpc::{Call, LoadMark, StatusCode};
+use crate::wire::{ExecutionResponse, Status};
 use crate::{CommandLineOptions, WorkerResult};
 use stillwell_run::Interrupt;
 use tokio::sync::{oneshot, watch};
 
 /// Signal of an interrupt that a client requested.
 const SIGTERM: i32 = 15;
+
+/// Cause of an interrupt by the shutdown of the service, in place of a signal. No signal has this
+/// number.
+const SERVICE_SHUTDOWN: i32 = -1;
 
 /// Makes loads.
 pub trait Executor: Send + 'static {
@@ -52,6 +56,21 @@ pub(crate) struct RunningLoad {
 pub(crate) struct LoadSlot {
     is_taken: Arc<AtomicBool>,
     jobs: SyncSender<Job>,
+}
+
+/// Returns the failure of a load whose interrupt was raised with `cause`: the shutdown of the
+/// service is a failure, the cancellation by a client is none.
+#[must_use]
+pub fn interrupt_failure(cause: i32) -> Option<Status> {
+    (cause == SERVICE_SHUTDOWN).then(shutdown_failure)
+}
+
+/// Returns the failure of a load that the shutdown of the service ended.
+pub(crate) fn shutdown_failure() -> Status {
+    Status {
+        code: StatusCode::Unavailable.number(),
+        message: "the service shut down during the load".to_owned(),
+    }
 }
 
 impl LoadTask {
@@ -135,6 +154,12 @@ impl RunningLoad {
         self.interrupt.raise(SIGTERM);
     }
 
+    /// Interrupts the load because the service shuts down. Its response has the results so far,
+    /// and is a failure unless the load was cancelled before.
+    pub(crate) fn shut_down(&self) {
+        self.interrupt.raise(SERVICE_SHUTDOWN);
+    }
+
     /// Returns the results so far.
     pub(crate) fn so_far(&self) -> WorkerResult {
         self.progress.borrow().clone()
@@ -165,5 +190,43 @@ pub(crate) fn work(mut executor: impl Executor, jobs: &Receiver<Job>, place: &At
         place.store(false, Ordering::SeqCst);
         // The client may have gone.
         drop(done.send(response));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running_load(interrupt: &Interrupt) -> RunningLoad {
+        let (_progress, progress) = watch::channel(WorkerResult::default());
+        let (_done, done) = oneshot::channel();
+        RunningLoad {
+            interrupt: interrupt.clone(),
+            progress,
+            done,
+            _mark: LoadMark::detached(),
+        }
+    }
+
+    #[test]
+    fn a_load_that_a_shutdown_ends_has_failed_unless_it_was_cancelled_before() {
+        let cancel: fn(&RunningLoad) = RunningLoad::cancel;
+        let shut_down: fn(&RunningLoad) = RunningLoad::shut_down;
+        let failure = Status {
+            code: 14,
+            message: "the service shut down during the load".to_owned(),
+        };
+        for (first, second, expected) in [
+            (cancel, shut_down, None),
+            (shut_down, cancel, Some(failure)),
+        ] {
+            let interrupt = Interrupt::new();
+            let load = running_load(&interrupt);
+            first(&load);
+            second(&load);
+            drop(load);
+            let cause = interrupt.signal().unwrap();
+            assert_eq!(interrupt_failure(cause), expected);
+        }
     }
 }

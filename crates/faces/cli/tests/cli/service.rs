@@ -318,7 +318,7 @@ fn what_cannot_be_done_is_answered_with_its_detail() {
 }
 
 #[test]
-fn sigterm_ends_the_load_that_is_on_and_it_is_answered() {
+fn sigterm_ends_the_load_that_is_on_and_it_is_answered_as_a_failure_with_its_result() {
     let (target, service) = (Listening::target(&[]), Listening::service(&[]));
     wait_for(async {
         let mut call = call(&service.1).await;
@@ -327,7 +327,11 @@ fn sigterm_ends_the_load_that_is_on_and_it_is_answered() {
         service.0.signal("TERM");
         let response = answer(&mut call).await;
         assert!(result(&response).counter("benchmark.http_2xx") >= seen);
-        assert_eq!(call.next().await.unwrap(), None);
+        let failure = "the service shut down during the load";
+        assert_eq!(detail(&response), (14, failure));
+        // Nighthawk's client takes its exit code from the end of the call.
+        let expected = CallFailed::new(StatusCode::Unavailable, failure);
+        assert_eq!(end_of(&mut call).await, expected);
     });
     assert_eq!(service.0.finish(LONG).code, 0);
 }

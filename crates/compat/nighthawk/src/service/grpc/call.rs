@@ -67,6 +67,19 @@ impl Drop for LoadMark {
     }
 }
 
+#[cfg(test)]
+impl LoadMark {
+    /// Returns a mark without a connection.
+    pub(crate) fn detached() -> Self {
+        let loads = Loads::default();
+        loads.0.set(1);
+        Self {
+            loads,
+            wake: Rc::default(),
+        }
+    }
+}
+
 /// Output of a call.
 #[derive(Debug)]
 pub(super) enum CallOutput {

@@ -36,7 +36,8 @@ const CALLS_MAX: usize = 128;
 /// senders.
 const OUTS_MAX: usize = 64;
 
-/// Maximum number of bytes that wait for the client.
+/// Maximum number of bytes that wait for the client; beyond it, no more messages are taken. Sent
+/// bytes of a call are removed at that number, too.
 const UNSENT_MAX: usize = 4 << 20;
 
 /// Maximum number of messages that wait for the handler of a call.
@@ -304,6 +305,11 @@ impl Calls {
             }
         }
         if call.sent < call.out.len() {
+            // A client that is slower than the handler never has all of it.
+            if call.sent >= UNSENT_MAX {
+                call.out.drain(..call.sent);
+                call.sent = 0;
+            }
             return;
         }
         call.out.clear();
@@ -464,6 +470,79 @@ fn read(reader: &mut GrpcMessageReader, bytes: &[u8]) -> (Vec<Vec<u8>>, Option<C
                 let ended = CallFailed::new(StatusCode::InvalidArgument, error.to_string());
                 return (messages, Some(ended));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use stillwell_http::Scheme;
+    use stillwell_http::h2::{Client, ClientEvent, H2RequestBlock};
+    use stillwell_scope::clock;
+
+    use super::*;
+
+    /// Size of a message with its head of five bytes.
+    const MESSAGE_BYTES: usize = 64 << 10;
+
+    /// Methods whose calls do not end.
+    struct EndlessMethods;
+
+    impl Methods for EndlessMethods {
+        fn open(&self, _: &str, _: Option<&[u8]>, _: Call) -> Result<Handler, CallFailed> {
+            Ok(Box::pin(pending::<Result<(), CallFailed>>()))
+        }
+    }
+
+    /// Passes the output of each side to the other, once. Returns how much of a body the client
+    /// received, in bytes.
+    fn exchange(client: &mut Client, calls: &mut Calls) -> usize {
+        let output = client.output().to_vec();
+        client.sent(output.len());
+        calls.read(&output);
+        let output = calls.unsent().to_vec();
+        calls.advance(output.len());
+        let (mut input, mut received) = (output.as_slice(), 0);
+        while let (taken, Some(event)) = client.advance(input).unwrap() {
+            input = &input[taken..];
+            if let ClientEvent::Body { bytes, .. } = event {
+                received += bytes.len();
+            }
+        }
+        received
+    }
+
+    #[tokio::test]
+    async fn the_output_of_a_call_is_bounded_although_its_client_is_slower_than_its_handler() {
+        let mut client = Client::new(Limits {
+            stream_window_bytes: 64 << 10,
+            ..Limits::default()
+        });
+        let caller = Caller {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        };
+        let mut calls = Calls::new(Rc::new(EndlessMethods), caller, Rc::default());
+        let headers = [("content-type", "application/grpc"), ("te", "trailers")];
+        let request = H2RequestBlock::new("POST", Scheme::Http, "localhost", "/a.B/C", &headers);
+        let request = request.unwrap();
+        client.request(&request, BodyLength::Unknown).unwrap();
+        exchange(&mut client, &mut calls);
+        // This test sends the messages in place of the handler.
+        calls.begun.clear();
+        let stream = calls.calls.iter().next().unwrap().0;
+        let message = || CallOutput::Message(stream, vec![0; MESSAGE_BYTES - 5]);
+        let mut received = 0;
+        while received < 4 * UNSENT_MAX {
+            while calls.outgoing.try_send(message()).is_ok() {}
+            calls.fill(clock::now());
+            let kept = calls.calls.get_mut(stream).unwrap().out.len();
+            assert!(kept < 2 * UNSENT_MAX + MESSAGE_BYTES, "{kept}");
+            let arrived = exchange(&mut client, &mut calls);
+            assert!(arrived > 0, "nothing arrives after {received} bytes");
+            received += arrived;
         }
     }
 }

@@ -10,6 +10,7 @@ use stillwell_nighthawk::format::nighthawk_output;
 use stillwell_nighthawk::request::{NighthawkRequest, RequestError};
 use stillwell_nighthawk::service::{
     AccessPlan, Caller, LoadTask, OfferedRequest, RequestSourceClient, StatusCode, attach_samples,
+    interrupt_failure,
 };
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::LoadPlan;
@@ -176,10 +177,8 @@ impl Prepared {
                 Some(internal(format!("{what}{named}")))
             }
             LoadEnd::PartFailed(what) => Some(internal(what)),
-            LoadEnd::Duration
-            | LoadEnd::Requests
-            | LoadEnd::Termination(_)
-            | LoadEnd::Interrupted(_) => None,
+            LoadEnd::Interrupted(cause) => interrupt_failure(*cause),
+            LoadEnd::Duration | LoadEnd::Requests | LoadEnd::Termination(_) => None,
         }
     }
 }
