@@ -1,7 +1,11 @@
 //! The attempt that this process is, from its environment.
 
+use stillwell_run::Interrupt;
+
 use crate::clocks::ClockShift;
 use crate::engine::JobHandle;
+use crate::job::ENGINE;
+use crate::store::{JobStore, StoreError};
 
 /// One attempt of a task: engines may start a task again, or twice.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -93,6 +97,17 @@ pub(crate) fn may_be_of(attempt: &str, handle: &JobHandle) -> bool {
         "kubernetes" => attempt.starts_with("kubernetes-"),
         _ => attempt.starts_with(&format!("{engine}-{id}-")),
     }
+}
+
+/// Returns true if the job of `store` has the tasks of another controller, and the attempt of this name is none of them.
+/// The controller that started it cancels it.
+pub(crate) fn is_foreign(
+    store: &JobStore,
+    interrupt: &Interrupt,
+    attempt: &str,
+) -> Result<bool, StoreError> {
+    let kept: Option<JobHandle> = store.get_json(interrupt, ENGINE)?;
+    Ok(kept.is_some_and(|kept| !may_be_of(attempt, &kept)))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::store::{JobStore, StoreError};
 
 /// Number of pings of a stage. The first one meets generators that look rarely.
 const ROUNDS: u32 = 5;
-/// Time in which all answer a ping.
+/// Time in which all answer a ping. A slow store takes longer to show the answers of many.
 const ROUND_MAX: Nanos = Nanos::from_secs(3);
 /// Time between two looks while pings are exchanged.
 const LOOK_EVERY: Nanos = Nanos::from_millis(2);
@@ -185,6 +185,14 @@ struct Pong {
     seen: ClockReading,
 }
 
+/// A ping, and the end of the time in which all answer it.
+#[derive(Clone, Copy, Debug)]
+struct PingRound {
+    number: u32,
+    ping: Ping,
+    until: Moment,
+}
+
 fn ping_name(round: u32) -> String {
     format!("ping-{round}.json")
 }
@@ -204,44 +212,67 @@ pub(crate) fn measure(
 ) -> Result<Vec<Option<ClockOffsets>>, StoreError> {
     let mut best: Vec<Option<ClockOffsets>> = vec![None; attempts.len()];
     let mut there: Vec<usize> = (0..attempts.len()).collect();
-    for round in stage.rounds() {
+    for number in stage.rounds() {
         let ping = Ping { sent: read() };
-        store.create_json(interrupt, &ping_name(round), &ping)?;
-        let Some(ping) = store.get_json::<Ping>(interrupt, &ping_name(round))? else {
+        store.create_json(interrupt, &ping_name(number), &ping)?;
+        let Some(ping) = store.get_json::<Ping>(interrupt, &ping_name(number))? else {
             continue;
         };
         let until = clock::now() + ROUND_MAX;
-        let mut open = there.clone();
-        while !open.is_empty() && clock::now() < until && interrupt.signal().is_none() {
-            let mut rest = Vec::new();
-            for task in open {
-                let name = pong_name(task, &attempts[task], round);
-                // A look at many generators takes long in a bucket.
-                let is_in_time = clock::now() < until;
-                let pong = is_in_time.then(|| store.get_json::<Pong>(interrupt, &name));
-                let Some(pong) = pong.transpose()?.flatten() else {
-                    rest.push(task);
-                    continue;
-                };
-                let offsets = offsets(ping.sent, pong.seen, read());
-                let is_better = |offsets: &ClockOffsets| {
-                    best[task].is_none_or(|before| offsets.wall.error < before.wall.error)
-                };
-                if let Some(offsets) = offsets.filter(is_better) {
-                    best[task] = Some(offsets);
-                }
-            }
-            open = rest;
-            if !open.is_empty() {
-                pause(interrupt, LOOK_EVERY);
+        let round = PingRound {
+            number,
+            ping,
+            until,
+        };
+        let answers = read_answers(store, interrupt, round, attempts, there, read)?;
+        there = answers.iter().map(|(task, _)| *task).collect();
+        for (task, offsets) in answers {
+            let is_better = |offsets: &ClockOffsets| {
+                best[task].is_none_or(|before| offsets.wall.error < before.wall.error)
+            };
+            if let Some(offsets) = offsets.filter(is_better) {
+                best[task] = Some(offsets);
             }
         }
-        there.retain(|task| !open.contains(task));
         if there.is_empty() {
             break;
         }
     }
     Ok(best)
+}
+
+/// Reads the answers of the tasks in `open`, and returns the offsets of those that have answered; `None` for times that
+/// contradict each other. A task without an answer is read once after the end of the round: with a slow store one look
+/// at all tasks may take longer than the round.
+fn read_answers(
+    store: &JobStore,
+    interrupt: &Interrupt,
+    round: PingRound,
+    attempts: &[String],
+    mut open: Vec<usize>,
+    read: &dyn Fn() -> ClockReading,
+) -> Result<Vec<(usize, Option<ClockOffsets>)>, StoreError> {
+    let mut answers = Vec::new();
+    while !open.is_empty() {
+        let mut rest = Vec::new();
+        for task in open {
+            if interrupt.signal().is_some() {
+                return Ok(answers);
+            }
+            let is_last_look = clock::now() >= round.until;
+            let name = pong_name(task, &attempts[task], round.number);
+            match store.get_json::<Pong>(interrupt, &name)? {
+                Some(pong) => answers.push((task, offsets(round.ping.sent, pong.seen, read()))),
+                None if is_last_look => {}
+                None => rest.push(task),
+            }
+        }
+        open = rest;
+        if !open.is_empty() {
+            pause(interrupt, LOOK_EVERY);
+        }
+    }
+    Ok(answers)
 }
 
 /// Returns the offsets of clocks that showed `seen` between `sent` and `received`.
@@ -382,6 +413,37 @@ mod tests {
         let stage = ClockStage::BeforeStart;
         let offsets = measure(&job, &interrupt, stage, &attempts, &ClockReading::now).unwrap();
         assert_eq!(offsets, [None]);
+    }
+
+    /// With a slow store the last parts of a run were not read in time, and one of them was blamed for it.
+    #[test]
+    fn each_attempt_is_read_once_after_the_end_of_a_round() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), true).unwrap();
+        let job = JobStore::new(store, "a", RetryBounds::default()).unwrap();
+        let quiet = Interrupt::new();
+        let attempts = ["a", "b", "c"].map(str::to_owned);
+        let sent = ClockReading::now();
+        for task in [0, 2] {
+            let seen = ClockReading::now();
+            let name = pong_name(task, &attempts[task], 0);
+            job.create_json(&quiet, &name, &Pong { seen }).unwrap();
+        }
+        let round = PingRound {
+            number: 0,
+            ping: Ping { sent },
+            until: clock::now(),
+        };
+        let open = vec![0, 1, 2];
+        let read = &ClockReading::now;
+        let answers = read_answers(&job, &quiet, round, &attempts, open, read).unwrap();
+        let tasks: Vec<usize> = answers.iter().map(|(task, _)| *task).collect();
+        assert_eq!(tasks, [0, 2]);
+        // All have the clock of this process.
+        for (_, offsets) in answers {
+            let wall = offsets.unwrap().wall;
+            assert!(wall.nanos.unsigned_abs() <= wall.error.as_u64(), "{wall:?}");
+        }
     }
 
     proptest! {

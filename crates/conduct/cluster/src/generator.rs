@@ -11,14 +11,13 @@ use stillwell_run::{Interrupt, LoadBeside, LoadError, conduct_load_beside};
 use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos, Secrets};
 
-use crate::attempt::{Attempt, may_be_of};
+use crate::attempt::{Attempt, is_foreign};
 use crate::beats;
 use crate::bundle::{self, TemporaryFolder};
 use crate::clocks::{ClockAnswers, ClockReading, ClockStage};
 use crate::controller::START_LEAD;
-use crate::engine::JobHandle;
 use crate::job::{
-    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, JOB_SCHEMA, Ready, START, Start, failed_name,
+    ABORT, Abort, ClusterJob, Failed, JOB, JOB_SCHEMA, Ready, START, Start, failed_name,
     ready_name, result_name, shared_plan,
 };
 use crate::pause::pause;
@@ -159,8 +158,7 @@ impl Generator<'_> {
 
     /// Returns true if the job has the tasks of another controller, and this attempt is none of them.
     fn is_of_others(&self) -> Result<bool, StoreError> {
-        let kept: Option<JobHandle> = self.store.get_json(self.interrupt, ENGINE)?;
-        Ok(kept.is_some_and(|kept| !may_be_of(&self.attempt.name, &kept)))
+        is_foreign(self.store, self.interrupt, &self.attempt.name)
     }
 
     fn job(&self, version: &str) -> Result<ClusterJob, GenerateError> {

@@ -70,7 +70,11 @@ pub enum StoreError {
         source: serde_json::Error,
     },
     /// The name of a job that is none.
-    #[error("`{0}` is not a job name: write letters, digits, dots and dashes")]
+    #[error(
+        "`{0}` is not a job name: write at most {max} letters, digits, dots and dashes, without a dot \
+         at the beginning",
+        max = retry::JOB_NAME_MAX
+    )]
     JobName(String),
     /// A name that is taken.
     #[error("the store has another {0} already: choose another name for the job")]

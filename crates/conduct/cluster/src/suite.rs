@@ -7,7 +7,7 @@ use stillwell_run::Interrupt;
 use stillwell_scope::{Scope, clock, explain};
 use stillwell_units::Nanos;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, is_foreign, may_be_of};
 use crate::beats;
 use crate::bundle;
 use crate::controller::{
@@ -45,10 +45,14 @@ pub struct SuiteJob {
     pub seed: String,
     /// Names of the experiments: each one is a task.
     pub experiments: Vec<String>,
+    /// Fingerprint of the plan without its seeds.
+    #[serde(default)]
+    pub fingerprint: String,
 }
 
 impl SuiteJob {
-    /// Returns the suite of `experiments` that the command line `words` in `folder` names.
+    /// Returns the suite of `experiments` that the command line `words` in `folder` names. Its plan without seeds has this
+    /// fingerprint.
     #[must_use]
     pub fn new(
         version: &str,
@@ -56,6 +60,7 @@ impl SuiteJob {
         words: Vec<String>,
         seed: String,
         experiments: Vec<String>,
+        fingerprint: String,
     ) -> Self {
         Self {
             schema: SUITE_SCHEMA.to_owned(),
@@ -64,6 +69,7 @@ impl SuiteJob {
             words,
             seed,
             experiments,
+            fingerprint,
         }
     }
 
@@ -80,9 +86,11 @@ impl Job for SuiteJob {
     const SCHEMA: &'static str = SUITE_SCHEMA;
 
     fn is_equivalent(&self, other: &Self) -> bool {
+        // Command lines may differ in what does not change the plan, such as the folder of results.
         self.experiments == other.experiments
             && self.folder == other.folder
             && self.version == other.version
+            && self.fingerprint == other.fingerprint
     }
 }
 
@@ -171,7 +179,7 @@ impl FleetSuite<'_> {
         let mut reason = WaitReason::default();
         while ends.iter().any(Option::is_none) {
             for (task, end) in ends.iter_mut().enumerate().filter(|(_, end)| end.is_none()) {
-                *end = self.end(&quiet, task, &folder.join(task.to_string()))?;
+                *end = self.end(&quiet, &handle, task, &folder.join(task.to_string()))?;
             }
             for task in engine.ended_before(RESULT_DELAY_MAX)? {
                 let why = || Err("its process ended without a result".to_owned());
@@ -225,16 +233,28 @@ impl FleetSuite<'_> {
         }
     }
 
+    /// Returns the end of an experiment, if it has one. An attempt of another controller does not fail for the suite, and its
+    /// result may be incomplete: that controller cancels it.
     fn end(
         &self,
         quiet: &Interrupt,
+        handle: &JobHandle,
         task: usize,
         folder: &Path,
     ) -> Result<Option<Result<ExperimentNode, String>>, StoreError> {
         if let Some(bytes) = self.store.get(quiet, &result_name(task))? {
-            return Ok(Some(bundle::unpack(&bytes, folder)));
+            return Ok(Some(
+                match bundle::unpack::<ExperimentNode>(&bytes, folder) {
+                    Ok(node) if !may_be_of(&node.attempt, handle) => {
+                        let attempt = node.attempt;
+                        Err(format!("its result is of another attempt, {attempt}"))
+                    }
+                    unpacked => unpacked,
+                },
+            ));
         }
         let failed: Option<Failed> = self.store.get_json(quiet, &failed_name(task))?;
+        let failed = failed.filter(|failed| may_be_of(&failed.attempt, handle));
         Ok(failed.map(|failed| Err(failed.why)))
     }
 }
@@ -250,7 +270,7 @@ pub struct SuiteTask<'a> {
 
 impl<'a> SuiteTask<'a> {
     /// Makes the attempt known, and begins to give signs of life. Returns `None` if the experiment
-    /// has a result, or the suite was given up.
+    /// has a result, the suite was given up, or the job has the tasks of another controller.
     ///
     /// # Errors
     /// [`StoreError`] if the store does not answer; no thread.
@@ -262,7 +282,7 @@ impl<'a> SuiteTask<'a> {
         let task = usize::from(attempt.task);
         let is_over = store.get(interrupt, &result_name(task))?.is_some()
             || store.get_json::<Abort>(interrupt, ABORT)?.is_some();
-        if is_over {
+        if is_over || is_foreign(store, interrupt, &attempt.name)? {
             return Ok(None);
         }
         let began = clock::wall();
@@ -288,12 +308,18 @@ impl<'a> SuiteTask<'a> {
         )))
     }
 
-    /// Writes the results in `folder` to the store; the first attempt that does so counts.
+    /// Writes the results in `folder` to the store, unless the job has the tasks of another controller. The first attempt
+    /// that does so counts.
     ///
     /// # Errors
     /// [`FleetError`] if the store does not answer, or the results cannot be read; the reason is
     /// in the store, too, if that can be reached.
     pub fn commit(self, folder: &Path) -> Result<Created, FleetError> {
+        let quiet = Interrupt::new();
+        if is_foreign(self.store, &quiet, &self.attempt.name)? {
+            self.beats.close(CLOSE_MAX);
+            return Ok(Created::Before);
+        }
         let node = ExperimentNode {
             attempt: self.attempt.name.clone(),
             node: self.attempt.node.clone(),
@@ -301,7 +327,6 @@ impl<'a> SuiteTask<'a> {
             began: self.began,
             ended: clock::wall(),
         };
-        let quiet = Interrupt::new();
         let task = usize::from(self.attempt.task);
         let created = match bundle::pack(folder, &node) {
             Ok(bytes) => self.store.create(&quiet, &result_name(task), &bytes)?,
@@ -319,17 +344,22 @@ impl<'a> SuiteTask<'a> {
         Ok(created)
     }
 
-    /// Writes the reason why there is no result.
+    /// Writes the reason why there is no result, unless the job has the tasks of another controller.
     pub fn fail(&self, why: String) {
+        let quiet = Interrupt::new();
+        let is_foreign = is_foreign(self.store, &quiet, &self.attempt.name);
+        if !matches!(is_foreign, Ok(false)) {
+            return;
+        }
         let task = usize::from(self.attempt.task);
         let failed = Failed {
             attempt: self.attempt.name.clone(),
             why,
         };
         // The engine still says that the process ended.
-        drop(
-            self.store
-                .create_json(&Interrupt::new(), &failed_name(task), &failed),
-        );
+        drop(self.store.create_json(&quiet, &failed_name(task), &failed));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,6 +88,9 @@ impl KubernetesOptions {
                 }
                 "--store-secret" => options.store_secret = Some(text),
                 "--claim" => options.claim = Some(text),
+                "--host-path" if word.contains('=') => {
+                    return Err(refused("write --host-path without a value"));
+                }
                 "--host-path" => options.host_path = true,
                 "--pull-policy" => options.pull_policy = Some(text),
                 "--pull-secret" => options.pull_secret = Some(text),

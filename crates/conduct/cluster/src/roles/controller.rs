@@ -364,6 +364,13 @@ impl FleetRun<'_> {
         Ok(failed.map(|failed| failed.why))
     }
 
+    /// Returns why the attempt of a task that counts failed.
+    fn failed_in(&self, start: &Start, task: usize) -> Result<Option<String>, StoreError> {
+        let failed: Option<Failed> = self.store.get_json(&Interrupt::new(), &failed_name(task))?;
+        let failed = failed.filter(|failed| start.attempts.get(task) == Some(&failed.attempt));
+        Ok(failed.map(|failed| failed.why))
+    }
+
     /// Collects the results. The first failure ends all tasks.
     fn collect(
         &self,
@@ -395,17 +402,17 @@ impl FleetRun<'_> {
                 (self.print_message)(&format!("{complete} of {of} results have arrived"));
             }
             let mut lost = engine.ended_before(RESULT_DELAY_MAX)?;
-            let mut why = "its process ended without a result";
+            let mut default_why = "its process ended without a result";
             if clock::now() >= deadline {
-                why = "it delivered no result in time";
+                default_why = "it delivered no result in time";
                 lost = (0..of).collect();
             }
             for task in lost {
                 if collected.ends[task].is_none() {
-                    collected.ends[task] = Some(Err(why.to_owned()));
-                    collected
-                        .failure
-                        .get_or_insert_with(|| (task, why.to_owned()));
+                    let why = self.failed_in(start, task)?;
+                    let why = why.unwrap_or_else(|| default_why.to_owned());
+                    collected.ends[task] = Some(Err(why.clone()));
+                    collected.failure.get_or_insert((task, why));
                 }
             }
             let failure = collected.failure.as_ref();
@@ -448,10 +455,8 @@ impl FleetRun<'_> {
                 }
                 collected.ends[task] = Some(result);
             }
-            let failed: Option<Failed> = self.store.get_json(quiet, &failed_name(task))?;
-            let failed = failed.filter(|failed| start.attempts.get(task) == Some(&failed.attempt));
-            if let Some(failed) = failed {
-                collected.failure.get_or_insert((task, failed.why));
+            if let Some(why) = self.failed_in(start, task)? {
+                collected.failure.get_or_insert((task, why));
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stillwell_plan::TaskRole;
+use stillwell_plan::{RunRoles, TaskRole};
 use stillwell_run::{FleetStart, Interrupt, Milestone, RunFleet};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{Moment, Nanos};
@@ -112,7 +112,7 @@ impl Exchange {
                 start + beat_every(self.job.roles.tasks(), Nanos::ZERO)
             });
         }
-        for milestone in self.awaited() {
+        for milestone in awaited(self.job.roles, self.attempt.task, exchanged.has_start) {
             self.read_milestone(milestone, exchanged)?;
         }
         Some(())
@@ -152,18 +152,6 @@ impl Exchange {
             exchanged.next_beat = now + every;
         }
         Some(())
-    }
-
-    /// Milestones of other tasks that this one waits for.
-    fn awaited(&self) -> Vec<Milestone> {
-        let roles = self.job.roles;
-        match roles.role(self.attempt.task) {
-            Some(TaskRole::Target) if roles.sinks > 0 => vec![Milestone::Bound, Milestone::Quiet],
-            Some(TaskRole::Target) => vec![Milestone::Sent],
-            Some(TaskRole::Sinks(_)) => vec![Milestone::Sent, Milestone::Stopped],
-            Some(TaskRole::Generators(_)) => vec![Milestone::TargetReady],
-            None => Vec::new(),
-        }
     }
 
     fn read_milestone(&self, milestone: Milestone, exchanged: &mut Exchanged) -> Option<()> {
@@ -243,5 +231,45 @@ impl Exchange {
             .create(&self.key(name), &bytes)
             .ok()
             .map(drop)
+    }
+}
+
+/// Returns the milestones of other tasks that `task` waits for. Before the start it waits for no end of load: with a slow
+/// store a look at many tasks takes longer than the time in which all read the agreed start.
+fn awaited(roles: RunRoles, task: u16, has_start: bool) -> Vec<Milestone> {
+    let mut milestones = match roles.role(task) {
+        Some(TaskRole::Target) if roles.sinks > 0 => vec![Milestone::Bound, Milestone::Quiet],
+        Some(TaskRole::Target) => vec![Milestone::Sent],
+        Some(TaskRole::Sinks(_)) => vec![Milestone::Sent, Milestone::Stopped],
+        Some(TaskRole::Generators(_)) => vec![Milestone::TargetReady],
+        None => Vec::new(),
+    };
+    let is_end = |milestone: &Milestone| matches!(milestone, Milestone::Sent | Milestone::Quiet);
+    milestones.retain(|milestone| has_start || !is_end(milestone));
+    milestones
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The task with sinks read an object of each generator in every look, and was late for the start.
+    #[test]
+    fn no_task_reads_the_end_of_load_before_the_start() {
+        use Milestone::{Bound, Quiet, Sent, Stopped, TargetReady};
+        for (sinks, task, before, after) in [
+            (0, 0, Vec::new(), vec![Sent]),
+            (0, 1, vec![TargetReady], vec![TargetReady]),
+            (1, 0, vec![Bound], vec![Bound, Quiet]),
+            (1, 1, vec![Stopped], vec![Sent, Stopped]),
+            (1, 2, vec![TargetReady], vec![TargetReady]),
+        ] {
+            let roles = RunRoles {
+                generators: 2,
+                sinks,
+            };
+            assert_eq!(awaited(roles, task, false), before, "{sinks} {task}");
+            assert_eq!(awaited(roles, task, true), after, "{sinks} {task}");
+        }
     }
 }

@@ -9,6 +9,9 @@ use stillwell_units::Nanos;
 use super::{Created, Store, StoreError};
 use crate::pause::pause;
 
+/// Maximum length of the name of a job, in characters.
+pub(super) const JOB_NAME_MAX: usize = 40;
+
 /// Bounds on attempts to reach a store.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RetryBounds {
@@ -40,10 +43,10 @@ impl JobStore {
     ///
     /// # Errors
     /// [`StoreError::JobName`] for a name with other characters than letters, digits, dots
-    /// and dashes.
+    /// and dashes, with a dot at the beginning, or with more than 40 characters.
     pub fn new(store: Store, job: &str, bounds: RetryBounds) -> Result<Self, StoreError> {
         let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-        let is_name = !job.is_empty() && !job.starts_with('.') && job.len() <= 40;
+        let is_name = !job.is_empty() && !job.starts_with('.') && job.len() <= JOB_NAME_MAX;
         if !is_name || !job.chars().all(is_valid) {
             return Err(StoreError::JobName(job.to_owned()));
         }
@@ -207,6 +210,13 @@ mod tests {
             let job = JobStore::new(store.clone(), name, RetryBounds::default());
             assert!(matches!(job, Err(StoreError::JobName(_))), "{name}");
         }
+        let named = |length| {
+            let name = "a".repeat(length);
+            JobStore::new(store.clone(), &name, RetryBounds::default())
+        };
+        assert!(named(40).is_ok());
+        let refused = named(41).unwrap_err().to_string();
+        assert!(refused.contains("at most 40 letters"), "{refused}");
         let job = JobStore::new(store, "load-1.a", RetryBounds::default()).unwrap();
         let quiet = Interrupt::new();
         assert_eq!(job.create(&quiet, "x", b"1").unwrap(), Created::Now);

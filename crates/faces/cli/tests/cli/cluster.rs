@@ -391,6 +391,9 @@ fn experiments_run_whole_on_nodes_and_are_judged_together() {
     assert_eq!(again.code, ended.code, "{}", again.stderr);
     let verdict = |results: &str| read(&suite.path(results).join("other/verdict.json"));
     assert_eq!(verdict("again")["verdict"], verdict("results")["verdict"]);
+    let changed = run("changed", &["--measure=600ms"]);
+    assert_code(&changed, 2);
+    assert_holds(&changed.stderr, &["the store has another job s already"]);
 }
 
 #[test]

@@ -110,6 +110,10 @@ fn options_that_are_none_are_refused() {
         &["--image=i", "--token=x"][..],
         &["--image"],
         &["--cpu=1"],
+        // They turned the option on.
+        &["--image=i", "--host-path=no"],
+        &["--image=i", "--host-path=/other"],
+        &["--image=i", "--host-path="],
         &[],
     ] {
         assert!(
@@ -122,6 +126,7 @@ fn options_that_are_none_are_refused() {
         "--node-selector=pool=bench",
         "--toleration=bench",
         "--context=lab",
+        "--host-path",
     ];
     let options = KubernetesOptions::parse(&words(&options)).unwrap();
     assert_eq!(
@@ -130,6 +135,7 @@ fn options_that_are_none_are_refused() {
     );
     assert_eq!(options.tolerations, [("bench".to_owned(), None)]);
     assert_eq!(options.global, ["--context=lab"]);
+    assert!(options.host_path);
 }
 
 fn pod(index: &str, status: &Value) -> Value {

@@ -138,3 +138,50 @@ fn attempts_of_another_controller_are_no_part_of_a_run() {
     assert!(why.contains("its process ended early"), "{why}");
     assert_eq!(store.get(&interrupt, MEMBERS).unwrap(), None);
 }
+
+/// The reason was replaced by one of the controller, and with it the place of a capture that the store did not take.
+#[test]
+fn a_part_without_a_result_has_the_reason_that_it_wrote() {
+    let reason = "pack the results: no space; its capture is in /tmp/x on n";
+    for (attempt, expected) in [
+        ("local-7-1-0", reason),
+        // A process of another controller.
+        ("local-7-2-0", "it delivered no result in time"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), true).unwrap();
+        let store = JobStore::new(store, "a", RetryBounds::default()).unwrap();
+        let (plan, interrupt, job) = (plan(), Interrupt::new(), job());
+        let tasks = job.roles.tasks();
+        let members = Members {
+            tasks: (0..tasks)
+                .map(|task| member(&format!("local-7-1-{task}")))
+                .collect(),
+            hosts: RunHosts::default(),
+        };
+        // Results of such a start are overdue.
+        let start = Start {
+            at: Nanos::ZERO,
+            attempts: members.attempts(),
+            clocks: vec![None; tasks.into()],
+            measured: Nanos::ZERO,
+            boot: boot_id(),
+        };
+        let failed = Failed {
+            attempt: attempt.to_owned(),
+            why: reason.to_owned(),
+        };
+        let written = store.create_json(&interrupt, &failed_name(0), &failed);
+        assert_eq!(written.unwrap(), Created::Now);
+        let run = run_of(&plan, &store, &interrupt);
+        let collected = run.collect(&job, &ended(tasks), &members, &start, folder.path());
+        let collected = collected.unwrap();
+        let whys = collected
+            .ends
+            .into_iter()
+            .map(|end| end.unwrap().unwrap_err());
+        let whys: Vec<String> = whys.collect();
+        assert_eq!(whys, [expected, "it delivered no result in time"]);
+        assert_eq!(collected.failure, Some((0, expected.to_owned())));
+    }
+}

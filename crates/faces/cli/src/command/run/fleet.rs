@@ -133,13 +133,33 @@ fn job_of(plan: &SuitePlan) -> Result<SuiteJob, CommandError> {
         .experiments
         .iter()
         .map(|experiment| experiment.name.clone());
+    let fingerprint = fingerprint_without_seeds(plan).map_err(could_not)?;
     Ok(SuiteJob::new(
         env!("CARGO_PKG_VERSION"),
         folder,
         words,
         plan.seed.to_string(),
         names.collect(),
+        fingerprint,
     ))
+}
+
+/// Returns the fingerprint of `plan` apart from its seeds: a command with another --seed continues a job with the seeds
+/// of the job.
+fn fingerprint_without_seeds(plan: &SuitePlan) -> Result<String, serde_json::Error> {
+    let seed = Seed::from_number(0);
+    let mut plan = SuitePlan {
+        seed,
+        ..plan.clone()
+    };
+    for experiment in &mut plan.experiments {
+        let run_plan = &mut experiment.run_plan;
+        run_plan.seed = seed;
+        for generator in &mut run_plan.generators {
+            generator.seed = seed;
+        }
+    }
+    fingerprint(&plan)
 }
 
 /// Returns the plan with the seeds of the job, which a command with another --seed may have made.
@@ -317,7 +337,9 @@ pub(crate) fn be_task(
     // Only a process with a single thread can enter new namespaces.
     let privileges = prepare_privileges();
     let Some(task) = SuiteTask::begin(store, attempt, &Interrupt::new()).map_err(could_not)? else {
-        Paint::print_message("this experiment already has a result, or the suite has ended");
+        Paint::print_message(
+            "this experiment has a result, the suite has ended, or another command runs it",
+        );
         return Ok(Exit::Held);
     };
     let results = std::env::temp_dir().join(format!("stillwell-{}", attempt.name));
@@ -420,7 +442,14 @@ mod tests {
     /// A suite of the experiments `a` and `b`; the node of `b` is lost.
     fn half_lost() -> (SuiteJob, [Result<ExperimentNode, String>; 2]) {
         let names = ["a", "b"].map(str::to_owned).to_vec();
-        let job = SuiteJob::new("1", PathBuf::new(), Vec::new(), "s".to_owned(), names);
+        let job = SuiteJob::new(
+            "1",
+            PathBuf::new(),
+            Vec::new(),
+            "s".to_owned(),
+            names,
+            String::new(),
+        );
         let node = ExperimentNode {
             attempt: "1".to_owned(),
             node: "n".to_owned(),
@@ -437,6 +466,25 @@ mod tests {
             experiments: plans.collect(),
             seed: Seed::from_number(1),
         }
+    }
+
+    /// A command with another measured phase waited for the whole suite before its plan was refused.
+    #[test]
+    fn plans_that_differ_in_seeds_alone_have_one_fingerprint() {
+        let plan = suite_of(&["a"]);
+        let fingerprint_of = |plan: &SuitePlan| fingerprint_without_seeds(plan).unwrap();
+        let mut seeded = plan.clone();
+        seeded.seed = Seed::from_number(2);
+        let run_plan = &mut seeded.experiments[0].run_plan;
+        run_plan.seed = seeded.seed;
+        for generator in &mut run_plan.generators {
+            generator.seed = seeded.seed;
+        }
+        assert_ne!(seeded, plan);
+        assert_eq!(fingerprint_of(&seeded), fingerprint_of(&plan));
+        let mut longer = plan.clone();
+        longer.experiments[0].run_plan.phases.measure += Nanos::SECOND;
+        assert_ne!(fingerprint_of(&longer), fingerprint_of(&plan));
     }
 
     /// Makes the results of the experiment `a` in `unpacked`, and returns their record.
