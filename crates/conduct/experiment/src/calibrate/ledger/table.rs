@@ -114,13 +114,16 @@ fn write_changed(text: &mut String, entries: &[Entry]) -> fmt::Result {
             _ => None,
         };
         let truth = truth.unwrap_or_default();
+        // Without a confirmation, the change of some kinds is not known.
+        let mut known = selected.clone();
+        known.retain(|entry| truth_of(entry.kind, entries).is_some());
         writeln!(
             text,
             "| {truth}{name} | {} | {} | {} | {} | {} | {} | {} | {} |",
             selected.len(),
             share(&selected, |entry| entry.searched == "regressed"),
             share(&selected, |entry| entry.verdict == "regressed"),
-            share(&selected, |entry| {
+            share(&known, |entry| {
                 truth_of(entry.kind, entries).is_some_and(|truth| entry.covers(truth))
             }),
             count(&selected, |entry| entry.verdict == "invalid"),
@@ -152,10 +155,14 @@ fn write_references(text: &mut String, entries: &[Entry]) -> fmt::Result {
         let last = entries.iter().rfind(|entry| entry.kind == kind);
         if let (Some(last), Some(truth)) = (last, truth_of(kind, entries)) {
             let (name, rounds) = (kind.name(), last.rounds_more);
+            let reference = match kind {
+                Kind::CpuPlus1 | Kind::CpuPlus1Loaded => "the reference and ",
+                _ => "",
+            };
             writeln!(
                 text,
-                "* {name}: {rounds} rounds more are {}, by the references and the new pairs of \
-                 all confirmations.",
+                "* {name}: {rounds} rounds more are {}, by {reference}the new pairs of all \
+                 confirmations.",
                 signed(truth)
             )?;
         }
@@ -356,7 +363,7 @@ mod tests {
         write_references(&mut text, &entries).unwrap();
         assert_eq!(
             text,
-            "* cpu_plus_1: 0 rounds more are +0.69 %, by the references and the new pairs of all confirmations.\n"
+            "* cpu_plus_1: 0 rounds more are +0.69 %, by the reference and the new pairs of all confirmations.\n"
         );
     }
 
@@ -370,7 +377,8 @@ mod tests {
         for entry in &mut entries {
             entry.searched = "regressed".to_owned();
             entry.verdict = "regressed".to_owned();
-            entry.truth_share = Some(-0.0619);
+            entry.confirming_share = Some(-0.0619);
+            entry.pairs_confirming = 6;
         }
         let mut text = String::new();
         write_changed(&mut text, &entries).unwrap();
@@ -387,6 +395,18 @@ mod tests {
             row.starts_with("| sliced, quiet | 100 | 100 | 0 (0.0 to 3.6 %) |"),
             "{row}"
         );
+    }
+
+    #[test]
+    fn an_interval_misses_no_truth_that_is_not_known() {
+        let kind = Kind::ThroughputMinus3;
+        let entries: Vec<Entry> = (1..=2).map(|number| example(kind, number)).collect();
+        let mut text = String::new();
+        write_changed(&mut text, &entries).unwrap();
+        let row = text.lines().nth(2).unwrap();
+        let none = "0 (0.0 to 84.2 %)";
+        let begins = format!("| throughput | 2 | {none} | {none} | 0 (0.0 to 100.0 %) | ");
+        assert!(row.starts_with(&begins), "{row}");
     }
 
     #[test]
