@@ -145,7 +145,7 @@ pub enum Finding {
         t: f64,
         /// Its degrees of freedom.
         degrees: f64,
-        /// Its two-sided p value.
+        /// Its two-sided p value; zero where t is infinite.
         p_value: f64,
         /// p of the Mann–Whitney test, where there are enough runs for it.
         mann_whitney_p: Option<f64>,
@@ -156,7 +156,7 @@ pub enum Finding {
         change: Change,
         /// Number of pairs.
         pairs: u32,
-        /// The two-sided p value.
+        /// The two-sided p value; zero where all pairs show the same change.
         p_value: f64,
         /// p of Wilcoxon's signed-rank test, where there are enough pairs.
         wilcoxon_p: Option<f64>,
@@ -182,6 +182,19 @@ impl Finding {
         match self {
             Self::Unpaired { p_value, .. } | Self::Paired { p_value, .. } => Some(*p_value),
             Self::Nothing | Self::Plain(_) => None,
+        }
+    }
+
+    /// True if t is infinite: the sides differ, and nothing varies. The noise is not known then. The p value of
+    /// zero counts in a correction and is not reported.
+    #[must_use]
+    pub fn has_infinite_t(&self) -> bool {
+        match self {
+            Self::Unpaired { t, .. } => t.is_infinite(),
+            Self::Paired {
+                change, p_value, ..
+            } => *p_value <= 0.0 && change.upper <= change.lower,
+            Self::Nothing | Self::Plain(_) => false,
         }
     }
 }

@@ -84,6 +84,7 @@ pub fn plan(name: &str, goals: Vec<GoalPlan>) -> ExperimentPlan {
         builds: 1,
         family: None,
         operating_point: OperatingPoint::Stated,
+        stated_max: Vec::new(),
         report_links: Vec::new(),
         erratic: false,
     }

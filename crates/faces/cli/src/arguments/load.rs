@@ -170,8 +170,8 @@ pub(crate) struct LoadArguments {
     /// Label in the result; repeatable
     #[arg(long)]
     pub(crate) label: Vec<String>,
-    /// Seed of all random choices: a whole number [default: random; printed in the
-    /// report]
+    /// Seed of all random choices: a whole number [default: random; reports in HTML,
+    /// Markdown, JSON and CSV have it]
     #[arg(long)]
     pub(crate) seed: Option<Seed>,
     /// Show neither progress nor warnings about exporters

@@ -138,12 +138,11 @@ fn interval(row: &ComparisonRow) -> String {
     )
 }
 
-/// The p value of the test behind the interval.
+/// The p value of the test behind the interval; missing where nothing varies.
 fn p_value(row: &ComparisonRow) -> String {
-    match row.finding {
-        Finding::Nothing | Finding::Plain(_) => words::MISSING.to_owned(),
-        Finding::Unpaired { p_value, .. } | Finding::Paired { p_value, .. } => p(p_value),
-    }
+    let known = row.finding.p_value();
+    let known = known.filter(|_| !row.finding.has_infinite_t());
+    words::or_missing(known.map(p))
 }
 
 /// A p value.
@@ -194,6 +193,7 @@ fn signed(share: f64) -> String {
 
 /// Describes the numbers of the row and its other results, in sentences.
 fn method(row: &ComparisonRow) -> Vec<String> {
+    let shown_p = p_value(row);
     match row.finding {
         Finding::Nothing | Finding::Plain(_) => Vec::new(),
         Finding::Unpaired {
@@ -203,10 +203,10 @@ fn method(row: &ComparisonRow) -> Vec<String> {
             mann_whitney_p,
             ..
         } => {
+            let t = words::or_missing(t.is_finite().then(|| format!("{t:.2}")));
             let welch = format!(
-                "unpaired: Welch's t {t:.2} on one number a run, {degrees:.1} degrees of freedom, \
-                 p {}",
-                p(p_value)
+                "unpaired: Welch's t {t} on one number a run, {degrees:.1} degrees of freedom, \
+                 p {shown_p}"
             );
             let ranks = mann_whitney_p.map_or_else(
                 || "too few runs for Mann-Whitney's test".to_owned(),
@@ -233,7 +233,7 @@ fn method(row: &ComparisonRow) -> Vec<String> {
             let middle = hodges_lehmann.map_or_else(String::new, |share| {
                 format!(", Hodges-Lehmann {} {}", signed(share), unit(row.scale))
             });
-            vec![format!("paired: t p {}; {ranks}{middle}", p(p_value))]
+            vec![format!("paired: t p {shown_p}; {ranks}{middle}")]
         }
     }
 }

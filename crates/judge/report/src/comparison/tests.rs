@@ -183,6 +183,42 @@ fn smp_layout() {
     insta::assert_snapshot!(FullReport::from(&report).render(Format::Markdown, Style::default()));
 }
 
+/// F10: a t of infinity was shown, with a p value.
+#[test]
+fn f10_an_infinite_t_has_no_p_value_in_a_report() {
+    let unpaired = |t: f64| Finding::Unpaired {
+        change: change(0.03, 0.0),
+        t,
+        degrees: 6.0,
+        p_value: 0.0,
+        mann_whitney_p: None,
+    };
+    let paired = |reach: f64| Finding::Paired {
+        change: change(0.03, reach),
+        pairs: 4,
+        p_value: 0.0,
+        wilcoxon_p: None,
+        hodges_lehmann: Some(0.03),
+    };
+    for (finding, is_shown) in [
+        (unpaired(f64::INFINITY), false),
+        (unpaired(f64::NEG_INFINITY), false),
+        (paired(0.0), false),
+        // Their p values are smaller than the smallest number.
+        (unpaired(1e6), true),
+        (paired(0.001), true),
+    ] {
+        let report = report(vec![row(finding, Some(Verdict::Regressed))], None);
+        let text = FullReport::from(&report).render(Format::Terminal, Style::default());
+        assert_eq!(text.contains("<0.001"), is_shown, "{text}");
+        assert_eq!(text.contains("p n/a"), !is_shown, "{text}");
+        assert!(
+            !text.contains("t inf") && !text.contains("t -inf"),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn what_is_typed_cannot_break_a_table() {
     let mut row = unpaired();

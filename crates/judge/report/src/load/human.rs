@@ -67,7 +67,7 @@ fn page_data(report: &LoadReport) -> String {
 /// Returns the document. A terminal shows the summary last, where it stays on the screen; a
 /// page begins with it.
 fn document(report: &LoadReport) -> Document {
-    let origin = format!(", Stillwell {}", report.version);
+    let origin = format!(", seed {}, Stillwell {}", report.seed, report.version);
     let origin = Text::code(&report.command).and(origin);
     Document {
         is_wrapped: true,

@@ -443,6 +443,14 @@ fn a_page_of_a_load_has_charts_and_its_data() {
     }
 }
 
+#[test]
+fn a_page_of_a_load_names_its_seed() {
+    for format in [Format::Html, Format::Markdown] {
+        let page = human::render(&fixture::report(), format, Style::default());
+        assert!(page.contains(", seed 42, Stillwell 0.1.0"), "{page}");
+    }
+}
+
 /// Returns sums over intervals.
 fn totals(intervals: &[LoadInterval]) -> [u64; 8] {
     let sum = |of: fn(&LoadInterval) -> u64| intervals.iter().map(of).sum::<u64>();

@@ -10,7 +10,7 @@ use stillwell_units::Tolerance;
 use super::columns::{ColumnsQuestion, judge_paired, judge_unpaired};
 use super::groups::RunGroup;
 use super::run::{ComparableRun, Missing, PairKey, RunNumber, listed, scale_of, tolerance_of};
-use super::{CompareError, ComparedGroup, ComparedRuns, ComparisonRow};
+use super::{CompareError, ComparedGroup, ComparedRuns, ComparisonRow, Finding};
 use crate::deltas::mean_on;
 use crate::judge::compare::light_load_of;
 use crate::judge::skipped::obstacle_of_runs;
@@ -65,6 +65,7 @@ pub fn compare_group<R: ComparableRun>(
         }
         .row(name, goal);
         row.primary = at == 0;
+        row.remarks.extend(spread_remark(&row.finding));
         row
     });
     let rows: Vec<ComparisonRow> = rows.collect();
@@ -131,6 +132,21 @@ fn names<R: ComparableRun>(
         return Ok(vec![first.clone()]);
     }
     Ok(names)
+}
+
+/// Returns a remark if the sides differ and nothing varies.
+fn spread_remark(finding: &Finding) -> Option<String> {
+    if !finding.has_infinite_t() {
+        return None;
+    }
+    let constant = if matches!(finding, Finding::Paired { .. }) {
+        "the change does not vary between the pairs"
+    } else {
+        "the runs of each side do not vary"
+    };
+    Some(format!(
+        "{constant}, so the noise is not known: the t test has no p value"
+    ))
 }
 
 /// Returns a remark if one side alone has errors: some tools write only successes.

@@ -416,3 +416,57 @@ fn several_experiments_share_one_error_rate() {
     assert_eq!(verdicts(1), Some(Verdict::Regressed));
     assert_eq!(verdicts(2), Some(Verdict::Different));
 }
+
+/// F10: `compare` had a p value where nothing varies, and no remark.
+#[test]
+fn f10_runs_that_do_not_vary_have_a_remark_and_stay_in_the_family() {
+    let compared = |paired: bool, baseline: &[f64], comparison: &[f64]| {
+        let options = CompareOptions {
+            paired,
+            tolerance: Some(Tolerance::try_new(0.02).unwrap()),
+            ..CompareOptions::default()
+        };
+        compare_group(&group(baseline, comparison), &options).unwrap()
+    };
+    for (paired, comparison, start) in [
+        (
+            false,
+            [103.0; 4],
+            Some("the runs of each side do not vary, "),
+        ),
+        (true, [103.0; 4], Some("the change does not vary between ")),
+        // Everything is lost.
+        (true, [0.0; 4], Some("the change does not vary between ")),
+        (false, [103.0, 103.1, 102.9, 103.0], None),
+        (true, [103.0, 103.1, 102.9, 103.0], None),
+        (false, [100.0; 4], None),
+        (true, [100.0; 4], None),
+    ] {
+        let row = compared(paired, &[100.0; 4], &comparison).rows.remove(0);
+        assert_eq!(row.finding.has_infinite_t(), start.is_some(), "{row:?}");
+        let remarks = row.remarks.iter().map(String::as_str);
+        let is_expected = |remark: &str| {
+            start.is_some_and(|start| remark.starts_with(start))
+                && remark.contains("the noise is not known")
+        };
+        assert!(remarks.clone().all(is_expected), "{row:?}");
+        assert_eq!(remarks.count(), usize::from(start.is_some()), "{row:?}");
+    }
+    for paired in [false, true] {
+        let mut groups = [
+            compared(paired, &[100.0; 4], &[103.0; 4]),
+            compared(
+                false,
+                &[100.0, 104.0, 96.0, 101.0],
+                &[105.0, 111.0, 107.0, 103.0],
+            ),
+            compared(paired, &[100.0; 4], &[100.0; 4]),
+        ];
+        apply_holm(groups.iter_mut().flat_map(|group| &mut group.rows));
+        let rows = groups.each_ref().map(|group| &group.rows[0]);
+        assert_eq!(rows[0].verdict, Some(Verdict::Regressed), "{paired}");
+        assert_eq!(rows[1].verdict, Some(Verdict::Different), "{paired}");
+        let reason = rows[1].reason.as_deref().unwrap();
+        assert!(reason.contains("for 3 experiments"), "{reason}");
+    }
+}
