@@ -103,6 +103,7 @@ pub(crate) fn read_case(
             confirm: true,
             family: None,
             operating_point,
+            stated_max: Vec::new(),
             report_links: experiment.report_links,
             // Without a goal only the checks gate.
             erratic: experiment.erratic || experiment.goal == SmpGoal::None,

@@ -5,7 +5,7 @@
 //! not saturated.
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{ExperimentPlan, GeneratorPlan, RatePlan, RateShape, RateUnit, WorkUnit};
+use stillwell_plan::{ExperimentPlan, RatePlan, RateShape, RateUnit, WorkUnit};
 use stillwell_units::Nanos;
 use stillwell_verdict::limits::LIGHT_LOAD_SHARE;
 use stillwell_verdict::{GeneratorFigures, RunSummary};
@@ -80,12 +80,12 @@ impl Reading {
     /// Returns the figures of a probe of `experiment`, from its summary.
     #[must_use]
     pub fn of(probe: &RunSummary, experiment: &ExperimentPlan) -> Self {
-        let has_no_rate = |id: &str| {
+        let is_probed = |id: &str| {
             let mut plans = experiment.run_plan.generators.iter();
-            plans.any(|plan| plan.id == id && plan.rate.is_max())
+            plans.any(|plan| plan.id == id && experiment.is_probed(plan))
         };
         let generators = probe.figures.generators.iter();
-        let generators = generators.filter(|generator| has_no_rate(&generator.id));
+        let generators = generators.filter(|generator| is_probed(&generator.id));
         let units = generators.clone().map(|generator| generator.unit);
         let sent = |generator: &GeneratorFigures| {
             let per_second = generator.achieved_per_second.unwrap_or(0.0);
@@ -182,8 +182,10 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
 /// The plan of a probe of `experiment`: generators without a stated rate send at full speed.
 pub(crate) fn probing(experiment: &ExperimentPlan, length: Nanos) -> ExperimentPlan {
     let mut probing = experiment.clone();
-    for generator in without_rate(&mut probing) {
-        generator.rate.unit = RateUnit::Events;
+    for generator in &mut probing.run_plan.generators {
+        if experiment.is_probed(generator) {
+            generator.rate.unit = RateUnit::Events;
+        }
     }
     let phases = &mut probing.run_plan.phases;
     phases.warmup = phases.warmup.min(PROBE_WARMUP);
@@ -207,8 +209,10 @@ pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
 /// `experiment` at the chosen rate. Stated rates stay.
 pub(crate) fn at(experiment: &ExperimentPlan, point: &OperatingPointFound) -> ExperimentPlan {
     let mut at_rate = experiment.clone();
-    for generator in without_rate(&mut at_rate) {
-        if let Some(per_second) = rate_of(point, &generator.id) {
+    for generator in &mut at_rate.run_plan.generators {
+        if experiment.is_probed(generator)
+            && let Some(per_second) = rate_of(point, &generator.id)
+        {
             generator.rate = RatePlan {
                 unit: RateUnit::Events,
                 shape: RateShape::Constant { per_second },
@@ -216,12 +220,6 @@ pub(crate) fn at(experiment: &ExperimentPlan, point: &OperatingPointFound) -> Ex
         }
     }
     at_rate
-}
-
-/// The generators that a probe finds a rate for.
-fn without_rate(experiment: &mut ExperimentPlan) -> impl Iterator<Item = &mut GeneratorPlan> {
-    let generators = experiment.run_plan.generators.iter_mut();
-    generators.filter(|generator| generator.rate.is_max())
 }
 
 /// The chosen rate of the generator `id`, in events each second.

@@ -461,6 +461,7 @@ fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
         builds: 1,
         family: None,
         operating_point: OperatingPoint::Stated,
+        stated_max: Vec::new(),
         report_links: Vec::new(),
         erratic: false,
     }

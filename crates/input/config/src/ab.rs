@@ -63,7 +63,7 @@ pub struct AbSpec {
     pub confirm: bool,
     /// The goal that gates, as `METRIC` or `METRIC:TOLERANCE`.
     pub goal: Option<String>,
-    /// Tolerance of the goals that are times and have none of their own.
+    /// Tolerance of the goals that are times, and of `goal`, unless it states its own.
     pub tolerance: Option<TypedTolerance>,
     /// Seed of everything random.
     pub seed: Seed,
@@ -119,6 +119,7 @@ impl AbSpec {
             builds: 1,
             family: None,
             operating_point: OperatingPoint::Stated,
+            stated_max: Vec::new(),
             report_links: Vec::new(),
             erratic: false,
         };
@@ -253,8 +254,10 @@ impl AbSpec {
             goals.insert(0, primary);
         }
         let goals = goals.into_iter().enumerate().map(|(index, goal)| {
-            let primary = typed_tolerance.filter(|_| index == 0);
-            match primary.or_else(|| self.tolerance.filter(|_| goal.metric.is_time())) {
+            let is_typed = index == 0 && self.goal.is_some();
+            let primary = typed_tolerance.filter(|_| is_typed);
+            let common = self.tolerance.filter(|_| is_typed || goal.metric.is_time());
+            match primary.or(common) {
                 Some(tolerance) => goal.tolerating(tolerance).map_err(LoadSpecError::text),
                 None => Ok(goal),
             }
@@ -287,4 +290,79 @@ fn absolute(url: &str) -> Result<String, LoadSpecError> {
         target.authority(),
         target.path_and_query()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::load::LoadProtocol;
+    use stillwell_units::Tolerance;
+
+    use super::*;
+
+    fn goals(goal: Option<&str>, tolerance: &str) -> Result<Vec<GoalPlan>, LoadSpecError> {
+        let spec = AbSpec {
+            urls: ["http://a/", "http://b/"].map(str::to_owned),
+            rate: RateShape::Max,
+            shape: ShapeSpec::default(),
+            concurrency: Concurrency::Workers(1),
+            request: RequestSpec::default(),
+            connecting: ConnectingSpec {
+                connections: 1,
+                protocol: LoadProtocol::Http1,
+                streams: 1,
+                timeout: Nanos::SECOND,
+                connect_timeout: Nanos::SECOND,
+                late: false,
+                over: None,
+                requests_max: None,
+                reuse: None,
+                idle: None,
+            },
+            tls: TlsSpec::default(),
+            warmup: Nanos::ZERO,
+            measure: Nanos::SECOND,
+            max_pairs: PAIRS_MIN,
+            confirm: true,
+            goal: goal.map(str::to_owned),
+            tolerance: Some(tolerance.parse().unwrap()),
+            seed: Seed::from_number(1),
+            secrets: Secrets::Masked,
+        };
+        let plan = spec.plan(1)?;
+        Ok(plan.experiments[0].goals.clone())
+    }
+
+    #[test]
+    fn a_tolerance_applies_to_times_and_to_the_typed_goal_unless_that_states_its_own() {
+        for (goal, expected) in [
+            (None, "5%"),
+            (Some("latency_p99"), "5%"),
+            (Some("request_throughput"), "5%"),
+            (Some("error_share"), "5%"),
+            (Some("request_throughput:3%"), "3%"),
+        ] {
+            let goals = goals(goal, "5%").unwrap();
+            let tolerance = |text: &str| text.parse::<Tolerance>().unwrap();
+            assert_eq!(goals[0].tolerance, tolerance(expected), "{goal:?}");
+            for further in &goals[1..] {
+                let expected = match further.metric.is_time() {
+                    true => tolerance("5%"),
+                    false => further.metric.default_tolerance(),
+                };
+                assert_eq!(further.tolerance, expected, "{goal:?}, {}", further.metric);
+            }
+        }
+    }
+
+    #[test]
+    fn a_tolerance_that_is_a_time_is_refused_for_a_typed_goal_that_is_not_a_time() {
+        let error = goals(Some("request_throughput"), "50us").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`request_throughput` is not a time: write a tolerance such as `3%`"
+        );
+        let goals = goals(Some("request_throughput:3%"), "50us").unwrap();
+        let times = goals.iter().filter(|goal| goal.tolerance_time.is_some());
+        assert_eq!(times.count(), 2);
+    }
 }

@@ -43,7 +43,7 @@ pub use descriptors::{
     Descriptors, DescriptorsError, GrpcMethod, MessageTextError, MethodError, MethodName,
     MethodNameError, TextFormatError, read_text_format,
 };
-pub use load::{Loaded, Loader};
+pub use load::{AdjustableRun, Loaded, Loader};
 pub use overrides::{
     CommandArgument, DesignOverride, ProgramOverride, RunOverrides, StoppingOverride,
     SuiteOverrides, TargetOverride, TargetsOverrides, VariantArgument, VariantArgumentError,

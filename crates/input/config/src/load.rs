@@ -18,8 +18,9 @@ use crate::lint;
 use crate::matrix::Cell;
 use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, TargetsOverrides};
 use crate::rules::ready_probe_of;
-use crate::spec::{ExperimentSpec, name_of_program};
+use crate::spec::{ExperimentSpec, RateContext, name_of_program};
 
+mod adjustable;
 mod apply;
 mod build_file;
 mod native;
@@ -28,6 +29,7 @@ mod targets;
 
 use native::NativeFile;
 
+pub use adjustable::AdjustableRun;
 pub use apply::{FileTarget, to_run as apply_to_run};
 
 /// Name of the native format.
@@ -89,6 +91,23 @@ impl<'l> Loader<'l> {
         path: &Path,
         overrides: &RunOverrides,
     ) -> Result<Loaded<RunPlan>, Diagnostics> {
+        let loaded = self.adjustable_run(path, overrides)?;
+        Ok(Loaded {
+            plan: loaded.plan.run_plan,
+            warnings: loaded.warnings,
+            format: loaded.format,
+        })
+    }
+
+    /// Reads one run as [`Loader::run_plan`] does, for runs at other rates than those of its file.
+    ///
+    /// # Errors
+    /// As those of [`Loader::run_plan`].
+    pub fn adjustable_run(
+        &self,
+        path: &Path,
+        overrides: &RunOverrides,
+    ) -> Result<Loaded<AdjustableRun>, Diagnostics> {
         let mut diagnostics = Diagnostics::new();
         let path = absolute(path);
         let read = if self.0.files.kind(&path) == Some(EntryKind::Folder) {
@@ -96,13 +115,13 @@ impl<'l> Loader<'l> {
         } else {
             run_of_file(self.0, &path, overrides, &mut diagnostics)
         };
-        let Some((mut run_plan, format, target)) = read else {
+        let Some((mut run, format, target)) = read else {
             return Loaded::checked(None, NATIVE, diagnostics);
         };
-        apply::to_run(&mut run_plan, overrides, target, &mut diagnostics);
-        let run_plan = run_plan.recording(&[]);
-        suite::warn_of_checks(&run_plan, "", &mut diagnostics);
-        Loaded::checked(Some(run_plan), format, diagnostics)
+        apply::to_run(&mut run.run_plan, overrides, target, &mut diagnostics);
+        run.run_plan = run.run_plan.recording(&[]);
+        suite::warn_of_checks(&run.run_plan, "", &mut diagnostics);
+        Loaded::checked(Some(run), format, diagnostics)
     }
 
     /// Reads the experiments of `paths`: files, folders of experiments,
@@ -194,7 +213,7 @@ fn absolutes(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// A run, the name of its format, and how a program takes the place of its target.
-type ReadRun = (RunPlan, &'static str, FileTarget);
+type ReadRun = (AdjustableRun, &'static str, FileTarget);
 
 fn run_of_folder(
     lookup: Lookup<'_>,
@@ -228,8 +247,8 @@ fn run_of_case(
         CaseKind::Foreign(format) => format,
         CaseKind::Native => {
             let file = case.file.as_ref()?;
-            let run_plan = run_of_native(lookup.files, file, &overrides.target, diagnostics)?;
-            return Some((run_plan, NATIVE, FileTarget::Whole));
+            let run = run_of_native(lookup.files, file, &overrides.target, diagnostics)?;
+            return Some((run, NATIVE, FileTarget::Whole));
         }
     };
     let read = format.read_case(&case.as_folder(lookup.files), diagnostics)?;
@@ -244,7 +263,8 @@ fn run_of_case(
         target,
         ..read.plan.run_plan
     };
-    Some((run_plan, format.name(), FileTarget::Layout))
+    let run = AdjustableRun::new(run_plan, RateContext::default());
+    Some((run, format.name(), FileTarget::Layout))
 }
 
 fn run_of_file(
@@ -263,7 +283,8 @@ fn run_of_file(
             source,
         };
         let run_plan = format.read_run(&file, overrides.target.is_something(), diagnostics)?;
-        return Some((run_plan, format.name(), FileTarget::Never(format.name())));
+        let run = AdjustableRun::new(run_plan, RateContext::default());
+        return Some((run, format.name(), FileTarget::Never(format.name())));
     }
     let is_experiment = path
         .file_name()
@@ -273,8 +294,8 @@ fn run_of_file(
     }
     let path = path.to_path_buf();
     let file = CaseFile { path, source };
-    let run_plan = run_of_native(lookup.files, &file, &overrides.target, diagnostics)?;
-    Some((run_plan, NATIVE, FileTarget::Whole))
+    let run = run_of_native(lookup.files, &file, &overrides.target, diagnostics)?;
+    Some((run, NATIVE, FileTarget::Whole))
 }
 
 /// Reads a native file as a run: its first cell, its first variant.
@@ -283,7 +304,7 @@ fn run_of_native(
     file: &CaseFile,
     target: &TargetOverride,
     diagnostics: &mut Diagnostics,
-) -> Option<RunPlan> {
+) -> Option<AdjustableRun> {
     let file = NativeFile::parse(file, diagnostics)?;
     let none = Cell::default();
     let cells = file.cells().unwrap_or_else(|| std::slice::from_ref(&none));
@@ -295,7 +316,9 @@ fn run_of_native(
         diagnostics.push(Diagnostic::note(code::MATRIX, message));
     }
     let (spec, _) = file.read(files, cells.first()?, diagnostics)?;
-    Some(run_of_spec(spec, target, diagnostics))
+    let rate_context = spec.rate_context.clone();
+    let run_plan = run_of_spec(spec, target, diagnostics);
+    Some(AdjustableRun::new(run_plan, rate_context))
 }
 
 /// The run of a file: its first variant, if it has any. No variant is built if `target` replaces its program.
@@ -363,6 +386,7 @@ fn plan_of(
         builds: spec.builds,
         family: None,
         operating_point: spec.operating_point,
+        stated_max: spec.stated_max,
         report_links: spec.report_links,
         erratic: spec.erratic,
     }

@@ -136,8 +136,8 @@ impl FromStr for ScaffoldOutput {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is not an output; write tcp:HOST:PORT, udp:HOST:PORT, http:HOST:PORT, \
-                 otlp:HOST:PORT or file:PATH"
+                "`{text}` is not an output; write tcp:ADDRESS:PORT, udp:…, http:… or otlp:… with \
+                 an IP address, such as tcp:127.0.0.1:9200, or file:PATH"
             )
         };
         let (protocol, place) = text.split_once(':').ok_or_else(wrong)?;

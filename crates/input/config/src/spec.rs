@@ -30,7 +30,7 @@ pub(crate) use design::problem as design_problem;
 pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, read_experiment};
 pub use generator::check_cache_size;
 pub use generator::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
-pub(crate) use generator::{RateContext, counted_by, default_blocks, rate_problem};
+pub(crate) use generator::{RateContext, counted_by, rate_problem};
 pub use goal::default_goals;
 pub(crate) use goal::{Workload, goal_problem, parse_goal};
 pub(crate) use operating_point::{PROBE_DEFAULT, parse_share};

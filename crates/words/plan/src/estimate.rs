@@ -100,6 +100,7 @@ pub(crate) mod tests {
             builds: 1,
             family: None,
             operating_point: OperatingPoint::Stated,
+            stated_max: Vec::new(),
             report_links: Vec::new(),
             erratic: false,
         }

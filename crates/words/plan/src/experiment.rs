@@ -8,7 +8,7 @@ use stillwell_units::{Nanos, Seed};
 
 use crate::stopping::{DesignPlan, WarmupPlan};
 use crate::target::MountPlan;
-use crate::{GoalPlan, RunPlan, StoppingPlan, TargetKind, TargetPlan};
+use crate::{GeneratorPlan, GoalPlan, RunPlan, StoppingPlan, TargetKind, TargetPlan};
 
 /// A workload, a target in two variants or more, goals and checks.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -46,6 +46,9 @@ pub struct ExperimentPlan {
     pub family: Option<FamilyPlan>,
     /// At which rate.
     pub operating_point: OperatingPoint,
+    /// Ids of generators that keep a stated rate of `max`: a probe finds no rate for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated_max: Vec<String>,
     /// Links that reports carry.
     pub report_links: Vec<ReportLink>,
     /// True if its verdicts are shown but never gate.
@@ -88,6 +91,12 @@ impl ExperimentPlan {
     pub fn uses_namespaces(&self) -> bool {
         let mut variants = self.variants.iter();
         self.run_plan.uses_namespaces() || variants.any(|variant| !variant.mounts.is_empty())
+    }
+
+    /// Returns true if a probe finds the rate of `generator`.
+    #[must_use]
+    pub fn is_probed(&self, generator: &GeneratorPlan) -> bool {
+        generator.rate.is_max() && !self.stated_max.contains(&generator.id)
     }
 
     /// The target of `variant`, whose binary lies at `binary` if it was built
@@ -229,3 +238,22 @@ pub struct SuitePlan {
 }
 
 crate::json::by_json_value!(SuitePlan);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::tests::experiment;
+
+    #[test]
+    fn a_plan_of_before_a_stated_max_was_kept_is_read() {
+        let mut plan = experiment(StoppingPlan::DEFAULT);
+        let text = serde_json::to_string(&plan).unwrap();
+        assert!(!text.contains("stated_max"), "{text}");
+        let read: ExperimentPlan = serde_json::from_str(&text).unwrap();
+        assert!(read.stated_max.is_empty());
+        plan.stated_max.push("load".to_owned());
+        let text = serde_json::to_string(&plan).unwrap();
+        let read: ExperimentPlan = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.stated_max, plan.stated_max);
+    }
+}

@@ -409,17 +409,17 @@ fn relocate(transport: &mut TransportPlan, host: IpAddr) {
         | TransportPlan::TraceAgent { url, .. } => *url = url_at_host(url, host),
         TransportPlan::Requests(requests) => {
             let url = url_at_host(requests.url(), host);
-            requests.redirect(&url);
+            if url != requests.url() {
+                requests.send_to(&url);
+            }
         }
         _ => {}
     }
 }
 
-/// Returns `address` at `host`, if it is one of this machine.
+/// Returns `address` at `host`, if it is one of this machine. It may have no port.
 fn at_host(address: &str, host: IpAddr) -> String {
-    let Some((name, _)) = address.rsplit_once(':') else {
-        return address.to_owned();
-    };
+    let (name, _) = split_port(address);
     let plain = name.trim_start_matches('[').trim_end_matches(']');
     let is_here = plain == "localhost" || plain.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
     // A name that is in certificates stays where the target is on this machine.
@@ -431,13 +431,20 @@ fn at_host(address: &str, host: IpAddr) -> String {
 }
 
 fn replaced_host(address: &str, host: &str) -> String {
-    match address.rsplit_once(':') {
-        Some((_, port)) => format!("{host}:{port}"),
-        None => address.to_owned(),
-    }
+    let (_, port) = split_port(address);
+    format!("{host}{port}")
 }
 
-/// The same for the address in a URL, if that has a port.
+/// Splits an address before the colon of its port. The port is empty if there is none.
+fn split_port(address: &str) -> (&str, &str) {
+    let colon = address.rfind(':').filter(|colon| {
+        // The colons of an IPv6 address are between brackets.
+        !address[*colon..].contains(']')
+    });
+    address.split_at(colon.unwrap_or(address.len()))
+}
+
+/// Returns `url` with its address at `host`, if that is one of this machine.
 fn url_at_host(url: &str, host: IpAddr) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
@@ -456,7 +463,11 @@ fn bracketed(host: IpAddr) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stillwell_units::Target;
+
     use super::*;
+    use crate::generator::{ExchangePlan, RequestsPlan};
+    use crate::load::{BodyPlan, EndpointPlan, RequestPlan};
 
     #[test]
     fn tasks_have_roles_in_a_fixed_order() {
@@ -525,6 +536,40 @@ mod tests {
     }
 
     #[test]
+    fn requests_to_a_loopback_url_go_to_the_machine_of_the_target() {
+        for (url, expected) in [
+            ("http://127.0.0.1/a", "http://10.0.0.7/a"),
+            ("http://[::1]:81/a", "http://10.0.0.7:81/a"),
+            ("http://192.0.2.1/a", "http://192.0.2.1/a"),
+        ] {
+            let mut transport = requests_to(url);
+            relocate(&mut transport, IpAddr::from([10, 0, 0, 7]));
+            assert_eq!(transport, requests_to(expected));
+        }
+    }
+
+    fn requests_to(url: &str) -> TransportPlan {
+        let target = Target::from_url(url).unwrap();
+        let request = RequestPlan {
+            method: "GET".to_owned(),
+            path: target.path_and_query().to_owned(),
+            authority: target.authority(),
+            is_authority_stated: false,
+            headers: Vec::new(),
+            body: BodyPlan::None,
+        };
+        let endpoint = EndpointPlan {
+            address: target.dial_address(),
+            tls_host: None,
+            weight: 1,
+            requests: vec![request],
+        };
+        let client = ExchangePlan::default().client();
+        let plan = RequestsPlan::try_new(url.to_owned(), endpoint, client).unwrap();
+        TransportPlan::Requests(Box::new(plan))
+    }
+
+    #[test]
     fn loopback_addresses_name_the_machine_of_their_part() {
         let host = IpAddr::from([10, 0, 0, 7]);
         for (address, expected) in [
@@ -533,15 +578,30 @@ mod tests {
             ("[::1]:90", "10.0.0.7:90"),
             ("192.0.2.1:90", "192.0.2.1:90"),
             ("example.org:90", "example.org:90"),
-            ("127.0.0.1", "127.0.0.1"),
+            ("127.0.0.1", "10.0.0.7"),
+            ("localhost", "10.0.0.7"),
+            ("[::1]", "10.0.0.7"),
+            ("example.org", "example.org"),
+            ("[2001:db8::1]", "[2001:db8::1]"),
         ] {
-            assert_eq!(at_host(address, host), expected);
+            assert_eq!(at_host(address, host), expected, "{address}");
+        }
+        for (url, expected) in [
+            ("http://127.0.0.1/", "http://10.0.0.7/"),
+            ("http://localhost/health", "http://10.0.0.7/health"),
+            ("http://localhost?a:b", "http://10.0.0.7?a:b"),
+            ("https://[::1]", "https://10.0.0.7"),
+            ("http://[::1]:90/a:b", "http://10.0.0.7:90/a:b"),
+            ("http://example.org/", "http://example.org/"),
+        ] {
+            assert_eq!(url_at_host(url, host), expected, "{url}");
         }
         let six: IpAddr = "fd00::7".parse().unwrap();
         assert_eq!(
             url_at_host("http://127.0.0.1:90/a?b", six),
             "http://[fd00::7]:90/a?b"
         );
+        assert_eq!(url_at_host("http://localhost/a", six), "http://[fd00::7]/a");
         assert_eq!(
             at_host("localhost:90", IpAddr::from([127, 0, 0, 1])),
             "localhost:90"

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use stillwell_capture::{Capture, OpenError, RunOutcome};
+use stillwell_config::AdjustableRun;
 use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, RunPlan, Validity};
 use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, conduct};
@@ -15,7 +16,7 @@ use super::load::probe_length;
 /// A run whose generator has another rate in each probe.
 #[derive(Debug)]
 pub struct RunProbes {
-    plan: RunPlan,
+    run: AdjustableRun,
     place: usize,
     bounds: Vec<CapacityBound>,
     lengths: (Nanos, Nanos),
@@ -48,17 +49,17 @@ pub enum RunProbeError {
 }
 
 impl RunProbes {
-    /// Probes of `plan` that vary the generator at `place`, each of this warm-up and
+    /// Probes of `run` that vary the generator at `place`, each of this warm-up and
     /// measured time.
     #[must_use]
     pub const fn new(
-        plan: RunPlan,
+        run: AdjustableRun,
         place: usize,
         bounds: Vec<CapacityBound>,
         lengths: (Nanos, Nanos),
     ) -> Self {
         Self {
-            plan,
+            run,
             place,
             bounds,
             lengths,
@@ -68,13 +69,13 @@ impl RunProbes {
     /// The generator that is varied.
     #[must_use]
     pub fn generator(&self) -> &GeneratorPlan {
-        &self.plan.generators[self.place]
+        &self.run.run_plan.generators[self.place]
     }
 
     /// Strictness of the limits of its runs.
     #[must_use]
     pub const fn validity(&self) -> Validity {
-        self.plan.observer.validity
+        self.run.run_plan.observer.validity
     }
 
     /// The bounds.
@@ -83,23 +84,23 @@ impl RunProbes {
         &self.bounds
     }
 
-    /// Returns the plan with one generator that sends `load`.
+    /// Returns the plan with one generator that sends `load`, in the blocks that a file with this rate has.
     #[must_use]
     pub fn plan(&self, load: ProbeLoad) -> RunPlan {
-        let mut plan = self.plan.clone();
-        let generator = &mut plan.generators[self.place];
-        match load {
+        let rate = match load {
             ProbeLoad::Rate {
                 unit, per_second, ..
-            } => {
-                let shape = RateShape::Constant { per_second };
-                generator.rate = RatePlan { unit, shape };
-            }
-            ProbeLoad::AtFullSpeed { connections } => {
-                generator.rate.shape = RateShape::Max;
-                let connections = u16::try_from(connections).unwrap_or(u16::MAX);
-                generator.concurrency = generator.concurrency.with_connections(connections);
-            }
+            } => RatePlan::constant(unit, per_second),
+            ProbeLoad::AtFullSpeed { .. } => RatePlan {
+                unit: self.generator().rate.unit,
+                shape: RateShape::Max,
+            },
+        };
+        let mut plan = self.run.at_rate(self.place, rate);
+        if let ProbeLoad::AtFullSpeed { connections } = load {
+            let generator = &mut plan.generators[self.place];
+            let connections = u16::try_from(connections).unwrap_or(u16::MAX);
+            generator.concurrency = generator.concurrency.with_connections(connections);
         }
         let (warmup, measure) = self.lengths;
         plan.phases.warmup = warmup;
@@ -165,4 +166,56 @@ fn carry_out(
         });
     }
     Ok((summary, capture))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use stillwell_config::files::InMemory;
+    use stillwell_config::{Loader, RunOverrides};
+    use stillwell_stats::capacity::Purpose;
+
+    use super::*;
+
+    /// A run with one generator of these keys.
+    fn run(generator: &str) -> AdjustableRun {
+        let text = format!("workload: {{generators: [{{{generator}}}]}}\n");
+        let files = InMemory::with([("/run.yaml", text.as_str())]);
+        let loader = Loader::new(&files, &[]);
+        let loaded = loader.adjustable_run(Path::new("/run.yaml"), &RunOverrides::default());
+        loaded.unwrap_or_else(|errors| panic!("{errors}")).plan
+    }
+
+    #[test]
+    fn a_probe_sends_the_blocks_of_a_file_with_its_rate() {
+        let events = |per_second: f64| ProbeLoad::Rate {
+            unit: RateUnit::Events,
+            per_second,
+            purpose: Purpose::Grow,
+        };
+        for block in ["", ", block: 4 KiB", ", block: {events: 1}"] {
+            let with = |rate: &str| {
+                run(&format!(
+                    "tcp: '127.0.0.1:9100', payload: ascii{block}{rate}"
+                ))
+            };
+            for stated in ["", ", rate: 2k/s", ", rate: 1 MiB/s"] {
+                let lengths = (Nanos::ZERO, Nanos::SECOND);
+                let probes = RunProbes::new(with(stated), 0, Vec::new(), lengths);
+                for (load, rate) in [
+                    (events(100.0), ", rate: 100/s"),
+                    (events(200_000.0), ", rate: 200k/s"),
+                    (ProbeLoad::AtFullSpeed { connections: 1 }, ", rate: max"),
+                ] {
+                    let probe = probes.plan(load);
+                    let in_file = with(rate).run_plan;
+                    assert_eq!(
+                        probe.generators[0].payload, in_file.generators[0].payload,
+                        "{block}{stated}{rate}"
+                    );
+                }
+            }
+        }
+    }
 }

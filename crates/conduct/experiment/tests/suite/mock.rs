@@ -317,6 +317,7 @@ pub(crate) fn experiment(name: &str, pairs: u32) -> ExperimentPlan {
         builds: 1,
         family: None,
         operating_point: OperatingPoint::Stated,
+        stated_max: Vec::new(),
         report_links: Vec::new(),
         erratic: false,
     }

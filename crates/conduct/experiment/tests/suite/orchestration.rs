@@ -313,6 +313,27 @@ fn a_probe_keeps_stated_rates() {
 }
 
 #[test]
+fn a_probe_keeps_a_stated_max() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = probing(1);
+    let item = &mut plan.experiments[0];
+    let stated = GeneratorPlan {
+        id: "steady".to_owned(),
+        ..item.run_plan.generators[0].clone()
+    };
+    item.stated_max.push(stated.id.clone());
+    item.run_plan.generators.insert(0, stated);
+    let mut mock = Mock::new(costlier_comparison);
+    run(&plan, &options(folder.path(), false), &mut mock).unwrap();
+    assert_eq!(mock.requests.len(), 3);
+    for run in &mock.requests {
+        assert_eq!(run.plan.generators[0].rate, RatePlan::MAX);
+    }
+    let probed = RateShape::Constant { per_second: 6000.0 };
+    assert_eq!(mock.requests[1].plan.generators[1].rate.shape, probed);
+}
+
+#[test]
 fn full_speed_is_a_choice() {
     let folder = tempfile::tempdir().unwrap();
     let mut item = experiment("one", 1);

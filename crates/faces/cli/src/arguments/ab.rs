@@ -26,8 +26,8 @@ Exit codes:
   0        no regression of B, or inconclusive
   1        a regression of B
   2        usage
-  3        could not run: unknown host, no connection, or one side answers
-           only with errors
+  3        could not run: unknown host, no connection, one side answers only
+           with errors, or one side only redirects and the other does not
   4        invalid: too few valid pairs; or inconclusive with --gate strict
   130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT)";
 
@@ -61,8 +61,8 @@ pub(crate) struct AbArguments {
     /// [default: latency_p50]
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,
-    /// Smallest change of a latency that matters, such as 2% or 50us [default: 2% of p50, 5% of
-    /// p99]
+    /// Smallest change that matters, such as 2% or 50us, for goals that are times and for the goal
+    /// of --goal if it states none [default: 2% of p50, 5% of p99]
     #[arg(long, value_name = "TOLERANCE")]
     pub(crate) tolerance: Option<TypedTolerance>,
     #[command(flatten)]

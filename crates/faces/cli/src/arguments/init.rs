@@ -56,7 +56,8 @@ pub(crate) struct InitArguments {
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Address to which a pipeline sends its output, where a sink will listen:
-    /// tcp:HOST:PORT, udp:…, http:…, otlp:… or file:PATH
+    /// tcp:ADDRESS:PORT, udp:…, http:… or otlp:… with an IP address, such as
+    /// tcp:127.0.0.1:9200, or file:PATH
     #[arg(long, value_name = "KIND:ADDRESS")]
     pub(crate) output: Option<ScaffoldOutput>,
     /// File that a program of kind `files` reads

@@ -49,15 +49,16 @@ pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandE
     let outcome = outcome.map_err(could_not)?;
     let printed = Paint::data(&report::summary(&outcome, &output::show_path(&results)));
     printed.map_err(|error| could_not(error.into()))?;
-    keep(arguments, &outcome).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    let kept = keep(arguments, &outcome).map_err(could_not);
     let interrupted = signal.load(std::sync::atomic::Ordering::Relaxed);
-    Ok(if interrupted != 0 {
+    let exit = if interrupted != 0 {
         Exit::Interrupted(interrupted)
     } else if outcome.failed() > 0 {
         Exit::Failed
     } else {
         Exit::Held
-    })
+    };
+    output::exit_after(exit, kept, paint)
 }
 
 /// Runs the selected benches, and prints the result of each.

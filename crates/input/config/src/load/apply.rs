@@ -19,8 +19,8 @@ use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, VariantArgu
 use crate::rate::parse_rate;
 use crate::rules::builds_problem;
 use crate::spec::{
-    PROBE_DEFAULT, RateContext, Workload, check_variants, counted_by, default_blocks, goal_problem,
-    parse_goal, parse_share, rate_problem,
+    PROBE_DEFAULT, RateContext, Workload, check_variants, counted_by, goal_problem, parse_goal,
+    parse_share, rate_problem,
 };
 
 mod course;
@@ -264,7 +264,7 @@ pub(super) fn set_rate(
     for generator in generators {
         let rate = counted_by(&generator.transport, rate.clone());
         is_right &= check_rate(generator, &rate, (text, context), diagnostics);
-        set_default_blocks(generator, &rate, context);
+        context.set_default_blocks(generator, &rate);
         generator.rate = rate;
     }
     is_right
@@ -290,14 +290,7 @@ fn set_blocks(point: OperatingPoint, run_plan: &mut RunPlan, context: &RateConte
         return;
     }
     for generator in &mut run_plan.generators {
-        set_default_blocks(generator, &RatePlan::MAX, context);
-    }
-}
-
-/// Sets the blocks of a generator without `block` to those of `rate`.
-fn set_default_blocks(generator: &mut GeneratorPlan, rate: &RatePlan, context: &RateContext) {
-    if context.default_blocks.contains(&generator.id) {
-        generator.payload.blocks = default_blocks(&generator.transport, rate);
+        context.set_default_blocks(generator, &RatePlan::MAX);
     }
 }
 
@@ -323,6 +316,8 @@ fn set_operating_point(
     context: &RateContext,
     diagnostics: &mut Diagnostics,
 ) {
+    // Typed rates replace those of the file.
+    plan.stated_max.clear();
     if let Some(rest) = text.strip_prefix("probe") {
         let share = match rest.strip_prefix(':') {
             Some(share) => parse_share(share),
@@ -339,10 +334,9 @@ fn set_operating_point(
                 return;
             }
         };
-        // Typed rates replace those of the file.
         for generator in &mut plan.run_plan.generators {
             check_rate(generator, &RatePlan::MAX, (text, context), diagnostics);
-            set_default_blocks(generator, &RatePlan::MAX, context);
+            context.set_default_blocks(generator, &RatePlan::MAX);
             generator.rate.shape = RateShape::Max;
         }
     } else if set_rate(&mut plan.run_plan.generators, text, context, diagnostics) {

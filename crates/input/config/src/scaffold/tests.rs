@@ -189,6 +189,9 @@ fn outputs_and_kinds_read_as_typed() {
     for text in ["tcp", "tcp:9200", "smtp:127.0.0.1:1", "file:"] {
         assert!(text.parse::<ScaffoldOutput>().is_err(), "{text}");
     }
+    let error = "tcp:localhost:9200".parse::<ScaffoldOutput>();
+    let error = error.unwrap_err();
+    assert!(error.contains("with an IP address"), "{error}");
     for kind in ProgramKind::ALL {
         assert_eq!(kind.name().parse(), Ok(kind));
     }

@@ -228,6 +228,8 @@ pub(crate) struct ExperimentSpec {
     pub(crate) goals: Vec<GoalPlan>,
     pub(crate) workload: Workload,
     pub(crate) operating_point: OperatingPoint,
+    /// Ids of generators that keep a stated rate of `max` in a probe.
+    pub(crate) stated_max: Vec<String>,
     pub(crate) stopping: StoppingPlan,
     pub(crate) design: DesignPlan,
     pub(crate) warmup: WarmupPlan,
@@ -255,10 +257,9 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
     let seed = read_seed(reader, &map);
     let (target, variants) = read_compared(context, &map);
     let (generators, sinks) = read_workload(context, &map, &seed).unwrap_or_default();
-    if target.is_some() || map.take("targets").is_some() {
-        check_paths(reader, &generators, &sinks);
-    }
+    check_paths(reader, &map, &generators, &sinks);
     let operating_point = read_operating_point(context, &map, &generators);
+    let stated_max = stated_max(operating_point, &generators);
     let (goals, workload) = read_goals(context, &map, &generators);
     let course = course::read(context, &map);
     let has_network = map.take("network").is_some();
@@ -307,6 +308,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
         goals,
         workload,
         operating_point,
+        stated_max,
         stopping: course.stopping,
         design: course.design,
         warmup: course.warmup,
@@ -327,8 +329,16 @@ fn read_seed(reader: &Reader, map: &MapReader<'_, '_>) -> Seed {
     seed.unwrap_or_else(|| Seed::from_number(0))
 }
 
-/// Warns of generators that send past the target.
-fn check_paths(reader: &Reader, generators: &[GeneratorSpec], sinks: &[Placed<SinkPlan>]) {
+/// Warns of generators that send past the target, if there is one.
+fn check_paths(
+    reader: &Reader,
+    map: &MapReader<'_, '_>,
+    generators: &[GeneratorSpec],
+    sinks: &[Placed<SinkPlan>],
+) {
+    if map.take("target").is_none() && map.take("targets").is_none() {
+        return;
+    }
     let placed = generators.iter().map(|spec| spec.plan.clone());
     check_bypasses_target(reader, &placed.collect::<Vec<_>>(), sinks);
 }
@@ -474,6 +484,21 @@ fn read_operating_point(
         None if all_stated => OperatingPoint::Stated,
         None => PROBE_DEFAULT,
     }
+}
+
+/// Returns the ids of generators that keep a stated rate of `max` in a probe. If all generators state a rate, there are
+/// none: the probe finds the rates of those at `max`.
+fn stated_max(point: OperatingPoint, generators: &[GeneratorSpec]) -> Vec<String> {
+    let is_probe = matches!(point, OperatingPoint::Probe { .. });
+    if !is_probe || generators.iter().all(|spec| spec.has_rate) {
+        return Vec::new();
+    }
+    let stated = generators.iter().filter(|spec| spec.has_rate);
+    let stated = stated.map(|spec| &spec.plan.value);
+    stated
+        .filter(|plan| plan.rate.is_max())
+        .map(|plan| plan.id.clone())
+        .collect()
 }
 
 /// The goals, and the workload that they need.

@@ -409,7 +409,16 @@ pub(crate) struct RateContext {
     /// Generators whose scenarios have arrivals.
     pub(crate) arrivals: Vec<String>,
     /// Generators that send a payload in blocks that follow from the rate.
-    pub(crate) default_blocks: Vec<String>,
+    default_blocks: Vec<String>,
+}
+
+impl RateContext {
+    /// Sets the blocks of a generator without `block` to the default blocks of `rate`.
+    pub(crate) fn set_default_blocks(&self, generator: &mut GeneratorPlan, rate: &RatePlan) {
+        if self.default_blocks.contains(&generator.id) {
+            generator.payload.blocks = default_blocks(&generator.transport, rate);
+        }
+    }
 }
 
 pub(super) fn rate_context(generators: &[GeneratorSpec]) -> RateContext {
@@ -718,7 +727,7 @@ fn read_blocks(
 }
 
 /// Returns the blocks of a generator without `block` at `rate`.
-pub(crate) fn default_blocks(transport: &TransportPlan, rate: &RatePlan) -> BlockShape {
+fn default_blocks(transport: &TransportPlan, rate: &RatePlan) -> BlockShape {
     let properties = transport.properties();
     let maximum = properties.block_default;
     let count = rate::event_rate_max(rate).and_then(|rate| match properties.events_default {

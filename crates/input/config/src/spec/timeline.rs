@@ -129,6 +129,9 @@ pub(super) fn read_timeline(
     let mut steps: Vec<Step> = steps.flatten().collect();
     // Stable: steps of one time happen in the order in which they are written.
     steps.sort_by_key(|step| step.plan.at);
+    if context.target_url.is_some() {
+        check::refuse_on_url(context.reader, &mut steps);
+    }
     check::check(context.reader, &steps, around);
     steps.into_iter().map(|step| step.plan).collect()
 }

@@ -3,6 +3,7 @@ use stillwell_plan::placement::Wanted;
 use stillwell_plan::step::{
     DiskChange, DiskLimits, SinkChange, StepAction, TargetChange, TargetSignal,
 };
+use stillwell_text::code;
 use stillwell_units::Nanos;
 
 use super::run_plan;
@@ -181,6 +182,33 @@ fn steps_that_cannot_happen() {
   - {{at: 9s, target: pause}}
 "
     ));
+}
+
+#[test]
+fn steps_on_a_target_that_is_a_url_are_errors() {
+    for (step, expected) in [
+        ("target: kill", &[5][..]),
+        ("target: pause", &[5]),
+        ("target: start", &[5]),
+        ("target: {restart: {after: 1s}}", &[5]),
+        ("signal: HUP", &[5]),
+        ("note: meanwhile", &[]),
+    ] {
+        let text = format!(
+            "target: {{url: 'http://127.0.0.1:1/'}}\nphases: {{measure: 10s}}\n\
+             workload: {{generators: [{{requests: {{}}, rate: 10/s}}]}}\n\
+             timeline:\n  - {{at: 1s, {step}}}\n"
+        );
+        let diagnostics = match run_plan(&text) {
+            Ok(loaded) => loaded.warnings,
+            Err(diagnostics) => diagnostics,
+        };
+        let refused = diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.code == code::TIMELINE);
+        let lines = refused.map(|diagnostic| diagnostic.place.as_ref().unwrap().start().line);
+        assert_eq!(lines.collect::<Vec<_>>(), expected, "{diagnostics}");
+    }
 }
 
 #[test]

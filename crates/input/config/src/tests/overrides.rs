@@ -316,6 +316,36 @@ fn generators_at_full_speed_have_the_same_blocks_for_all_stated_rates() {
 }
 
 #[test]
+fn a_stated_max_is_kept_in_a_probe_unless_all_generators_state_a_rate() {
+    let generator =
+        |id: &str, rate: &str| format!("{{id: {id}, tcp: '127.0.0.1:9100', payload: ascii{rate}}}");
+    let (free, max) = (generator("free", ""), generator("max", ", rate: max"));
+    let steady = generator("steady", ", rate: 5/s");
+    let users = USERS.to_owned();
+    for (generators, point, typed, expected) in [
+        ([&free, &max], "", None, vec!["max"]),
+        ([&free, &max], "operating_point: probe", None, vec!["max"]),
+        ([&free, &users], "", None, vec!["scenario"]),
+        ([&free, &steady], "", None, vec![]),
+        ([&steady, &max], "operating_point: probe", None, vec![]),
+        ([&free, &max], "operating_point: max", None, vec![]),
+        ([&free, &max], "", Some("probe"), vec![]),
+    ] {
+        let text = format!(
+            "target: {{command: ./x}}\nvariants: {{baseline: {{}}, comparison: {{arguments: [a]}}}}\n\
+             workload:\n  generators:\n    - {}\n    - {}\n{point}\n",
+            generators[0], generators[1]
+        );
+        let overrides = SuiteOverrides {
+            rate: typed.map(str::to_owned),
+            ..SuiteOverrides::default()
+        };
+        let plan = read(&text, &overrides).unwrap();
+        assert_eq!(plan.stated_max, expected, "{typed:?}\n{text}");
+    }
+}
+
+#[test]
 fn an_observed_run_is_at_full_speed_where_the_operating_point_is_max() {
     let compared =
         "target: {command: ./x}\nvariants: {baseline: {}, comparison: {arguments: [a]}}\n";

@@ -123,16 +123,20 @@ impl RequestsPlan {
         self.is_to_target
     }
 
-    /// Sends requests to the host of `url`, if they go to the target. Requests with the path of
-    /// the present URL get that of `url`. Those with its authority get the new one, unless a header
-    /// stated it. HTTP/3 needs an https URL.
+    /// Sends requests to the host of `url`, if they go to the target.
     pub(crate) fn redirect(&mut self, url: &str) {
+        if self.is_to_target {
+            self.send_to(url);
+        }
+    }
+
+    /// Sends requests to the host of `url`. Requests with the path of the present URL get that of
+    /// `url`. Those with its authority get the new one, unless a header stated it. HTTP/3 needs an
+    /// https URL.
+    pub(crate) fn send_to(&mut self, url: &str) {
         let (Ok(from), Ok(to)) = (Target::from_url(&self.url), Target::from_url(url)) else {
             return;
         };
-        if !self.is_to_target {
-            return;
-        }
         let is_secure = to.scheme() == Scheme::Https;
         self.endpoint.address = to.dial_address();
         self.endpoint.tls_host = is_secure.then(|| to.host().to_owned());

@@ -150,7 +150,7 @@ fn operating_point(plan: &ExperimentPlan) -> String {
             let generators = &plan.run_plan.generators;
             let stated = generators
                 .iter()
-                .filter(|generator| !generator.rate.is_max());
+                .filter(|generator| !plan.is_probed(generator));
             let stated_rates = match stated.count() {
                 0 => String::new(),
                 1 => "; 1 generator keeps its stated rate".to_owned(),

@@ -67,15 +67,15 @@ impl<'a> VariedRun<'a> {
             ..RunOverrides::default()
         };
         let loaded = loader()
-            .run_plan(file, &overrides)
+            .adjustable_run(file, &overrides)
             .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
         select::warn(&loaded.warnings, paint);
-        let mut plan = loaded.plan;
+        let mut run = loaded.plan;
         if let Some(validity) = arguments.validity {
-            plan.observer.validity = validity.into();
+            run.run_plan.observer.validity = validity.into();
         }
-        let place = chosen(&plan, arguments.generator.as_deref())?;
-        let bounds = with_defaults(&arguments.bound, &default_bounds(&plan, place));
+        let place = chosen(&run.run_plan, arguments.generator.as_deref())?;
+        let bounds = with_defaults(&arguments.bound, &default_bounds(&run.run_plan, place));
         for bound in &bounds {
             measurable(bound)?;
         }
@@ -83,7 +83,7 @@ impl<'a> VariedRun<'a> {
         Ok(Self {
             search,
             file,
-            probes: RunProbes::new(plan, place, bounds, lengths),
+            probes: RunProbes::new(run, place, bounds, lengths),
         })
     }
 

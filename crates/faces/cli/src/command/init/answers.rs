@@ -204,7 +204,7 @@ impl Dialog {
         if !is_pipeline {
             return Ok(None);
         }
-        let line = self.line("Output address of the program, as tcp:HOST:PORT or file:PATH [none]");
+        let line = self.line("Output of the program, as tcp:127.0.0.1:9200 or file:PATH [none]");
         match line.filter(|line| !line.is_empty()) {
             Some(line) => line.parse().map(Some).map_err(usage),
             None => Ok(None),

@@ -2,7 +2,7 @@
 
 mod judge;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use stillwell_config::files::Disk;
@@ -84,13 +84,20 @@ pub(super) fn run(
     let report = report(&plan, (&result, started), arguments);
     let text = render_scenario(&report, format, output::styled(paint));
     Paint::data(&text).map_err(|error| could_not(error.into()))?;
-    for file in &arguments.output {
-        let text = render_scenario(&report, format_of_file(file)?, output::plain());
+    let written = write_files(&report, &arguments.output);
+    let exit = exit_of(&report, &interrupt, arguments.strict);
+    exit_after(exit, written, paint)
+}
+
+/// Writes the report to files, each in the format of its extension.
+fn write_files(report: &ScenarioReport, files: &[PathBuf]) -> Result<(), CommandError> {
+    for file in files {
+        let text = render_scenario(report, format_of_file(file)?, output::plain());
         std::fs::write(file, text)
             .with_context(|| format!("write the result to {}", file.display()))
-            .map_err(could_not)?;
+            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     }
-    Ok(exit_of(&report, &interrupt, arguments.strict))
+    Ok(())
 }
 
 /// Returns the format that the extension of `file` names.
@@ -202,5 +209,48 @@ fn exit_of(report: &ScenarioReport, interrupt: &Interrupt, is_strict: bool) -> E
         (true, _) if !is_held => Exit::Failed,
         (true, _) if is_strict && !report.reliable => Exit::Invalid,
         (true, _) => Exit::Held,
+    }
+}
+
+/// Returns the exit code of a load that ended with `exit`, and whose result was `written`. An error
+/// that is not returned is printed.
+///
+/// # Errors
+/// The error of the result, unless the load failed or a signal ended it.
+fn exit_after(
+    exit: Exit,
+    written: Result<(), CommandError>,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    match (exit, written) {
+        (_, Ok(())) => Ok(exit),
+        (Exit::Failed | Exit::Interrupted(_), Err(error)) => {
+            paint.error(&error);
+            Ok(exit)
+        }
+        (_, Err(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::ColorWhen;
+
+    #[test]
+    fn a_failure_and_a_signal_come_before_a_result_that_cannot_be_written() {
+        let paint = Paint::new(ColorWhen::Never);
+        let after = |exit: Exit, written: Result<(), CommandError>| {
+            exit_after(exit, written, &paint).map_err(|error| error.exit)
+        };
+        let full = || CommandError::new(Exit::CouldNotRun, anyhow::anyhow!("the disk is full"));
+        for exit in [Exit::Held, Exit::Invalid, Exit::CouldNotRun] {
+            assert_eq!(after(exit, Ok(())), Ok(exit));
+            assert_eq!(after(exit, Err(full())), Err(Exit::CouldNotRun));
+        }
+        for exit in [Exit::Failed, Exit::Interrupted(2)] {
+            assert_eq!(after(exit, Ok(())), Ok(exit));
+            assert_eq!(after(exit, Err(full())), Ok(exit));
+        }
     }
 }

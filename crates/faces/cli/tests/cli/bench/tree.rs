@@ -149,6 +149,29 @@ fn a_bench_without_a_report_has_no_figures() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_changes_only_the_exit_code_of_success() {
+    let suite = Suite::new();
+    suite.file("tree/bad/bench.yaml", "nonsense: 1\n");
+    std::os::unix::fs::symlink("/dev/full", suite.path("full.json")).unwrap();
+    let words = [
+        "test",
+        "bench",
+        "tree",
+        "--results",
+        "results",
+        "-o",
+        "full.json",
+    ];
+    // The bench itself ends with 2: it fails, or is as its assert says.
+    for (status, code) in [(0, 1), (2, 4)] {
+        suite.file("tree/bad/assert.yaml", &format!("status: {status}\n"));
+        let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+        assert_code(&ended, code);
+        assert_holds(&ended.stderr, &["No space left on device"]);
+    }
+}
+
+#[test]
 fn what_does_not_come_true_and_what_takes_too_long_fails() {
     let suite = Suite::new();
     suite.file("tree/waits/bench.yaml", "never read\n");

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -186,6 +187,28 @@ fn a_threshold_counts_requests_in_flight_at_the_end_as_answered_or_timed_out() {
     assert_eq!(value["users"]["unfinished"], 0, "{}", ended.stdout);
     // Only those that were answered ended in the measured time.
     assert!(value["requests_per_second"].as_f64().unwrap() < 1.0);
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_exit_code_3_unless_a_threshold_is_broken() {
+    let (_server, url) = serve(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    let text = "scenario: {users: 1, steps: [{name: begin, path: '/'}]}\n";
+    fs::write(&file, text).unwrap();
+    let full = folder.path().join("full.json");
+    symlink("/dev/full", &full).unwrap();
+    let output = format!("--output={}", full.display());
+    let loads = [("--threshold=p99<1us", 1), ("--threshold=p99<10s", 3)].map(|(bound, code)| {
+        let load = start(&file, &[&url, "-d2s", &output, bound]);
+        (load, code)
+    });
+    for (load, code) in loads {
+        let (ended, _) = finish(load);
+        assert_eq!(ended.code, code, "{}{}", ended.stdout, ended.stderr);
+        let expected = "No space left on device";
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
 }
 
 /// Users of a server that echoes headers.

@@ -37,7 +37,7 @@ pub(super) const EXCHANGE: [Field; 7] = [
     optional(
         "streams",
         Shape::Whole,
-        "Requests at once on each connection of HTTP/2; 1 by default.",
+        "Requests at once on each connection; 1 by default. HTTP/1.1 accepts only 1.",
     ),
     optional(
         "timeout",

@@ -1,6 +1,6 @@
 //! Checks that steps are possible: their objects exist and have a fitting state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use stillwell_plan::disk::DiskKind;
@@ -54,6 +54,27 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
         let message = "this step ends the target, and no step starts it again";
         let error = reader.error(code::TIMELINE, span, message);
         reader.report(error.label("add a later step `target: start`, or write `restart`"));
+    }
+}
+
+/// Reports steps on a target that is a URL, which Stillwell does not start, and takes them out.
+pub(super) fn refuse_on_url(reader: &Reader, steps: &mut Vec<Step>) {
+    // A restart is two steps of one place.
+    let mut spans: BTreeSet<Span> = BTreeSet::new();
+    steps.retain(|step| {
+        let is_on_target = matches!(
+            step.plan.action,
+            StepAction::Signal(_) | StepAction::Target(_)
+        );
+        if is_on_target {
+            spans.insert(step.span);
+        }
+        !is_on_target
+    });
+    for span in spans {
+        let message = "a target that is a URL cannot be paused, ended, started or signalled";
+        let error = reader.error(code::TIMELINE, span, message);
+        reader.report(error.label("leave the step out, or write `command` in place of `url`"));
     }
 }
 
