@@ -112,7 +112,7 @@ pub(crate) fn is_foreign(
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::Path;
 
     use super::*;
 
@@ -165,17 +165,7 @@ mod tests {
             ("kubernetes", "stillwell-a", "slurm-41-3-0", false),
             ("kubernetes", "stillwell-a", "local-7-12-0", false),
         ] {
-            let handle = JobHandle {
-                engine: engine.to_owned(),
-                id: id.to_owned(),
-                tasks: 4,
-                logs: PathBuf::new(),
-                processes: Vec::new(),
-                options: Vec::new(),
-                cluster: None,
-                secrets: None,
-                is_others: false,
-            };
+            let handle = JobHandle::new(engine, id, 4, Path::new(""));
             assert_eq!(may_be_of(name, &handle), expected, "{name}: {engine} {id}");
         }
     }

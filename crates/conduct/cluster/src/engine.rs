@@ -163,6 +163,21 @@ pub struct JobHandle {
 }
 
 impl JobHandle {
+    /// Returns the handle of a job that this process submitted, without what only some engines keep.
+    pub(crate) fn new(engine: &str, id: &str, tasks: u16, logs: &Path) -> Self {
+        Self {
+            engine: engine.to_owned(),
+            id: id.to_owned(),
+            tasks,
+            logs: logs.to_owned(),
+            processes: Vec::new(),
+            options: Vec::new(),
+            cluster: None,
+            secrets: None,
+            is_others: false,
+        }
+    }
+
     /// Returns the file of the log of a task.
     #[must_use]
     pub fn log(&self, task: usize) -> PathBuf {

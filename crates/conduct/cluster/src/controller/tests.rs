@@ -192,17 +192,12 @@ impl Engine for Simulated<'_> {
                 output: "timed out".to_owned(),
             });
         }
-        Ok(JobHandle {
-            engine: self.name().to_owned(),
-            id: "1".to_owned(),
-            tasks: submission.tasks,
-            logs: PathBuf::new(),
-            processes: Vec::new(),
-            options: Vec::new(),
-            cluster: None,
-            secrets: None,
-            is_others: false,
-        })
+        Ok(JobHandle::new(
+            self.name(),
+            "1",
+            submission.tasks,
+            submission.logs,
+        ))
     }
 
     fn poll(&self, handle: &JobHandle) -> Result<Vec<TaskState>, EngineError> {
@@ -346,17 +341,7 @@ fn a_lost_generator_ends_all_and_is_named() {
 }
 
 fn handle(id: &str) -> JobHandle {
-    JobHandle {
-        engine: "simulated".to_owned(),
-        id: id.to_owned(),
-        tasks: 1,
-        logs: PathBuf::new(),
-        processes: Vec::new(),
-        options: Vec::new(),
-        cluster: None,
-        secrets: None,
-        is_others: false,
-    }
+    JobHandle::new("simulated", id, 1, Path::new(""))
 }
 
 /// The first attempt of task 0 of the tasks with this name.

@@ -130,15 +130,9 @@ impl Engine for KubernetesEngine {
             return Err(left.unwrap_or(error));
         }
         Ok(JobHandle {
-            engine: self.name().to_owned(),
-            id: name,
-            tasks: submission.tasks,
-            logs: submission.logs.to_owned(),
-            processes: Vec::new(),
             options: self.options.words.clone(),
-            cluster: None,
-            secrets: None,
             is_others: !is_ours,
+            ..JobHandle::new(self.name(), &name, submission.tasks, submission.logs)
         })
     }
 

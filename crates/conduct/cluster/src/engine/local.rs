@@ -33,17 +33,8 @@ impl Engine for LocalEngine {
 
     fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError> {
         make_logs(submission.logs)?;
-        let mut handle = JobHandle {
-            engine: self.name().to_owned(),
-            id: format!("{}-{}", std::process::id(), clock::wall().as_u64()),
-            tasks: submission.tasks,
-            logs: submission.logs.to_owned(),
-            processes: Vec::new(),
-            options: Vec::new(),
-            cluster: None,
-            secrets: None,
-            is_others: false,
-        };
+        let id = format!("{}-{}", std::process::id(), clock::wall().as_u64());
+        let mut handle = JobHandle::new(self.name(), &id, submission.tasks, submission.logs);
         if let Err(error) = start(submission, &mut handle) {
             // Without a handle no other command can end them.
             self.cancel(&handle)?;

@@ -27,15 +27,10 @@ impl Engine for SlurmEngine {
         let output = submitted.map_err(|error| not_submitted(secrets.as_deref(), error))?;
         let (id, cluster) = submitted_job(&output);
         Ok(JobHandle {
-            engine: self.name().to_owned(),
-            id,
-            tasks: submission.tasks,
-            logs: submission.logs.to_owned(),
-            processes: Vec::new(),
             options: self.options.clone(),
             cluster,
             secrets,
-            is_others: false,
+            ..JobHandle::new(self.name(), &id, submission.tasks, submission.logs)
         })
     }
 
@@ -230,17 +225,7 @@ mod tests {
     }
 
     fn handle(logs: &Path) -> JobHandle {
-        JobHandle {
-            engine: "slurm".to_owned(),
-            id: "1".to_owned(),
-            tasks: 1,
-            logs: logs.to_owned(),
-            processes: Vec::new(),
-            options: Vec::new(),
-            cluster: None,
-            secrets: None,
-            is_others: false,
-        }
+        JobHandle::new("slurm", "1", 1, logs)
     }
 
     /// They were about the default cluster: all tasks had ended there, and a job of the same number was cancelled.

@@ -15,17 +15,7 @@ fn job_store() -> (tempfile::TempDir, JobStore) {
 
 /// The tasks with this name.
 fn handle(id: &str) -> JobHandle {
-    JobHandle {
-        engine: "local".to_owned(),
-        id: id.to_owned(),
-        tasks: 1,
-        logs: PathBuf::new(),
-        processes: Vec::new(),
-        options: Vec::new(),
-        cluster: None,
-        secrets: None,
-        is_others: false,
-    }
+    JobHandle::new("local", id, 1, Path::new(""))
 }
 
 /// Makes the tasks with this name those of the job.

@@ -193,17 +193,7 @@ fn the_reason_why_a_pod_waits_is_read() {
 
 #[test]
 fn logs_are_those_of_each_task() {
-    let handle = JobHandle {
-        engine: "kubernetes".to_owned(),
-        id: "stillwell-a".to_owned(),
-        tasks: 2,
-        logs: "/logs".into(),
-        processes: Vec::new(),
-        options: Vec::new(),
-        cluster: None,
-        secrets: None,
-        is_others: false,
-    };
+    let handle = JobHandle::new("kubernetes", "stillwell-a", 2, Path::new("/logs"));
     let output = "[pod/stillwell-a-1-x7k2p/generator] one\n[pod/stillwell-a-0-aaaaa/generator] zero\n\
                   [pod/stillwell-a-1-x7k2p/generator] two\n[pod/other-1-x/generator] no\n";
     assert_eq!(logs(output, &handle), ["zero\n", "one\ntwo\n"]);

@@ -52,15 +52,8 @@ fn ended(tasks: u16) -> JobHandle {
         started: 0,
     };
     JobHandle {
-        engine: "local".to_owned(),
-        id: "7-1".to_owned(),
-        tasks,
-        logs: PathBuf::new(),
         processes: vec![ended; tasks.into()],
-        options: Vec::new(),
-        cluster: None,
-        secrets: None,
-        is_others: false,
+        ..JobHandle::new("local", "7-1", tasks, Path::new(""))
     }
 }
 
