@@ -116,7 +116,7 @@ fn write_changed(text: &mut String, entries: &[Entry]) -> fmt::Result {
         let truth = truth.unwrap_or_default();
         // Without a confirmation, the change of some kinds is not known.
         let mut known = selected.clone();
-        known.retain(|entry| truth_of(entry.kind, entries).is_some());
+        known.retain(|entry| truth_for(entry, entries).is_some());
         writeln!(
             text,
             "| {truth}{name} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -124,7 +124,7 @@ fn write_changed(text: &mut String, entries: &[Entry]) -> fmt::Result {
             share(&selected, |entry| entry.searched == "regressed"),
             share(&selected, |entry| entry.verdict == "regressed"),
             share(&known, |entry| {
-                truth_of(entry.kind, entries).is_some_and(|truth| entry.covers(truth))
+                truth_for(entry, entries).is_some_and(|truth| entry.covers(truth))
             }),
             count(&selected, |entry| entry.verdict == "invalid"),
             deviation(&selected),
@@ -152,22 +152,53 @@ fn write_references(text: &mut String, entries: &[Entry]) -> fmt::Result {
         )?;
     }
     for kind in CHANGED_KINDS {
-        let last = entries.iter().rfind(|entry| entry.kind == kind);
-        if let (Some(last), Some(truth)) = (last, truth_of(kind, entries)) {
-            let (name, rounds) = (kind.name(), last.rounds_more);
-            let reference = match kind {
-                Kind::CpuPlus1 | Kind::CpuPlus1Loaded => "the reference and ",
-                _ => "",
-            };
-            writeln!(
-                text,
-                "* {name}: {rounds} rounds more are {}, by {reference}the new pairs of all \
-                 confirmations.",
-                signed(truth)
-            )?;
+        let Some(last) = entries.iter().rfind(|entry| entry.kind == kind) else {
+            continue;
+        };
+        let truths = truths_by_cpu(kind, entries);
+        if truths.is_empty() {
+            continue;
         }
+        let reference = match kind {
+            Kind::CpuPlus1 | Kind::CpuPlus1Loaded => "the reference and ",
+            _ => "",
+        };
+        writeln!(
+            text,
+            "* {}: {} rounds more are {}, by {reference}the new pairs of all confirmations.",
+            kind.name(),
+            last.rounds_more,
+            truths.join(" and ")
+        )?;
     }
     Ok(())
+}
+
+/// The true change of an entry's kind on the entry's model of CPU, where a round may take another share.
+fn truth_for(entry: &Entry, entries: &[Entry]) -> Option<f64> {
+    let of_model = entries.iter().filter(|of| of.cpu_model == entry.cpu_model);
+    truth_of(entry.kind, of_model)
+}
+
+/// The true changes of `kind` on each model of CPU, as text.
+fn truths_by_cpu(kind: Kind, entries: &[Entry]) -> Vec<String> {
+    let mut trials: Vec<&Entry> = entries.iter().filter(|entry| entry.kind == kind).collect();
+    trials.sort_by(|left, right| left.cpu_model.cmp(&right.cpu_model));
+    trials.dedup_by(|left, right| left.cpu_model == right.cpu_model);
+    let truths = trials.into_iter().filter_map(|trial| {
+        let truth = truth_for(trial, entries)?;
+        Some(format!(
+            "{} on {}",
+            signed(truth),
+            known(trial.cpu_model.as_deref())
+        ))
+    });
+    truths.collect()
+}
+
+/// A fact of a host, if it is known.
+fn known(fact: Option<&str>) -> &str {
+    fact.unwrap_or("unknown")
 }
 
 fn write_hosts(text: &mut String, entries: &[Entry]) -> fmt::Result {
@@ -181,13 +212,12 @@ fn write_hosts(text: &mut String, entries: &[Entry]) -> fmt::Result {
 }
 
 fn host(entry: &Entry) -> String {
-    let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
     format!(
         "version {} on {} CPUs ({}), kernel {}",
         entry.version,
         entry.cpus,
-        known(&entry.cpu_model),
-        known(&entry.kernel)
+        known(entry.cpu_model.as_deref()),
+        known(entry.kernel.as_deref())
     )
 }
 
@@ -346,9 +376,11 @@ mod tests {
             .collect();
         for entry in &mut entries {
             entry.searched = "regressed".to_owned();
-            entry.truth_share = Some(0.0069);
+            entry.cpu_model = Some("A".to_owned());
         }
         entries[0].verdict = "regressed".to_owned();
+        entries[0].confirming_share = Some(0.0069);
+        entries[0].pairs_confirming = 6;
         entries[1].lower_share = None;
         let mut text = String::new();
         write_changed(&mut text, &entries).unwrap();
@@ -363,7 +395,7 @@ mod tests {
         write_references(&mut text, &entries).unwrap();
         assert_eq!(
             text,
-            "* cpu_plus_1: 0 rounds more are +0.69 %, by the reference and the new pairs of all confirmations.\n"
+            "* cpu_plus_1: 0 rounds more are +0.69 % on A, by the reference and the new pairs of all confirmations.\n"
         );
     }
 
@@ -407,6 +439,28 @@ mod tests {
         let none = "0 (0.0 to 84.2 %)";
         let begins = format!("| throughput | 2 | {none} | {none} | 0 (0.0 to 100.0 %) | ");
         assert!(row.starts_with(&begins), "{row}");
+    }
+
+    /// The mean over two machines is the truth of neither.
+    #[test]
+    fn an_interval_holds_the_truth_of_its_own_model_of_cpu() {
+        let of = |model: &str, share| Entry {
+            confirming_share: Some(share),
+            pairs_confirming: 6,
+            cpu_model: Some(model.to_owned()),
+            ..example(Kind::ThroughputMinus3, 1)
+        };
+        let entries = [of("A", -0.03), of("B", 0.004)];
+        let mut text = String::new();
+        write_changed(&mut text, &entries).unwrap();
+        let row = text.lines().nth(2).unwrap();
+        let none = "0 (0.0 to 84.2 %)";
+        let begins = format!("| −1.31 % throughput | 2 | {none} | {none} | 1 (1.3 to 98.7 %) | ");
+        assert!(row.starts_with(&begins), "{row}");
+        let mut text = String::new();
+        write_references(&mut text, &entries).unwrap();
+        let truths = "−3.00 % on A and +0.40 % on B, by the new pairs of all confirmations.";
+        assert!(text.contains(truths), "{text}");
     }
 
     #[test]
