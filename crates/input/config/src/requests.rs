@@ -27,6 +27,7 @@ use stillwell_plan::load::LoadPlanParts;
 use crate::files::Disk;
 use host::ReadLoad;
 
+pub(crate) use check::tls_flag_without_effect;
 pub(crate) use endpoint::read as read_requests_file;
 pub(crate) use endpoint::suggested_path;
 pub use endpoint::{read_text, target, tls_host, usual_method};

@@ -291,6 +291,7 @@ impl Scaffold {
         match &self.target {
             ScaffoldTarget::Urls([baseline, _]) => {
                 text.push_str("target:\n");
+                text.push_str(&format!("  name: {}\n", quoted(&self.name)));
                 commented(
                     text,
                     &format!("  url: {}", quoted(baseline)),

@@ -16,7 +16,7 @@ use stillwell_units::{Nanos, Seed, Target};
 use crate::files::{Files, absolute, read_source, resolve};
 use crate::load::Loaded;
 use crate::rate::parse_request_rate;
-use crate::requests::{TlsSpec, suggested_path};
+use crate::requests::{TlsSpec, suggested_path, tls_flag_without_effect};
 
 pub(crate) mod base;
 mod keys;
@@ -58,7 +58,7 @@ pub struct ScenarioFlags {
 /// Reads the scenario of the file at `path`.
 ///
 /// # Errors
-/// Every mistake in the file, with its place.
+/// Every mistake in the file, with its place, and the first flag of TLS that has no effect.
 pub fn load_scenario(
     files: &dyn Files,
     path: &Path,
@@ -77,6 +77,10 @@ pub fn load_scenario(
             context.above_zero(node)
         });
         let (scenario, users) = context.read(map, connection)?;
+        if let Some(message) = tls_flag_without_effect(&flags.tls, scenario.tls_host.is_some()) {
+            let error = Diagnostic::error(code::NO_EFFECT, message);
+            context.reader.report(error);
+        }
         let users_max = match users {
             UsersPlan::Closed(users) => users,
             UsersPlan::Arriving { at_a_time_max, .. } => at_a_time_max,
@@ -276,6 +280,12 @@ impl ScenarioContext<'_> {
         let users = count("users", USERS_DEFAULT);
         let at_a_time_max = count("users_max", USERS_AT_A_TIME_DEFAULT);
         let Some(node) = map.take("arrivals") else {
+            if let Some(span) = map.key_span("users_max") {
+                let message = "`users_max` has no effect without `arrivals`";
+                let error = reader.error(code::BAD_VALUE, span, message);
+                let label = "leave it out: `users` is the number of users without `arrivals`";
+                reader.report(error.label(label));
+            }
             return Some(UsersPlan::Closed(users?));
         };
         if let Some(span) = map.key_span("users") {

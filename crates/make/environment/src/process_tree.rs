@@ -114,7 +114,7 @@ async fn grow(executable: &Path, growth: &Growth) -> io::Result<bool> {
     if let Some(mut input) = child.stdin.take() {
         input.write_all(&growth.bytes()?).await?;
     }
-    Ok(child.wait().await?.success())
+    Ok(live::is_complete(growth, child.wait().await?))
 }
 
 fn root(executable: &Path) -> io::Result<Child> {

@@ -294,13 +294,7 @@ impl ScenarioWorker {
     /// Counts the end of a user that arrived at `at`.
     fn end(&self, at: Moment, is_well: bool) {
         self.active.set(self.active.get() - 1);
-        if at < self.tally.measure_from {
-            return;
-        }
         let users = &mut self.tally.result.borrow_mut().users;
-        match is_well {
-            true => users.completed += 1,
-            false => users.failed += 1,
-        }
+        users.count_end(self.tally.measure_from, (at, clock::now()), is_well);
     }
 }

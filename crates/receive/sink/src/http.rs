@@ -27,7 +27,8 @@ mod exchange;
 use exchange::{Exchange, HttpReply};
 
 /// Bytes of a compressed body that are read at once. Each can become a thousand, so other
-/// connections are served after them.
+/// connections are served after them. With two codings, `BodyDecoder` bounds the output of one
+/// read.
 const CODED_READ_BYTES: usize = 4 << 10;
 
 /// Pipelined answers are written together up to about this length.

@@ -37,7 +37,7 @@ pub(crate) struct InitArguments {
     pub(crate) urls: Vec<String>,
     /// Kind of the program: http, tcp, udp, files, otlp or kafka [default: detected
     /// from its ports]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "urls")]
     pub(crate) kind: Option<ProgramKind>,
     /// Baseline: git:REV, bin:PATH, cmd:WORDS, args:WORDS, env:K=V[,K=V], files:DIR or
     /// same
@@ -47,10 +47,10 @@ pub(crate) struct InitArguments {
     #[arg(long, value_name = "VARIANT", conflicts_with = "urls")]
     pub(crate) comparison: Option<VariantArgument>,
     /// Shell command that builds a revision of a git:REV variant
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "urls")]
     pub(crate) build: Option<String>,
     /// Executable that the build makes, relative to the worktree
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "urls")]
     pub(crate) build_output: Option<String>,
     /// Name in reports [default: the name of the folder]
     #[arg(long)]
@@ -58,26 +58,36 @@ pub(crate) struct InitArguments {
     /// Address to which a pipeline sends its output, where a sink will listen:
     /// tcp:ADDRESS:PORT, udp:…, http:… or otlp:… with an IP address, such as
     /// tcp:127.0.0.1:9200, or file:PATH
-    #[arg(long, value_name = "KIND:ADDRESS")]
+    #[arg(long, value_name = "KIND:ADDRESS", conflicts_with = "urls")]
     pub(crate) output: Option<ScaffoldOutput>,
     /// File that a program of kind `files` reads
-    #[arg(long, value_name = "PATH", default_value = "{state}/in.log")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "{state}/in.log",
+        conflicts_with = "urls"
+    )]
     pub(crate) file: String,
     /// Broker of a program of kind `kafka`, as HOST:PORT
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "urls")]
     pub(crate) broker: Option<String>,
     /// Topic of a program of kind `kafka`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "urls")]
     pub(crate) topic: Option<String>,
     /// Format of events, such as json or syslog5424
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "urls")]
     pub(crate) payload: Option<String>,
     /// Rate of the load, such as 1k/s or 10 MiB/s [default: 60% of the
     /// capacity that a probe finds; a low rate for udp, files, kafka and URLs]
     #[arg(long)]
     pub(crate) rate: Option<String>,
     /// Longest wait for the program to open its port
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        conflicts_with = "urls"
+    )]
     pub(crate) wait: Nanos,
     /// Replace files that exist
     #[arg(long)]
@@ -95,4 +105,41 @@ pub(crate) enum CiHost {
     Github,
     /// GitLab CI
     Gitlab,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    #[test]
+    fn options_without_effect_on_urls_are_refused() {
+        let parse = |words: &str| {
+            let command = InitArguments::augment_args(Command::new("x").no_binary_name(true));
+            let line = format!("--url http://a/ --url http://b/ {words}");
+            let parsed = command.try_get_matches_from(line.split_whitespace());
+            parsed.map(drop).map_err(|error| error.to_string())
+        };
+        for words in ["", "shop", "--name shop", "--rate 5/s", "--force"] {
+            assert_eq!(parse(words), Ok(()), "{words}");
+        }
+        for words in [
+            "--command ./x",
+            "--kind http",
+            "--baseline same",
+            "--comparison same",
+            "--build make",
+            "--build-output x",
+            "--output tcp:127.0.0.1:9200",
+            "--file x.log",
+            "--broker 127.0.0.1:9092",
+            "--topic logs",
+            "--payload json",
+            "--wait 1s",
+        ] {
+            let error = parse(words).unwrap_err();
+            assert!(error.contains("cannot be used with"), "{words}: {error}");
+        }
+    }
 }

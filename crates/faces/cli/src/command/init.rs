@@ -12,7 +12,8 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use stillwell_config::scaffold::{
-    ProgramKind, Scaffold, ScaffoldBuild, ScaffoldInput, ScaffoldProgram, ScaffoldTarget,
+    OutputProtocol, ProgramKind, Scaffold, ScaffoldBuild, ScaffoldInput, ScaffoldOutput,
+    ScaffoldProgram, ScaffoldTarget,
 };
 use stillwell_config::{Loader, SchemaOf, SuiteOverrides, VariantArgument};
 use stillwell_run::Interrupt;
@@ -84,13 +85,16 @@ fn of_program(
     let experiment = std::path::absolute(&answers.folder);
     let experiment = experiment.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     let back = Back::between(&here, &experiment);
-    let directory = words.iter().skip(1).any(|word| names_path(word));
+    let input_file = (answers.kind == Some(ProgramKind::Files)).then(|| arguments.file.clone());
+    let output_file = answers.output.as_ref().and_then(file_of_output);
+    let mut files = input_file.as_deref().into_iter().chain(output_file);
+    let directory = words.iter().skip(1).any(|word| names_path(word)) || files.any(is_relative);
     let request = ProbeRequest {
         words: words.to_vec(),
         directory: directory.then(|| here.clone()),
         experiment,
         kind: answers.kind,
-        input_file: (answers.kind == Some(ProgramKind::Files)).then(|| arguments.file.clone()),
+        input_file,
         needs_host: answers.kind == Some(ProgramKind::Kafka),
         wait: arguments.wait,
     };
@@ -101,7 +105,7 @@ fn of_program(
         has_private_network,
     } = report;
     let input = match choice.kind {
-        ProgramKind::Files => ScaffoldInput::File(arguments.file.clone()),
+        ProgramKind::Files => ScaffoldInput::File(back.path(&arguments.file)),
         ProgramKind::Kafka => ScaffoldInput::Topic {
             broker: answers.broker.clone(),
             topic: answers.topic.clone(),
@@ -129,7 +133,7 @@ fn of_program(
         kind: choice.kind,
         target: ScaffoldTarget::Program(Box::new(program)),
         input,
-        output: answers.output.clone(),
+        output: answers.output.as_ref().map(|output| back.of_output(output)),
         payload: arguments.payload.clone(),
         rate: arguments.rate.clone(),
         remarks: choice.remarks.clone(),
@@ -154,7 +158,7 @@ fn probed(request: &ProbeRequest) -> Result<ProbeReport, CommandError> {
     fs::remove_dir_all(&state_root).ok();
     result.map_err(|error| match interrupt.signal() {
         Some(signal) => CommandError::new(Exit::Interrupted(signal), error),
-        None => refused(error),
+        None => refused(error, request.directory.is_some()),
     })
 }
 
@@ -173,12 +177,15 @@ fn of_urls(arguments: &InitArguments, answers: &Answers) -> Scaffold {
     }
 }
 
-/// Returns the error with a hint.
-fn refused(error: ProbeError) -> CommandError {
+/// Returns the error with a hint. `is_here` is true if the program starts in the working directory.
+fn refused(error: ProbeError, is_here: bool) -> CommandError {
     let hint = match &error {
         ProbeError::Ended { exit, .. } if exit.is_success() => {
             "a target stays in the foreground: use the option of the program that keeps it there, such as \
              `daemon off;` of nginx"
+        }
+        ProbeError::Ended { .. } if is_here => {
+            "PATH is its only environment variable, and it has no standard input: use `env -i` to try it"
         }
         ProbeError::Ended { .. } => {
             "its working directory is a new folder, PATH is its only environment variable, and it has no standard input: \
@@ -268,6 +275,17 @@ fn names_path(word: &str) -> bool {
     is_relative && Path::new(value).exists()
 }
 
+/// Returns true if the path of an option counts from the working directory.
+fn is_relative(path: &str) -> bool {
+    !path.starts_with(['/', '{'])
+}
+
+/// Returns the path of an output that is a file.
+fn file_of_output(output: &ScaffoldOutput) -> Option<&str> {
+    let is_file = output.protocol == OutputProtocol::File;
+    is_file.then_some(output.place.as_str())
+}
+
 /// The way from the folder of an experiment back to the working directory.
 #[derive(Clone, Debug)]
 struct Back(String);
@@ -290,7 +308,7 @@ impl Back {
     fn path(&self, path: &str) -> String {
         let path = path.trim_start_matches("./");
         match (self.0.is_empty(), path.is_empty()) {
-            _ if path.starts_with(['/', '{']) => path.to_owned(),
+            _ if !is_relative(path) => path.to_owned(),
             (true, true) => ".".to_owned(),
             (true, false) => format!("./{path}"),
             (false, true) => self.0.clone(),
@@ -305,6 +323,15 @@ impl Back {
             *program = self.path(program);
         }
         words
+    }
+
+    /// Returns an output whose place, if it is a file, is seen from the experiment.
+    fn of_output(&self, output: &ScaffoldOutput) -> ScaffoldOutput {
+        let mut moved = output.clone();
+        if let Some(path) = file_of_output(output) {
+            moved.place = self.path(path);
+        }
+        moved
     }
 
     fn of_variant(&self, variant: &VariantArgument) -> VariantArgument {
@@ -333,6 +360,19 @@ mod tests {
     }
 
     #[test]
+    fn only_a_program_that_starts_in_a_new_folder_has_a_hint_about_it() {
+        for is_here in [true, false] {
+            let ended = ProbeError::Ended {
+                after: Nanos::ZERO,
+                exit: stillwell_target::Exit::default(),
+                lines: String::new(),
+            };
+            let hint = refused(ended, is_here).hint.unwrap();
+            assert_eq!(hint.contains("a new folder"), !is_here, "{hint}");
+        }
+    }
+
+    #[test]
     fn paths_are_seen_from_the_folder_of_the_experiment() {
         let here = Path::new("/srv");
         for (experiment, path, expected) in [
@@ -351,6 +391,26 @@ mod tests {
         let back = Back::between(here, Path::new("/srv/shop"));
         let words = ["server", "./x"].map(str::to_owned);
         assert_eq!(back.of_command(&words), words, "a name is looked up");
+    }
+
+    #[test]
+    fn a_relative_file_of_an_option_is_in_the_working_directory() {
+        let back = Back::between(Path::new("/srv"), Path::new("/srv/shop"));
+        for (typed, expected, is_here) in [
+            ("file:out.log", "file:../out.log", true),
+            ("file:./logs/out", "file:../logs/out", true),
+            ("file:/tmp/out", "file:/tmp/out", false),
+            ("file:{state}/out", "file:{state}/out", false),
+            ("tcp:127.0.0.1:9200", "tcp:127.0.0.1:9200", false),
+        ] {
+            let output: ScaffoldOutput = typed.parse().unwrap();
+            assert_eq!(back.of_output(&output).to_string(), expected);
+            assert_eq!(
+                file_of_output(&output).is_some_and(is_relative),
+                is_here,
+                "{typed}"
+            );
+        }
     }
 
     #[test]

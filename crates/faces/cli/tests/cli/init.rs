@@ -65,6 +65,24 @@ fn programs_without_a_port_and_services_that_run_get_files_too() {
     ];
     let text = init(&suite, "reader", &words);
     assert_holds(&text, &["file_gen: {log: \"{state}/in.log\""]);
+    let reader = "sh -c 'echo started to follow the file; exec tail -F in.log'";
+    let words = [
+        "--kind",
+        "files",
+        "--file",
+        "in.log",
+        "--output",
+        "file:out.log",
+        "--command",
+        reader,
+    ];
+    let text = init(&suite, "a/b", &words);
+    let parts = [
+        "directory: ../..",
+        "file_gen: {log: ../../in.log",
+        "{file: ../../out.log}",
+    ];
+    assert_holds(&text, &parts);
     let script = "sh -c 'echo started to consume the topic; exec sleep 60'";
     let words = [
         "--kind",

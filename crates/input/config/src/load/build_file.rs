@@ -19,13 +19,16 @@ pub(super) struct RepositoryBuild {
     pub(super) output: PathBuf,
 }
 
-/// Returns the build that the file of the repository names, if the command line names revisions
-/// and there is such a file.
+/// Returns the build that the file of the repository names, if there is such a file and the command line names
+/// revisions, but not both parts of their build.
 pub(super) fn read(
     files: &dyn Files,
     overrides: &SuiteOverrides,
     diagnostics: &mut Diagnostics,
 ) -> Option<RepositoryBuild> {
+    if overrides.build.is_some() && overrides.build_output.is_some() {
+        return None;
+    }
     let variants = [&overrides.baseline, &overrides.comparison];
     let mut variants = variants.into_iter().flatten();
     if !variants.any(|variant| matches!(variant, VariantArgument::Git(_))) {

@@ -17,7 +17,7 @@ pub(super) fn check(
     let rules = [
         pace(spec).as_slice(),
         &telemetry(spec),
-        &tls(&spec.tls, plan),
+        &tls(&spec.tls, uses_tls(plan)),
     ]
     .concat();
     if let Some(Rule(_, message)) = rules.iter().find(|rule| rule.0) {
@@ -98,11 +98,18 @@ fn telemetry(spec: &LoadSpec) -> [Rule; 3] {
     ]
 }
 
-fn tls(tls: &TlsSpec, plan: &LoadPlanParts) -> [Rule; 6] {
-    let uses_tls = plan
-        .endpoints
-        .iter()
-        .any(|endpoint| endpoint.tls_host.is_some());
+fn uses_tls(plan: &LoadPlanParts) -> bool {
+    let mut endpoints = plan.endpoints.iter();
+    endpoints.any(|endpoint| endpoint.tls_host.is_some())
+}
+
+/// Returns the message about the first flag of TLS that has no effect, if there is one.
+pub(crate) fn tls_flag_without_effect(spec: &TlsSpec, uses_tls: bool) -> Option<&'static str> {
+    let rules = tls(spec, uses_tls);
+    rules.iter().find(|rule| rule.0).map(|rule| rule.1)
+}
+
+fn tls(tls: &TlsSpec, uses_tls: bool) -> [Rule; 6] {
     let rule = |is_given: bool, message| Rule(is_given && !uses_tls, message);
     [
         rule(

@@ -160,6 +160,18 @@ fn every_kind_of_program_gets_an_experiment_that_can_be_run() {
 }
 
 #[test]
+fn a_service_of_https_gets_an_experiment_that_can_be_run() {
+    let url = "https://127.0.0.1:8443/health";
+    let ready = ReadyProbe::Http {
+        url: url.to_owned(),
+    };
+    let service = program(&["server"], Some(ready.clone()));
+    let text = scaffold(ProgramKind::Http, service, at(url)).text();
+    let plan = plan(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(plan.experiments[0].run_plan.target.ready, ready);
+}
+
+#[test]
 fn every_form_of_a_variant_is_written() {
     for argument in [
         "git:main",

@@ -40,7 +40,7 @@ pub(crate) const SCENARIO_FIELDS: [Field; 9] = [
     optional(
         "users_max",
         Shape::Whole,
-        "Maximum number of users at a time, with `arrivals`; 10000 by default.",
+        "Maximum number of users at a time, only with `arrivals`; 10000 by default.",
     ),
     optional("variables", TEXT_MAP, "Variables and their values."),
     optional(

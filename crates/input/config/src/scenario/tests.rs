@@ -119,6 +119,39 @@ fn a_base_url_has_no_query() {
 }
 
 #[test]
+fn flags_of_tls_need_an_https_url() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scenario.yaml");
+    fs::write(&path, "scenario: {steps: [{name: a, path: /}]}\n").unwrap();
+    type Setter = fn(&mut TlsSpec);
+    let settings: [(&str, Setter); 6] = [
+        ("--insecure", |tls| tls.insecure = true),
+        ("--ca", |tls| tls.ca.push("a.pem".into())),
+        ("--certificate", |tls| {
+            tls.certificate = Some("a.pem".into());
+            tls.key = Some("a.key".into());
+        }),
+        ("--sni", |tls| tls.sni = Some("b".into())),
+        ("--no-session-resumption", |tls| tls.no_resumption = true),
+        ("--cipher-suite", |tls| tls.cipher_suites.push("c".into())),
+    ];
+    for (flag, set) in settings {
+        for (url, has_effect) in [("http://a/", false), ("https://a/", true)] {
+            let mut flags = ScenarioFlags {
+                url: Some(url.to_owned()),
+                ..flags()
+            };
+            set(&mut flags.tls);
+            let read = load_scenario(&Disk, &path, flags).map_err(|errors| errors.render(false));
+            let error = read.err().unwrap_or_default();
+            assert_eq!(error.is_empty(), has_effect, "{flag} {url}: {error}");
+            let is_named = error.contains(&format!("{flag} has no effect"));
+            assert_eq!(is_named, !has_effect, "{flag} {url}: {error}");
+        }
+    }
+}
+
+#[test]
 fn mistakes_are_named_with_what_is_right() {
     let step = |rest: &str| format!("scenario:\n  steps:\n  - name: a\n{rest}");
     for (text, part) in [
@@ -149,6 +182,10 @@ fn mistakes_are_named_with_what_is_right() {
         ),
         ("scenario: { data: no.csv, steps: [] }".to_owned(), "no.csv"),
         (step("    pat: /\n"), "did you mean `path`?"),
+        (
+            "scenario: { users_max: 3, steps: [{name: a, path: /}] }".to_owned(),
+            "leave it out: `users` is the number of users without `arrivals`",
+        ),
     ] {
         let error = read(&text).unwrap_err();
         assert!(error.contains(part), "{text}\n{error}");

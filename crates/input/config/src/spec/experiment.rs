@@ -8,8 +8,8 @@ use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
 use stillwell_plan::target::ReadyProbe;
 use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{
-    CheckPlan, GeneratorPlan, GoalPlan, ObserverPlan, PlacementPlan, RunPlan, SinkPlan, StepPlan,
-    StoppingPlan, TargetPlan, TransportPlan, VariantPlan,
+    CheckPlan, GeneratorPlan, GoalPlan, ObserverPlan, PlacementPlan, RatePlan, RunPlan, SinkPlan,
+    StepPlan, StoppingPlan, TargetPlan, TransportPlan, VariantPlan,
 };
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::{Nanos, Seed, Target};
@@ -449,6 +449,10 @@ fn read_operating_point(
         .take("operating_point")
         .and_then(|node| operating_point::read_operating_point(context, node));
     let reader = context.reader;
+    let can_send = match given {
+        Some((OperatingPoint::Max, span)) => check_full_speed(reader, span, generators),
+        _ => true,
+    };
     match given {
         Some((OperatingPoint::Stated, span)) if !all_stated => {
             let message = "the operating point is `stated`, but not every generator states a rate";
@@ -460,7 +464,7 @@ fn read_operating_point(
             reader.report(error);
             OperatingPoint::Stated
         }
-        Some((OperatingPoint::Max, span)) if all_stated && !all_max => {
+        Some((OperatingPoint::Max, span)) if can_send && all_stated && !all_max => {
             let message = "the operating point is `max`: the rates of generators are ignored";
             reader.report(reader.warning(code::OPERATING_POINT, span, message));
             OperatingPoint::Max
@@ -484,6 +488,30 @@ fn read_operating_point(
         None if all_stated => OperatingPoint::Stated,
         None => PROBE_DEFAULT,
     }
+}
+
+/// Reports generators that cannot send at full speed. For a rate of `max`, this was reported at the generator. Returns
+/// true if it reported nothing.
+fn check_full_speed(reader: &Reader, span: Span, generators: &[GeneratorSpec]) -> bool {
+    let mut can_send = true;
+    for spec in generators {
+        let plan = &spec.plan.value;
+        if plan.rate.is_max() {
+            continue;
+        }
+        let Some(problem) = generator::rate_problem(plan, &RatePlan::MAX, spec.has_arrivals) else {
+            continue;
+        };
+        let message = format!("the operating point is `max`: {}", problem.message);
+        let error = reader.error(code::OPERATING_POINT, span, message);
+        let error = error.context(
+            reader.place(spec.plan.span),
+            "this one cannot send at full speed",
+        );
+        reader.report(error.help("remove `operating_point`"));
+        can_send = false;
+    }
+    can_send
 }
 
 /// Returns the ids of generators that keep a stated rate of `max` in a probe. If all generators state a rate, there are

@@ -200,7 +200,11 @@ pub(super) const SINK: Element = Element::new(
             "A file that the target writes; the sink reads what is appended.",
         ),
         optional("id", Shape::Text, "Name; that of its protocol by default."),
-        optional("workers", Shape::Whole, "Number of threads."),
+        optional(
+            "workers",
+            Shape::Whole,
+            "Number of threads; a `file` sink has one.",
+        ),
         optional(
             "limit",
             Shape::Like("5 MiB/s"),
@@ -252,6 +256,13 @@ fn read_sink(context: &ReadContext<'_>, node: &Node) -> Option<Placed<SinkPlan>>
     let limit_node = map.take("limit");
     let limit = limit_node.and_then(|node| context.reader.parsed(node));
     let (kind, body) = map.one_of(KINDS)?;
+    if let (Some(node), "file") = (node.entry("workers"), kind)
+        && workers.is_some_and(|workers| workers > NonZeroU16::MIN)
+    {
+        let message = "a `file` sink has one worker";
+        let error = context.reader.error(code::BAD_VALUE, node.span, message);
+        context.reader.report(error.label("leave it out"));
+    }
     if let (Some(node), "udp" | "unix_datagram" | "file") = (limit_node, kind) {
         let message = format!("a `{kind}` sink that reads slowly does not slow the sender");
         let error = context.reader.error(code::BAD_VALUE, node.span, message);

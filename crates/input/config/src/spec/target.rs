@@ -33,7 +33,7 @@ pub(super) const READY: Element = Element::new(
         optional(
             "http",
             Shape::Like("http://127.0.0.1:8080/"),
-            "It answers a GET with 2xx.",
+            "It answers a GET with 2xx. The certificate of an `https://` URL is not checked.",
         ),
         optional(
             "log_line",
@@ -378,7 +378,7 @@ fn read_ready(context: &ReadContext<'_>, node: &Node) -> Option<ReadyProbe> {
         "tcp" => context
             .address(node)
             .map(|address| ReadyProbe::Tcp { address }),
-        "http" => context.url(node).map(|url| ReadyProbe::Http { url }),
+        "http" => context.any_url(node).map(|url| ReadyProbe::Http { url }),
         "log_line" => context.filled(node).map(|text| ReadyProbe::LogLine {
             contains: text.to_owned(),
         }),

@@ -20,10 +20,11 @@ workload:
 ";
 
 /// Every readiness probe: a target has only one.
-const PROBES: [(&str, &str); 6] = [
+const PROBES: [(&str, &str); 7] = [
     ("immediately", "Immediately"),
     ("{tcp: '127.0.0.1:1'}", "Tcp { address: \"127.0.0.1:1\" }"),
     ("{http: 'http://a/b'}", "Http { url: \"http://a/b\" }"),
+    ("{http: 'https://a/b'}", "Http { url: \"https://a/b\" }"),
     ("{log_line: up}", "LogLine { contains: \"up\" }"),
     ("{file: '{state}/up'}", "File { path: \"{state}/up\" }"),
     ("{delay: 2s}", "Delay { length: Nanos(2000000000) }"),

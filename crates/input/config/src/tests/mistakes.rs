@@ -386,3 +386,22 @@ workload:
 "
     );
 }
+
+#[test]
+fn a_file_sink_has_one_worker() {
+    for (sink, workers, is_refused) in [
+        ("file: ./out.log", 1, false),
+        ("file: ./out.log", 2, true),
+        ("tcp: '127.0.0.1:9200'", 2, false),
+    ] {
+        let text = format!("{LEAST}  sinks: [{{{sink}, workers: {workers}}}]\n");
+        match experiment(&text) {
+            Ok(_) => assert!(!is_refused, "{text}"),
+            Err(diagnostics) => {
+                let message = diagnostics.to_string();
+                let expected = "a `file` sink has one worker";
+                assert!(is_refused && message.contains(expected), "{message}");
+            }
+        }
+    }
+}

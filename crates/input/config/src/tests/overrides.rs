@@ -236,6 +236,31 @@ fn a_rate_of_the_command_line_keeps_the_rules_of_rates_in_files() {
 }
 
 #[test]
+fn an_operating_point_of_max_keeps_the_rules_of_rates_of_max() {
+    for (generator, expected) in [
+        (FILE_TREE, None),
+        (REQUESTS, None),
+        (USERS, None),
+        (MOUNTED, Some("which needs a rate")),
+        (ARRIVALS, Some("users arrive at a rate")),
+    ] {
+        let text = format!(
+            "target: {{command: ./x}}\nvariants: {{baseline: {{}}, comparison: {{arguments: [a]}}}}\n\
+             workload: {{generators: [{generator}]}}\noperating_point: max\n"
+        );
+        match (read(&text, &SuiteOverrides::default()), expected) {
+            (Ok(_), None) => {}
+            (Err(error), Some(expected)) => {
+                assert!(error.contains(expected), "{error}");
+                assert!(error.contains("the operating point is `max`"), "{error}");
+                assert!(!error.contains("are ignored"), "{error}");
+            }
+            (result, expected) => panic!("{generator}: {expected:?} {result:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_rate_of_the_command_line_replaces_that_of_arrivals() {
     let plan = rated(ARRIVALS, "9/s").unwrap();
     let by_flag = &plan.run_plan.generators[0].rate;

@@ -143,12 +143,13 @@ fn a_repository_defines_how_its_revisions_are_built_unless_the_command_line_does
         ("/src/stillwell.yaml", build),
         ("/wrong/stillwell.yaml", "build: make\nresult: out/x\n"),
     ]);
-    let load = |repository: &str, typed: Option<&str>| {
+    let load = |repository: &str, [build, output]: [Option<&str>; 2]| {
         let overrides = SuiteOverrides {
             baseline: Some("27381ec978e00553746372679c1692682328d4ec".parse().unwrap()),
             comparison: Some("2c9212e".parse().unwrap()),
             repository: Some(repository.into()),
-            build: typed.map(str::to_owned),
+            build: build.map(str::to_owned),
+            build_output: output.map(Into::into),
             ..SuiteOverrides::default()
         };
         let loaded = load_suite_from(&files, &["/suite".into()], &overrides);
@@ -158,18 +159,25 @@ fn a_repository_defines_how_its_revisions_are_built_unless_the_command_line_does
             other => Err(format!("{other:?}")),
         }
     };
-    let source = load("/src", None).unwrap();
+    let source = load("/src", [None; 2]).unwrap();
     assert_eq!(
         (source.revision.as_str(), source.build.as_str()),
         ("2c9212e", "make")
     );
     assert_eq!(source.output, Path::new("out/x"));
     assert_eq!(source.repository, Path::new("/src"));
-    assert_eq!(load("/src", Some("ninja")).unwrap().build, "ninja");
-    let error = load("/nothing", None).unwrap_err();
+    let typed = load("/src", [Some("ninja"), None]).unwrap();
+    assert_eq!(typed.build, "ninja");
+    assert_eq!(typed.output, Path::new("out/x"));
+    let error = load("/nothing", [None; 2]).unwrap_err();
     assert!(error.contains("stillwell.yaml"), "{error}");
-    let error = load("/wrong", None).unwrap_err();
-    assert!(error.contains("/wrong/stillwell.yaml:2:1"), "{error}");
+    for typed in [[None; 2], [Some("ninja"), None], [None, Some("out/y")]] {
+        let error = load("/wrong", typed).unwrap_err();
+        assert!(error.contains("/wrong/stillwell.yaml:2:1"), "{error}");
+    }
+    let typed = load("/wrong", [Some("ninja"), Some("out/y")]).unwrap();
+    assert_eq!(typed.build, "ninja");
+    assert_eq!(typed.output, Path::new("out/y"));
 }
 
 #[test]

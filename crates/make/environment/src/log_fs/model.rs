@@ -23,7 +23,7 @@ pub(super) const ROOT: u64 = 1;
 pub(super) struct Shape {
     /// Logs at once.
     pub(super) logs: u16,
-    /// They lie fewer folders than this below the root, or in it.
+    /// Maximum number of folders between the root and a log.
     pub(super) depth_max: u8,
     /// Older parts of each that are kept.
     pub(super) rotations: u8,
@@ -151,7 +151,8 @@ impl Model {
     }
 
     fn add_log(&mut self, numbers: &mut Numbers) {
-        let depth = numbers.below(self.shape.depth_max.into()).unwrap_or(0);
+        let depths = usize::from(self.shape.depth_max) + 1;
+        let depth = numbers.below(depths).unwrap_or(0);
         let mut folder = ROOT;
         for _ in 0..depth {
             folder = self.folder_in(folder, numbers.name(2));

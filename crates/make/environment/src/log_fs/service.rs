@@ -236,7 +236,7 @@ mod tests {
         let set = BlockSet::build(&plan, plan.cache, seed, None).unwrap();
         let shape = Shape {
             logs: 1,
-            depth_max: 1,
+            depth_max: 0,
             rotations: 0,
             bytes_max: u64::MAX,
         };

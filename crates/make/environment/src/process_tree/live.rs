@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use stillwell_units::Nanos;
 
@@ -74,19 +74,24 @@ pub fn be_process(parent: Option<&OsStr>, input: impl Read) -> Result<(), Proces
         .collect::<io::Result<_>>()
         .map_err(ProcessError::Child)?;
     sleep(growth.sleep_nanos);
-    let mut is_complete = true;
+    let mut is_whole = true;
     for (mut child, growth) in children.into_iter().zip(&growth.children) {
-        let ended = child.wait().map_err(ProcessError::Child)?;
-        // The exit status of a program is ignored; a failed start is not.
-        is_complete &= match growth.becomes {
-            Some(_) => ended.code() != Some(NOT_RUN),
-            None => ended.success(),
-        };
+        let status = child.wait().map_err(ProcessError::Child)?;
+        is_whole &= is_complete(growth, status);
     }
-    if is_complete {
+    if is_whole {
         Ok(())
     } else {
         Err(ProcessError::Below)
+    }
+}
+
+/// Returns true if all of `growth` ran, given the exit status of its first process. The exit status of a
+/// program is ignored; a failed start is not.
+pub(super) fn is_complete(growth: &Growth, status: ExitStatus) -> bool {
+    match growth.becomes {
+        Some(_) => status.code() != Some(NOT_RUN),
+        None => status.success(),
     }
 }
 
@@ -138,5 +143,35 @@ fn sleep(nanos: u64) {
     };
     while let NanosleepRelativeResult::Interrupted(unslept) = nanosleep(&remaining) {
         remaining = unslept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_has_started_may_end_with_any_status() {
+        let with_program = Growth {
+            becomes: Some(Program::default()),
+            ..Growth::default()
+        };
+        let with_children = Growth {
+            children: vec![with_program.clone()],
+            ..Growth::default()
+        };
+        let exited = |code: i32| ExitStatus::from_raw(code << 8);
+        let killed = ExitStatus::from_raw(9);
+        for (status, of_program, of_parent) in [
+            (exited(0), true, true),
+            (exited(1), true, false),
+            (exited(NOT_RUN), false, false),
+            (killed, true, false),
+        ] {
+            assert_eq!(is_complete(&with_program, status), of_program, "{status}");
+            assert_eq!(is_complete(&with_children, status), of_parent, "{status}");
+        }
     }
 }

@@ -145,11 +145,7 @@ fn log_path(root: &Path, depth_max: u8, seed: &Seed) -> PathBuf {
     let bytes = seed.bytes();
     let number = |from: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[from + at]));
     let mut path = root.to_owned();
-    let depth = if depth_max == 0 {
-        0
-    } else {
-        number(0) % u64::from(depth_max)
-    };
+    let depth = number(0) % (u64::from(depth_max) + 1);
     for level in 0..depth {
         path.push((seed.derive("folder", level).bytes()[0]).to_string());
     }
@@ -485,6 +481,8 @@ impl Transport for Files {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -701,16 +699,16 @@ mod tests {
     #[test]
     fn logs_have_names_of_their_own_within_the_depth() {
         let root = Path::new("/logs");
-        let path = |number, depth| log_path(root, depth, &Seed::from_number(number));
-        let paths: Vec<PathBuf> = (0..50).map(|number| path(number, 3)).collect();
-        for (index, path) in paths.iter().enumerate() {
-            assert!(
-                (3..=5).contains(&path.components().count()),
-                "{}",
-                path.display()
-            );
-            assert!(!paths[..index].contains(path));
+        let above = root.components().count() + 1;
+        for depth_max in [0, 1, 3] {
+            let path = |number| log_path(root, depth_max, &Seed::from_number(number));
+            let paths: BTreeSet<PathBuf> = (0..50).map(path).collect();
+            assert_eq!(paths.len(), 50);
+            assert!(paths.iter().all(|path| path.starts_with(root)));
+            let depths = paths.iter().map(|path| path.components().count() - above);
+            let depths: BTreeSet<usize> = depths.collect();
+            let expected: BTreeSet<usize> = (0..=usize::from(depth_max)).collect();
+            assert_eq!(depths, expected);
         }
-        assert_eq!(path(1, 0).parent(), Some(root));
     }
 }

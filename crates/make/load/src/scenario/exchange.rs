@@ -395,9 +395,10 @@ pub(super) fn fill(template: &TextTemplate, values: &[String], output: &mut Vec<
     parts(template, values).for_each(|part| output.extend_from_slice(part.as_bytes()));
 }
 
-/// Percent-encodes bytes that no request line may have.
+/// Percent-encodes bytes that a path and a query cannot have (RFC 3986, 3.3 and 3.4). `%` stays,
+/// because values may be encoded already, and so do brackets, which clients send.
 fn encode_path(output: &mut Vec<u8>, from: usize) {
-    let is_plain = |byte: &u8| matches!(byte, b'!'..=b'~');
+    let is_plain = |byte: &u8| matches!(byte, b'!'..=b'~') && !b"#\"<>\\^`{|}".contains(byte);
     if output[from..].iter().all(is_plain) {
         return;
     }
@@ -488,5 +489,8 @@ mod tests {
         let mut output = b"GET /a b\r\n\xc3\xa4?c=%20".to_vec();
         encode_path(&mut output, 4);
         assert_eq!(output, b"GET /a%20b%0D%0A%C3%A4?c=%20");
+        let mut output = b"GET /#?\"<>\\^`{|}&[~]".to_vec();
+        encode_path(&mut output, 4);
+        assert_eq!(output, b"GET /%23?%22%3C%3E%5C%5E%60%7B%7C%7D&[~]");
     }
 }

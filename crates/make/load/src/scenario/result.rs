@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stillwell_metric::{Histogram, add_histogram, empty_histogram};
-use stillwell_units::Nanos;
+use stillwell_units::{Moment, Nanos};
 use stillwell_wire::tls::TlsError;
 
 /// A scenario that cannot be prepared.
@@ -74,6 +74,28 @@ pub struct UserCounts {
     pub unfinished: u64,
     /// Arrived while the maximum number of users was on its way.
     pub not_started: u64,
+    /// Followed all steps and ended after the warm-up, also in the grace. Unlike the users of the
+    /// counts above, they may have arrived in the warm-up.
+    pub completed_after_warmup: u64,
+}
+
+impl UserCounts {
+    /// Counts the end of a user of a load that is measured from `measure_from`.
+    pub(super) fn count_end(
+        &mut self,
+        measure_from: Moment,
+        (arrived, ended): (Moment, Moment),
+        is_well: bool,
+    ) {
+        self.completed_after_warmup += u64::from(is_well && ended >= measure_from);
+        if arrived < measure_from {
+            return;
+        }
+        match is_well {
+            true => self.completed += 1,
+            false => self.failed += 1,
+        }
+    }
 }
 
 /// Results of one step.
@@ -155,6 +177,7 @@ impl ScenarioResult {
         users.failed += other.users.failed;
         users.unfinished += other.users.unfinished;
         users.not_started += other.users.not_started;
+        users.completed_after_warmup += other.users.completed_after_warmup;
         self.measured = self.measured.max(other.measured);
         add_histogram(&mut self.lateness, &other.lateness);
         self.busy_share = self.busy_share.max(other.busy_share);
@@ -200,6 +223,34 @@ impl StepResult {
         self.latency.saturating_record(nanos);
         if is_good {
             self.latency_of_good.saturating_record(nanos);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_of_the_warm_up_that_complete_after_it_are_counted_apart() {
+        let warmup = Nanos::from_secs(2);
+        for (arrived, ended, is_well, (completed, failed, after_warmup)) in [
+            (0, 1, true, (0, 0, 0)),
+            (1, 2, true, (0, 0, 1)),
+            (1, 3, false, (0, 0, 0)),
+            (2, 3, true, (1, 0, 1)),
+            (2, 3, false, (0, 1, 0)),
+        ] {
+            let at = |seconds| Moment::default() + Nanos::from_secs(seconds);
+            let mut users = UserCounts::default();
+            users.count_end(at(0) + warmup, (at(arrived), at(ended)), is_well);
+            let expected = UserCounts {
+                completed,
+                failed,
+                completed_after_warmup: after_warmup,
+                ..UserCounts::default()
+            };
+            assert_eq!(users, expected, "{arrived} {ended} {is_well}");
         }
     }
 }

@@ -8,7 +8,7 @@ use stillwell_plan::step::Refusal;
 use stillwell_stamp::HEADER;
 
 use crate::events::BodyEvents;
-use crate::intake::decode::{Coding, Decoder};
+use crate::intake::decode::{BodyDecoder, Coding};
 use crate::ledger::Stamps;
 use crate::steering::Steering;
 
@@ -64,8 +64,8 @@ pub(super) struct Exchange {
 struct ReceivedRequest {
     head_only: bool,
     last: bool,
-    /// Undoes the body's coding, where there is one that is known.
-    decoder: Option<Decoder>,
+    /// Decoder of the body; `None` without codings, or if one is unknown.
+    decoder: Option<BodyDecoder>,
     events: BodyEvents,
     /// Its body is packed in a way that is not known.
     is_unread: bool,
@@ -194,11 +194,10 @@ impl ReceivedRequest {
             };
         }
         let coding = head.content_encoding;
-        let decoder = match coding.and_then(Coding::all).as_deref() {
-            Some([coding]) => Decoder::new(*coding).ok(),
-            _ => None,
-        };
-        let coding = coding.filter(|_| decoder.is_none());
+        let codings = coding.and_then(Coding::all);
+        let decoder = codings.as_deref().and_then(BodyDecoder::new);
+        let is_plain = codings.is_some_and(|codings| codings.is_empty());
+        let coding = coding.filter(|_| decoder.is_none() && !is_plain);
         let events = BodyEvents::new(head.content_type, coding);
         Self {
             head_only: head.method == "HEAD",
@@ -268,6 +267,10 @@ impl ReceivedRequest {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
     use stillwell_metric::Labels;
 
     use super::*;
@@ -293,5 +296,43 @@ mod tests {
             assert!(!exchange.is_decoding());
         }
         assert_eq!(shard.messages.total(), 2);
+    }
+
+    #[test]
+    fn up_to_two_codings_are_undone_from_the_last_to_the_first() {
+        let text = b"one\ntwo\n".as_slice();
+        let packed = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+        let gzip = |bytes: &[u8]| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        for (coding, body, is_read) in [
+            ("", text.to_vec(), true),
+            ("identity", text.to_vec(), true),
+            ("zstd", packed(text), true),
+            ("gzip, zstd", packed(&gzip(text)), true),
+            ("zstd, identity, gzip", gzip(&packed(text)), true),
+            ("zstd, gzip", packed(&gzip(text)), false),
+            ("gzip, zstd", packed(text), false),
+            ("zstd, zstd, zstd", packed(&packed(&packed(text))), false),
+            ("zstd, br", packed(text), false),
+        ] {
+            let shard = SinkShard::new(Labels::none());
+            let mut exchange = Exchange::new(Stamps::new(None, None), None);
+            let length = body.len();
+            let head = format!(
+                "POST / HTTP/1.1\r\nhost: a\r\ncontent-encoding: {coding}\r\n\
+                 content-length: {length}\r\n\r\n"
+            );
+            exchange.take(head.as_bytes(), &shard);
+            for part in body.chunks(3) {
+                exchange.take(part, &shard);
+            }
+            let counts = [&shard.messages, &shard.events, &shard.malformed];
+            let counts = counts.map(|cell| cell.total());
+            let expected = if is_read { [1, 2, 0] } else { [1, 0, 1] };
+            assert_eq!(counts, expected, "{coding}");
+        }
     }
 }

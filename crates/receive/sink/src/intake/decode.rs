@@ -67,10 +67,19 @@ const OUTPUT_BYTES_MAX: u64 = 32 << 20;
 /// The most bytes that each byte of a large body may become, on average.
 const RATIO_MAX: u64 = 100;
 
+/// Undoes the codings of a body, piece by piece.
+#[derive(Debug)]
+pub(crate) struct BodyDecoder {
+    /// Undoes the coding that was done last.
+    last: Decoder,
+    /// Undoes the one before it, if there are two.
+    first: Option<Box<Decoder>>,
+}
+
 /// Undoes one coding, piece by piece.
-pub(crate) struct Decoder {
+struct Decoder {
     state: DecoderState,
-    /// Bytes that went in and came out.
+    /// Bytes of the body that went in, and bytes that came out.
     counts: (u64, u64),
 }
 
@@ -112,12 +121,64 @@ impl std::fmt::Debug for Decoder {
     }
 }
 
+impl BodyDecoder {
+    /// Undoes `codings`, which are in the order in which they were done; `None` where there are
+    /// none, or more than two, or no memory.
+    pub(crate) fn new(codings: &[Coding]) -> Option<Self> {
+        let (first, last) = match codings {
+            [last] => (None, last),
+            [first, last] => (Some(Box::new(Decoder::new(*first).ok()?)), last),
+            _ => return None,
+        };
+        let last = Decoder::new(*last).ok()?;
+        Some(Self { last, first })
+    }
+
+    /// Shows what `bytes` decode to, in pieces, to `take`.
+    ///
+    /// # Errors
+    /// Where they are not so encoded, or become too many.
+    pub(crate) fn push(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let Some(first) = &mut self.first else {
+            return self.last.push(bytes, take);
+        };
+        // The bytes of the body bound the output of both.
+        first.counts.0 += bytes.len() as u64;
+        // Each byte can become a million, so the output of one call is bounded, too.
+        let output_max = first.counts.1 + OUTPUT_BYTES_MAX;
+        let mut shown = Ok(());
+        let pushed = self.last.push(bytes, |decoded| {
+            if shown.is_ok() {
+                shown = first.push_counted(decoded, output_max, &mut take);
+            }
+        });
+        pushed.and(shown)
+    }
+
+    /// Shows what is left to `take`.
+    ///
+    /// # Errors
+    /// Where there is no end to what was pushed.
+    pub(crate) fn finish(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let Some(first) = &mut self.first else {
+            return self.last.finish(take);
+        };
+        let output_max = first.counts.1 + OUTPUT_BYTES_MAX;
+        let mut shown = Ok(());
+        let finished = self.last.finish(|decoded| {
+            shown = first.push_counted(decoded, output_max, &mut take);
+        });
+        finished.and(shown)?;
+        first.finish(take)
+    }
+}
+
 impl Decoder {
     /// Undoes `coding`.
     ///
     /// # Errors
     /// The library's answer where it has no memory.
-    pub(crate) fn new(coding: Coding) -> io::Result<Self> {
+    fn new(coding: Coding) -> io::Result<Self> {
         let state = match coding {
             Coding::Gzip => DecoderState::Gzip(Members {
                 decoder: GzDecoder::new(Vec::new()),
@@ -142,17 +203,29 @@ impl Decoder {
         })
     }
 
-    /// Shows what `bytes` decode to, in pieces, to `take`.
+    /// Shows what `bytes` of the body decode to, in pieces, to `take`.
     ///
     /// # Errors
     /// Where they are not so encoded, or become too many.
-    pub(crate) fn push(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    fn push(&mut self, bytes: &[u8], take: impl FnMut(&[u8])) -> io::Result<()> {
+        self.counts.0 += bytes.len() as u64;
+        self.push_counted(bytes, u64::MAX, take)
+    }
+
+    /// Decodes `bytes`, without adding them to the count of the body's bytes. The whole body may
+    /// become up to `output_max` bytes.
+    fn push_counted(
+        &mut self,
+        bytes: &[u8],
+        output_max: u64,
+        mut take: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
         for piece in bytes.chunks(PIECE_BYTES) {
             self.write(piece)?;
-            self.counts.0 += piece.len() as u64;
             self.counts.1 += self.out().len() as u64;
             let (taken, given) = self.counts;
-            if given > OUTPUT_BYTES_MAX && given / RATIO_MAX > taken {
+            let is_too_dense = given > OUTPUT_BYTES_MAX && given / RATIO_MAX > taken;
+            if is_too_dense || given > output_max {
                 return Err(io::Error::other("the body becomes too large"));
             }
             let out = self.out();
@@ -168,7 +241,7 @@ impl Decoder {
     ///
     /// # Errors
     /// Where there is no end to what was pushed.
-    pub(crate) fn finish(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    fn finish(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         match &mut self.state {
             DecoderState::Gzip(members) => members.decoder.try_finish()?,
             DecoderState::Zlib(stream) if stream.is_whole => {}
@@ -340,6 +413,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::{GzEncoder, ZlibEncoder};
     use proptest::prelude::*;
+    use stillwell_units::Seed;
 
     use super::*;
 
@@ -375,6 +449,38 @@ mod tests {
         let pushed: Vec<bool> = (0..5).map(|_| push().is_ok()).collect();
         assert_eq!(pushed, [true, true, true, true, false]);
         assert!(length <= OUTPUT_BYTES_MAX + (8 << 20), "{length}");
+    }
+
+    /// The ratio of each coding alone is allowed.
+    #[test]
+    fn a_small_body_in_two_codings_does_not_become_a_huge_one() {
+        let noise = (0..40).flat_map(|number| *Seed::from_number(number).bytes());
+        let member: Vec<u8> = noise.chain(std::iter::repeat_n(0, 98_000)).collect();
+        let stream = encoded(&member, Coding::Gzip).repeat(700);
+        let body = encoded(&stream, Coding::Gzip);
+        let mut decoder = BodyDecoder::new(&[Coding::Gzip, Coding::Gzip]).unwrap();
+        let mut length = 0;
+        let push = |part| decoder.push(part, |bytes| length += bytes.len() as u64);
+        let mut parts = body.chunks(body.len().div_ceil(8));
+        let pushed = parts.try_for_each(push);
+        pushed.unwrap_err();
+        assert!(length <= OUTPUT_BYTES_MAX, "{length}");
+    }
+
+    /// The ratio of the whole body is allowed.
+    #[test]
+    fn a_part_of_a_body_in_two_codings_does_not_become_a_huge_one() {
+        let noise = (0..16_384).flat_map(|number| *Seed::from_number(number).bytes());
+        let noise = encoded(&noise.collect::<Vec<u8>>(), Coding::Gzip);
+        let zeros = encoded(&vec![0; 1 << 20], Coding::Gzip).repeat(40);
+        let mut decoder = BodyDecoder::new(&[Coding::Gzip, Coding::Gzip]).unwrap();
+        let begun = decoder.push(&encoded(&noise, Coding::Gzip), |_| ());
+        begun.unwrap();
+        let mut length = 0;
+        let part = encoded(&zeros, Coding::Gzip);
+        let pushed = decoder.push(&part, |bytes| length += bytes.len() as u64);
+        pushed.unwrap_err();
+        assert!(length <= OUTPUT_BYTES_MAX, "{length}");
     }
 
     fn codings() -> impl Strategy<Value = Vec<Coding>> {

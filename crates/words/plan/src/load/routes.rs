@@ -10,7 +10,7 @@ const ROUTES_MAX: usize = 32;
 const OTHERS: &str = "other requests";
 
 /// The routes of some requests. A route is a method and a path without its query, and with
-/// several endpoints also the address.
+/// several endpoints also the authority, or the address where a header states an authority.
 ///
 /// ```
 /// # use stillwell_plan::load::{BodyPlan, EndpointPlan, RequestPlan, Routes};
@@ -44,17 +44,26 @@ impl Routes {
     pub fn of(endpoints: &[EndpointPlan]) -> Self {
         let mut routes = Self::default();
         let mut indices = BTreeMap::new();
-        for endpoint in endpoints {
+        let mut requests = endpoints.iter().flat_map(|endpoint| &endpoint.requests);
+        let is_stated = requests.any(|request| request.is_authority_stated);
+        for (number, endpoint) in (1..).zip(endpoints) {
             let requests = endpoint.requests.iter().map(|request| {
                 let path = request.path.split(['?', '#']).next().unwrap_or_default();
-                let name = match endpoints {
-                    [_] => format!("{} {path}", request.method),
+                let method = &request.method;
+                let key = match endpoints {
+                    [_] => (number, format!("{method} {path}")),
+                    // A stated authority may be that of several endpoints. Addresses of several
+                    // may be the same once they are resolved: only the numbers always differ.
+                    _ if is_stated => {
+                        let origin = origin(endpoint, &endpoint.address);
+                        (number, format!("{method} {origin}{path}"))
+                    }
                     _ => {
-                        let scheme = endpoint.tls_host.as_ref().map_or("http", |_| "https");
-                        format!("{} {scheme}://{}{path}", request.method, request.authority)
+                        let origin = origin(endpoint, &request.authority);
+                        (0, format!("{method} {origin}{path}"))
                     }
                 };
-                routes.place(name, &mut indices)
+                routes.place(key, &mut indices)
             });
             let places = requests.collect();
             routes.of_requests.push(places);
@@ -69,19 +78,30 @@ impl Routes {
         let mut indices = BTreeMap::new();
         let places = names
             .into_iter()
-            .map(|name| routes.place(name, &mut indices));
+            .map(|name| routes.place((0, name), &mut indices));
         let places = places.collect();
         routes.of_requests.push(places);
         routes
     }
 
-    /// Returns the index of the route `name`, which may be new.
-    fn place(&mut self, name: String, indices: &mut BTreeMap<String, usize>) -> usize {
-        if let Some(index) = indices.get(&name) {
+    /// Returns the index of the route of an endpoint with a name, which may be new. Endpoints are
+    /// counted from 1; routes of 0 are those of all endpoints.
+    fn place(
+        &mut self,
+        key: (usize, String),
+        indices: &mut BTreeMap<(usize, String), usize>,
+    ) -> usize {
+        if let Some(index) = indices.get(&key) {
             return *index;
         }
         if self.names.len() < ROUTES_MAX {
-            indices.insert(name.clone(), self.names.len());
+            let (endpoint, name) = key.clone();
+            // Captures identify a route by its name.
+            let name = match self.names.contains(&name) {
+                true => format!("{name} (target {endpoint})"),
+                false => name,
+            };
+            indices.insert(key, self.names.len());
             self.names.push(name);
         } else if self.names.len() == ROUTES_MAX {
             self.names.push(OTHERS.to_owned());
@@ -108,6 +128,15 @@ impl Routes {
         let index = of_endpoint.and_then(|requests| requests.get(request));
         index.copied().unwrap_or(0)
     }
+}
+
+/// Returns the URL of `endpoint` without a path, with `host` and without the default port.
+fn origin(endpoint: &EndpointPlan, host: &str) -> String {
+    let (scheme, port) = match endpoint.tls_host {
+        Some(_) => ("https", ":443"),
+        None => ("http", ":80"),
+    };
+    format!("{scheme}://{}", host.strip_suffix(port).unwrap_or(host))
 }
 
 #[cfg(test)]
@@ -139,6 +168,26 @@ mod tests {
         let names = ["a:1/x", "a:1/y", "b:1/x", "b:1/y"].map(|name| format!("GET http://{name}"));
         assert_eq!(routes.names(), names);
         assert_eq!((routes.index(1, 0), routes.index(7, 7)), (2, 0));
+    }
+
+    #[test]
+    fn a_stated_authority_merges_no_routes_of_several_endpoints() {
+        let routes = [["a:1", "b:80"], ["c:1", "c:1"]].map(|addresses| {
+            Routes::of(&addresses.map(|address| {
+                let mut endpoint = endpoint(address, ["/x?1".to_owned(), "/x?2".to_owned()]);
+                for request in &mut endpoint.requests {
+                    request.authority = "host".to_owned();
+                    request.is_authority_stated = true;
+                }
+                endpoint
+            }))
+        });
+        let [names, resolved] = &routes;
+        assert_eq!(names.names(), ["GET http://a:1/x", "GET http://b/x"]);
+        let same = ["GET http://c:1/x", "GET http://c:1/x (target 2)"];
+        assert_eq!(resolved.names(), same);
+        assert_eq!(names.of_requests, [[0, 0], [1, 1]]);
+        assert_eq!(resolved.of_requests, names.of_requests);
     }
 
     #[test]

@@ -97,7 +97,11 @@ fn read_logrotate(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     keys.accepted.extend(throttle::KEYS);
     let map = reader.map(node, &keys)?;
     remark_flush(reader, &map);
-    let layout = read_rotated(reader, &map, "root");
+    let mut layout = read_rotated(reader, &map, "root");
+    if let Some(FileLayout::Rotated { depth_max, .. }) = &mut layout {
+        // Here lading's bound is exclusive, that of `logrotate_fs` is not.
+        *depth_max = depth_max.saturating_sub(1);
+    }
     let bytes_max = required_size(reader, &map, "maximum_bytes_per_log");
     let files = concurrent_logs(reader, &map);
     let rate = throttle::read(reader, &map);

@@ -155,6 +155,40 @@ fn files_are_written_at_the_rate_of_each() {
     }
 }
 
+/// lading's bound is exclusive in `logrotate`, and inclusive in `logrotate_fs`.
+#[test]
+fn logs_lie_as_deep_as_in_lading() {
+    for (depth, rotated, mounted) in [(0, 0, 0), (1, 0, 1), (3, 2, 3)] {
+        let layout = |kind: &str, rest: &str| {
+            let body = format!(
+                "seed: {SEED}, concurrent_logs: 2, maximum_bytes_per_log: 1 MiB, \
+                 total_rotations: 5, max_depth: {depth}, variant: ascii, {CACHE}, {rest}"
+            );
+            match generator("file_gen", &format!("{kind}: {{{body}}}")).transport {
+                TransportPlan::Files { layout, .. } => layout,
+                transport => panic!("{transport:?}"),
+            }
+        };
+        assert_eq!(
+            layout("logrotate", "root: /a"),
+            FileLayout::Rotated {
+                root: "/a".into(),
+                depth_max: rotated,
+                rotations: 5
+            }
+        );
+        let mount = "mount_point: /a, load_profile: {constant: 1MiB}";
+        assert_eq!(
+            layout("logrotate_fs", mount),
+            FileLayout::Mounted {
+                at: "/a".into(),
+                depth_max: mounted,
+                rotations: 5
+            }
+        );
+    }
+}
+
 #[test]
 fn what_sends_no_payload_is_paced() {
     let tree = generator(

@@ -39,6 +39,14 @@ impl HttpAnswer {
     }
 }
 
+/// Returns the answer that describes a port without a successful answer: the first one over HTTPS, if there is any, or
+/// the first one. Servers of HTTPS answer plain requests, too, with an error.
+pub(super) fn preferred(known: Option<HttpAnswer>, next: HttpAnswer) -> HttpAnswer {
+    known
+        .filter(|known| known.is_tls || !next.is_tls)
+        .unwrap_or(next)
+}
+
 /// Port and readiness check of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Choice {
@@ -283,6 +291,28 @@ mod tests {
         assert_eq!(input(ProgramKind::Otlp, &collector), Some(export));
         assert_eq!(input(ProgramKind::Udp, &collector), None);
         assert_eq!(input(ProgramKind::Files, &collector), None);
+    }
+
+    #[test]
+    fn the_first_answer_over_https_is_preferred_to_plain_ones() {
+        let answer = |(is_tls, status)| HttpAnswer {
+            is_tls,
+            path: "/",
+            status,
+        };
+        for (answers, expected) in [
+            (vec![(false, 404), (false, 500)], (false, 404)),
+            (vec![(false, 400)], (false, 400)),
+            (vec![(false, 400), (true, 404)], (true, 404)),
+            (
+                vec![(false, 400), (false, 400), (true, 401), (true, 404)],
+                (true, 401),
+            ),
+        ] {
+            let answers = answers.iter().copied().map(answer);
+            let preferred = answers.fold(None, |known, next| Some(preferred(known, next)));
+            assert_eq!(preferred, Some(answer(expected)));
+        }
     }
 
     #[test]

@@ -21,7 +21,9 @@ use stillwell_units::human::nanos;
 use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::client::Endpoint;
 
-use super::choice::{Choice, HttpAnswer, ObservedListener, by_output, choose_port, kind_of};
+use super::choice::{
+    Choice, HttpAnswer, ObservedListener, by_output, choose_port, kind_of, preferred,
+};
 
 /// Pause between two looks at the sockets.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(50);
@@ -339,7 +341,7 @@ async fn answer(listener: Listener) -> Option<HttpAnswer> {
             if answer.is_success() {
                 return Some(answer);
             }
-            best = best.or(Some(answer));
+            best = Some(preferred(best, answer));
         }
         // Servers of HTTPS answer plain requests with 400.
         let is_answered = best.as_ref().is_some_and(|answer| answer.status != 400);

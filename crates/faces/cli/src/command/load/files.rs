@@ -80,13 +80,7 @@ fn capture_error(error: CaptureError) -> CommandError {
 
 /// Writes the result to all `files`, also after one that cannot be written; the first error is returned.
 pub(super) fn write(report: &LoadReport, files: &[PathBuf]) -> Result<(), CommandError> {
-    let mut first_error = None;
-    for file in files {
-        if let Err(error) = write_file(report, file) {
-            first_error.get_or_insert(error);
-        }
-    }
-    first_error.map_or(Ok(()), Err)
+    output::write_each(files, |file| write_file(report, file))
 }
 
 fn write_file(report: &LoadReport, file: &Path) -> Result<(), CommandError> {

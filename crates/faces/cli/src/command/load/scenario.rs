@@ -83,21 +83,20 @@ pub(super) fn run(
     let result = result.map_err(|error| could_not(error.into()))?;
     let report = report(&plan, (&result, started), arguments);
     let text = render_scenario(&report, format, output::styled(paint));
-    Paint::data(&text).map_err(|error| could_not(error.into()))?;
+    let printed = output::print(&text);
     let written = write_files(&report, &arguments.output);
-    let exit = exit_of(&report, &interrupt, arguments.strict);
-    exit_after(exit, written, paint)
+    let exit = exit_of(&report, &result, &interrupt, arguments.strict);
+    exit_after(exit, written.and(printed), paint)
 }
 
-/// Writes the report to files, each in the format of its extension.
+/// Writes the report to all `files`, each in the format of its extension.
 fn write_files(report: &ScenarioReport, files: &[PathBuf]) -> Result<(), CommandError> {
-    for file in files {
+    output::write_each(files, |file| {
         let text = render_scenario(report, format_of_file(file)?, output::plain());
         std::fs::write(file, text)
             .with_context(|| format!("write the result to {}", file.display()))
-            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    }
-    Ok(())
+            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+    })
 }
 
 /// Returns the format that the extension of `file` names.
@@ -192,9 +191,14 @@ fn report(
     }
 }
 
-/// Returns 3 if nothing was answered, 1 if no user completed the steps or a threshold is broken,
-/// with `--strict` 4 if the result is unreliable, and 130 or 143 after a signal.
-fn exit_of(report: &ScenarioReport, interrupt: &Interrupt, is_strict: bool) -> Exit {
+/// Returns 3 if no counted request was answered, 1 if no user completed the steps or a threshold is
+/// broken, with `--strict` 4 if the result is unreliable, and 130 or 143 after a signal.
+fn exit_of(
+    report: &ScenarioReport,
+    result: &ScenarioResult,
+    interrupt: &Interrupt,
+    is_strict: bool,
+) -> Exit {
     if let Some(signal) = interrupt.signal() {
         return Exit::Interrupted(signal);
     }
@@ -203,7 +207,7 @@ fn exit_of(report: &ScenarioReport, interrupt: &Interrupt, is_strict: bool) -> E
         .iter()
         .any(|step| !step.status_codes.is_empty());
     let is_held = report.thresholds.iter().all(|threshold| threshold.held);
-    match (is_answered, report.users.completed) {
+    match (is_answered, result.users.completed_after_warmup) {
         (false, _) => Exit::CouldNotRun,
         (true, 0) => Exit::Failed,
         (true, _) if !is_held => Exit::Failed,
@@ -212,8 +216,8 @@ fn exit_of(report: &ScenarioReport, interrupt: &Interrupt, is_strict: bool) -> E
     }
 }
 
-/// Returns the exit code of a load that ended with `exit`, and whose result was `written`. An error
-/// that is not returned is printed.
+/// Returns the exit code of a load that ended with `exit`, and whose result was `written` to standard output and to
+/// files. An error that is not returned is printed.
 ///
 /// # Errors
 /// The error of the result, unless the load failed or a signal ended it.

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use stillwell_plan::payload::BlockShape;
 use stillwell_plan::{PayloadFormat, PayloadPlan, RateShape};
@@ -81,6 +83,22 @@ fn logs_are_there_before_load_begins_and_are_empty() {
     }
     for name in ["", ".log", "x.log", ".log.1", "a.log.01", "a.log.-1"] {
         assert_eq!(model.lookup(ROOT, name), None, "{name}");
+    }
+}
+
+#[test]
+fn logs_lie_at_every_depth_up_to_the_maximum() {
+    for depth_max in [0, 1, 3] {
+        let model = model(Shape {
+            logs: 30,
+            depth_max,
+            ..SHAPE
+        });
+        let paths = files(&model).into_iter();
+        let depths = paths.map(|(path, _)| path.matches('/').count() - 1);
+        let depths: BTreeSet<usize> = depths.collect();
+        let expected: BTreeSet<usize> = (0..=usize::from(depth_max)).collect();
+        assert_eq!(depths, expected);
     }
 }
 
