@@ -65,7 +65,7 @@ impl Fields {
     }
 
     /// Returns the path of the field `name`.
-    fn at(&self, name: &str) -> String {
+    pub(super) fn at(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
         } else {

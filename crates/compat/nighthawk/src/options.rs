@@ -141,6 +141,53 @@ impl CommandLineOptions {
     pub fn to_tree(&self) -> Tree {
         super::write::options(self)
     }
+
+    /// Returns the URLs of the targets; none if the options name no target.
+    #[must_use]
+    pub fn targets(&self) -> Vec<String> {
+        match (&self.uri, &self.multi_target) {
+            (Some(uri), _) => vec![uri.clone()],
+            (None, Some(target)) => target.urls(),
+            (None, None) => Vec::new(),
+        }
+    }
+}
+
+impl MultiTarget {
+    /// Returns the URL of each endpoint.
+    fn urls(&self) -> Vec<String> {
+        let scheme = match self.use_https {
+            Some(true) => "https",
+            Some(false) | None => "http",
+        };
+        let path = self.path.as_deref().unwrap_or("/");
+        let endpoints = self.endpoints.iter();
+        endpoints
+            .map(|endpoint| format!("{scheme}://{}{path}", endpoint.authority()))
+            .collect()
+    }
+}
+
+impl Endpoint {
+    /// Reads `host:port`. A port that is no number is absent.
+    pub(crate) fn of_authority(text: &str) -> Self {
+        let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+        Self {
+            address: Some(host.trim_matches(['[', ']']).to_owned()),
+            port: port.parse().ok(),
+        }
+    }
+
+    /// Returns `host:port`, with brackets around an IPv6 address.
+    pub(crate) fn authority(&self) -> String {
+        let host = self.address.as_deref().unwrap_or_default();
+        let port = self.port.unwrap_or(0);
+        let is_bare = host.contains(':') && !host.starts_with('[');
+        match is_bare {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        }
+    }
 }
 
 impl Serialize for CommandLineOptions {

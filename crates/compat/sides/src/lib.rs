@@ -14,6 +14,7 @@ mod saved_load;
 
 use std::collections::BTreeSet;
 
+use anyhow::ensure;
 use stillwell_report::{ComparisonGroup, ComparisonReport};
 use stillwell_units::Nanos;
 use stillwell_verdict::across::{CompareOptions, RunGroup, apply_holm, compare_group, match_runs};
@@ -57,7 +58,8 @@ pub enum Method {
 ///
 /// # Errors
 ///
-/// A side cannot be read, or its runs cannot be compared; the text is for the user.
+/// A side cannot be read, or its runs cannot be compared; the text is for the user. A single side needs
+/// two variants.
 pub fn compare_sides(
     baseline: &str,
     comparison: Option<&str>,
@@ -77,7 +79,10 @@ pub fn compare_sides(
         reader.warn_of_variants(place, &comparison_runs);
     }
     let mut remarks = reader.into_remarks();
-    let matched = match_runs(baseline_runs, comparison_runs, same_place, &options.only)?;
+    let mut matched = match_runs(baseline_runs, comparison_runs, same_place, &options.only)?;
+    if comparison.is_none() {
+        remarks.extend(keep_two_variants(place, &mut matched.groups)?);
+    }
     remarks.extend(matched.remarks);
     remarks.extend(chosen);
     let [baseline, comparison] = match same_place {
@@ -96,6 +101,30 @@ pub fn compare_sides(
         command: String::new(),
         version: String::new(),
     })
+}
+
+/// Keeps the groups of the only side `place` that have two variants: the runs of a variant would be compared with themselves.
+/// Returns a remark for each group that is removed.
+fn keep_two_variants(place: &str, groups: &mut Vec<RunGroup<Run>>) -> anyhow::Result<Vec<String>> {
+    fn variant(runs: &[Run]) -> Option<&str> {
+        runs.first()?.variant.as_deref()
+    }
+    let mut remarks = Vec::new();
+    groups.retain(|group| {
+        let has_two = variant(&group.baseline) != variant(&group.comparison);
+        if !has_two {
+            let name = group.name.as_deref().unwrap_or(place);
+            remarks.push(format!(
+                "`{name}` has no two variants, so it is not compared"
+            ));
+        }
+        has_two
+    });
+    ensure!(
+        !groups.is_empty(),
+        "{place} has no two variants to compare: give a second argument"
+    );
+    Ok(remarks)
 }
 
 /// Returns the names of both sides of `place`: the variants that every group compares, where there are any.

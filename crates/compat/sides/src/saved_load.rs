@@ -139,7 +139,7 @@ fn of_nighthawk(output: &Output) -> anyhow::Result<BriefLoad> {
     };
     let workers = nighthawk_workers(output, result);
     let mut load = BriefLoad {
-        targets: options.uri.iter().cloned().collect(),
+        targets: options.targets(),
         protocol: nighthawk_protocol(options).to_string(),
         open_loop: options.open_loop == Some(true),
         workers,
@@ -165,7 +165,8 @@ fn of_nighthawk(output: &Output) -> anyhow::Result<BriefLoad> {
             *sum = sum.saturating_add(count);
         }
     }
-    count_requests(&mut load);
+    let sent = counter("upstream_rq_total").filter(|_| seconds > 0.0);
+    count_requests(&mut load, sent.map(|sent| float_from_u64(sent) / seconds));
     Ok(load)
 }
 
@@ -233,6 +234,13 @@ const fn millis(since_epoch: Nanos) -> u64 {
     since_epoch.as_u64() / 1_000_000
 }
 
+/// Returns the URLs of a load over HTTP, or the address of one over gRPC, TCP or UDP.
+fn fortio_targets(value: &Value) -> Vec<String> {
+    let [url, destination] = ["URL", "Destination"].map(|key| value[key].as_str());
+    let targets = url.or(destination).unwrap_or_default().split_whitespace();
+    targets.map(str::to_owned).collect()
+}
+
 fn of_fortio(value: &Value) -> anyhow::Result<BriefLoad> {
     let number = |value: &Value| match value {
         Value::String(text) => text.parse().ok(),
@@ -244,11 +252,7 @@ fn of_fortio(value: &Value) -> anyhow::Result<BriefLoad> {
     };
     let start = value["StartTime"].as_str().and_then(parse_timestamp);
     let mut load = BriefLoad {
-        targets: value["URL"]
-            .as_str()
-            .iter()
-            .map(|url| (*url).to_owned())
-            .collect(),
+        targets: fortio_targets(value),
         connections: whole(&value["NumThreads"])
             .and_then(|threads| u32::try_from(threads).ok())
             .unwrap_or_default(),
@@ -280,7 +284,8 @@ fn of_fortio(value: &Value) -> anyhow::Result<BriefLoad> {
         let sum = load.outcomes.entry(outcome.name().to_owned()).or_default();
         *sum = sum.saturating_add(count);
     }
-    count_requests(&mut load);
+    let sent = number(&value["ActualQPS"]).filter(|rate| rate.is_finite());
+    count_requests(&mut load, sent);
     Ok(load)
 }
 
@@ -326,8 +331,9 @@ fn interpolated(points: &[(f64, f64)], share: f64) -> Option<f64> {
     })
 }
 
-/// Sets the figures that follow from the outcomes.
-fn count_requests(load: &mut BriefLoad) {
+/// Sets the figures that follow from the outcomes, and the rate of sent requests: in a file without it,
+/// that of all outcomes of sent requests.
+fn count_requests(load: &mut BriefLoad, sent_per_second: Option<f64>) {
     let count = |outcome: Outcome| {
         load.outcomes
             .get(outcome.name())
@@ -335,15 +341,16 @@ fn count_requests(load: &mut BriefLoad) {
             .unwrap_or_default()
     };
     let good = count(Outcome::Ok).saturating_add(count(Outcome::Status3xx));
+    let unsent = count(Outcome::ConnectFailed).saturating_add(count(Outcome::Dropped));
     load.requests = load
         .outcomes
         .values()
         .fold(0, |sum: u64, count| sum.saturating_add(*count));
     let bad = load.requests.saturating_sub(good);
     load.error_share = float_from_u64(bad) / float_from_u64(load.requests.max(1));
-    if load.duration > 0.0 {
-        load.requests_per_second = float_from_u64(load.requests) / load.duration;
-    }
+    let sent = load.requests.saturating_sub(unsent);
+    let of_outcomes = (load.duration > 0.0).then(|| float_from_u64(sent) / load.duration);
+    load.requests_per_second = sent_per_second.or(of_outcomes).unwrap_or_default();
 }
 
 #[cfg(test)]

@@ -1,9 +1,111 @@
 use std::fs;
+use std::path::Path;
 
+use serde_json::{Value, json};
 use stillwell_metric::Kind;
+use stillwell_report::REPORT_SCHEMA;
 
 use super::*;
 use crate::fixture::{Recorded, capture, options};
+
+/// Writes a report of seven pairs of `old` and `new` with these warnings, and returns its path.
+/// A report of `relay` with two variants. If its run was stopped, there is an experiment with a run of one variant, too.
+fn report(folder: &Path, warnings: &Value, was_stopped: bool) -> String {
+    let pairs = [100.0, 100.1, 99.9, 100.2, 99.8, 100.0, 100.1];
+    let rows = (1..).zip(pairs).flat_map(|(pair, number)| {
+        ["old", "new"].map(|variant| json!(["search", pair, variant, [number]]))
+    });
+    let experiment = |name: &str, rows: Vec<Value>| {
+        json!({
+            "name": name,
+            "variants": ["old", "new"],
+            "goals": [{ "metric": "memory", "better": "lower", "tolerance_share": 0.05 }],
+            "warnings": warnings,
+            "runs": { "metrics": ["memory"], "rows": rows },
+        })
+    };
+    let mut experiments = vec![experiment("relay", rows.collect())];
+    if was_stopped {
+        experiments.push(experiment(
+            "last",
+            vec![json!(["search", 1, "old", [100.0]])],
+        ));
+    }
+    let text = json!({ "schema": REPORT_SCHEMA, "experiments": experiments });
+    let path = folder.join("report.json");
+    fs::write(&path, text.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Runs were compared with themselves, and `equivalent` was their verdict.
+#[test]
+fn one_argument_needs_two_variants() {
+    let folder = tempfile::tempdir().unwrap();
+    let both = report(folder.path(), &json!([]), false);
+    let (old, new) = (format!("{both}@old"), format!("{both}@new"));
+    let load = folder.path().join("load.json");
+    let times = r#"{"ActualQPS": 99.5, "DurationHistogram": {"Avg": 0.002}}"#;
+    fs::write(&load, times).unwrap();
+    let numbers = "100,101,99";
+    for (baseline, comparison, is_compared) in [
+        (both.as_str(), None, true),
+        (old.as_str(), None, false),
+        (load.to_str().unwrap(), None, false),
+        (numbers, None, false),
+        (old.as_str(), Some(new.as_str()), true),
+        (numbers, Some(numbers), true),
+    ] {
+        let compared = compare_sides(baseline, comparison, &options(&[]));
+        match compared.map_err(|error| error.to_string()) {
+            Ok(_) => assert!(is_compared, "{baseline}"),
+            Err(text) => {
+                assert!(!is_compared, "{text}");
+                let end =
+                    format!("{baseline} has no two variants to compare: give a second argument");
+                assert!(text.ends_with(&end), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_one_side_an_experiment_with_one_variant_is_left_out_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = report(folder.path(), &json!([]), true);
+    let compared = compare_sides(&path, None, &options(&[])).unwrap();
+    assert_eq!(compared.groups.len(), 1);
+    let remark = "`last` has no two variants, so it is not compared";
+    assert!(
+        compared.remarks.iter().any(|text| text == remark),
+        "{:?}",
+        compared.remarks
+    );
+}
+
+#[test]
+fn a_pair_that_a_report_discards_for_its_environments_is_left_out_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let differs = json!({
+        "environment_differs": {
+            "fact": "governors",
+            "baseline": "performance",
+            "here": "powersave",
+        },
+    });
+    let warnings = json!([
+        { "stage": "search", "pair": 3, "variant": "new", "warnings": [differs] },
+        { "stage": "confirm", "pair": 4, "variant": "new", "warnings": [differs] },
+    ]);
+    let path = report(folder.path(), &warnings, false);
+    let compared = compare_sides(&path, None, &options(&[])).unwrap();
+    let row = &compared.groups[0].rows[0];
+    assert_eq!(row.comparison.values.len(), 6, "{row:?}");
+    let [(_, reason)] = row.comparison.left_out.as_slice() else {
+        panic!("{row:?}");
+    };
+    let fact = "governors was performance for the baseline and powersave for this run";
+    assert!(reason.contains(fact), "{reason}");
+}
 
 #[test]
 fn memory_by_pss_beside_memory_by_rss_has_a_remark() {

@@ -10,9 +10,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stillwell_capture::RunStage;
 use stillwell_plan::experiment::{BinarySource, GitSource};
+use stillwell_plan::goal::Scale;
 use stillwell_plan::{ExperimentPlan, VariantPlan, WorkUnit};
+use stillwell_verdict::RunSummary;
 use stillwell_verdict::across::fits;
-use stillwell_verdict::history::{HistoryPoint, Origin, Role, condense};
+use stillwell_verdict::history::{HistoryPoint, Measurement, Origin, Role, condense};
 
 use crate::files::{read_json, sha256};
 use crate::results::{Results, SuiteRecord};
@@ -24,7 +26,7 @@ pub struct SavedHistory {
     /// One for each experiment of each suite and each variant that was compared, in the order of
     /// reading.
     pub points: Vec<HistoryPoint>,
-    /// Results folders that say nothing, or nothing of some experiment, and why.
+    /// Results folders that say nothing, or nothing of some experiment or its primary goal, and why.
     pub skipped: Vec<(PathBuf, String)>,
 }
 
@@ -163,7 +165,7 @@ struct SuitePoints {
     /// Start, in milliseconds since 1970, and SHA-256 of the plan.
     identity: (u64, String),
     points: Vec<HistoryPoint>,
-    /// Of which experiments it says nothing.
+    /// Experiments without a number of any goal, or of their primary goal, one sentence each.
     without_verdict: Vec<String>,
 }
 
@@ -194,6 +196,8 @@ fn read_suite(folder: &Path, span: &Range<u64>) -> Result<Option<SuitePoints>, S
                     .push(format!("`{name}` has no valid pair for any goal"));
                 continue;
             }
+            let note = without_primary(experiment, variant, &runs, &measurements);
+            suite.without_verdict.extend(note);
             suite.points.push(HistoryPoint {
                 experiment: experiment.name.clone(),
                 comparison: variant.name.clone(),
@@ -207,6 +211,35 @@ fn read_suite(folder: &Path, span: &Range<u64>) -> Result<Option<SuitePoints>, S
         return Err("no experiment has a valid pair for any goal".to_owned());
     }
     Ok(Some(suite))
+}
+
+/// Returns a note if the primary goal of an experiment was not measured. What the machine cannot
+/// count is skipped, as in a verdict; an erratic experiment has no primary goal.
+fn without_primary(
+    experiment: &ExperimentPlan,
+    variant: &VariantPlan,
+    runs: &[RunSummary],
+    measurements: &[Measurement],
+) -> Option<String> {
+    let mut measured = measurements.iter();
+    if experiment.erratic || measured.any(|item| item.role == Role::Primary) {
+        return None;
+    }
+    let mut metrics = experiment.goals.iter().map(|goal| &goal.metric);
+    let metric = metrics.find(|metric| !metric.needs_instructions())?;
+    let compared = [&experiment.variants.first()?.name, &variant.name];
+    let is_zero = |run: &RunSummary| {
+        let identity = run.identity.as_ref();
+        identity.is_some_and(|identity| compared.contains(&&identity.variant))
+            && run.warning_about(metric).is_none()
+            && run.value(metric).is_some_and(|value| value <= 0.0)
+    };
+    let reason = match metric.scale() {
+        Scale::Ratio if runs.iter().any(is_zero) => ": numbers of 0 have no ratio",
+        Scale::Ratio | Scale::Difference => "",
+    };
+    let name = &experiment.name;
+    Some(format!("`{name}` has no valid pair for `{metric}`{reason}"))
 }
 
 fn origin(

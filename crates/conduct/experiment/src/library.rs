@@ -80,7 +80,7 @@ impl ResultKind {
 
     /// Returns true for results that `compare` reads.
     pub const fn is_comparable(self) -> bool {
-        !matches!(self, Self::Capacity | Self::LoadFile | Self::Targets)
+        !matches!(self, Self::Capacity | Self::Targets)
     }
 }
 

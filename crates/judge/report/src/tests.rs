@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use stillwell_plan::{GoalMetric, WorkUnit};
+use stillwell_plan::{GoalMetric, GoalPlan, WorkUnit};
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
     Change, CheckPassed, CheckResult, Component, Gate, GeneratorFigures, Measured, OutcomeCount,
-    RunFigures, RunNote, RunOutcome, RunStage, RunSummary, RunWarning, SUMMARY_SCHEMA, StepMark,
-    TimeQuantiles, Totals, Verdict, WorkerShares,
+    RouteFigures, RunFigures, RunNote, RunOutcome, RunStage, RunSummary, RunWarning,
+    SUMMARY_SCHEMA, StepMark, TimeQuantiles, Totals, Verdict, WorkerShares, synthetic,
 };
 
 use super::*;
@@ -618,4 +618,46 @@ fn a_page_has_the_runs_of_an_experiment_and_the_limits_of_its_answer() {
     let data: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
     let rows = serde_json::json!([["search", 1, "baseline", [4_210.123]]]);
     assert_eq!(data["experiments"][0]["runs"]["rows"], rows);
+}
+
+/// A comparison of two reports lost these goals, which are not among the values of a summary.
+#[test]
+fn the_numbers_of_runs_include_goals_of_series_routes_and_status_codes() {
+    let failed = vec![OutcomeCount {
+        outcome: "status_5xx".to_owned(),
+        count: 4,
+    }];
+    let place = (RunStage::Search, 1, "baseline");
+    let mut summary = synthetic::run("quickstart", place, &[(GoalMetric::Memory, 5.0)]);
+    summary.series = [("queue:peak".to_owned(), 12.5)].into();
+    summary.figures.statuses = [(503, 1)].into();
+    summary.figures.outcomes.clone_from(&failed);
+    summary.figures.routes = vec![RouteFigures {
+        name: "GET /".to_owned(),
+        outcomes: failed,
+        ..RouteFigures::default()
+    }];
+    let goals = [
+        "status_503",
+        "series:queue:peak",
+        "series:queue:rate",
+        "error_share['GET /']",
+    ];
+    let goals = goals.map(|goal| GoalPlan::new(goal.parse().unwrap()));
+    let variants = ["baseline", "comparison"].map(str::to_owned);
+    let mut collector = RunCollector::new("quickstart", variants, 60);
+    collector.add_values(&[summary], &goals);
+    let mut report = report(vec![regressed()]);
+    report.runs = vec![collector.finish()];
+    let data: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
+    let runs = &data["experiments"][0]["runs"];
+    let measured = [
+        "memory",
+        "error_share['GET /']",
+        "series:queue:peak",
+        "status_503",
+    ];
+    assert_eq!(runs["metrics"], serde_json::json!(measured));
+    let rows = serde_json::json!([["search", 1, "baseline", [5.0, 1.0, 12.5, 0.25]]]);
+    assert_eq!(runs["rows"], rows);
 }

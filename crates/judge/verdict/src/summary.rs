@@ -54,8 +54,8 @@ pub struct RunSummary {
     /// From the first phase's beginning to the last one's end.
     #[serde(default, rename = "length_ns")]
     pub length: Nanos,
-    /// The number of each goal that needs no name of a series; of others see
-    /// [`RunSummary::value`].
+    /// The number of each goal that needs no name of a series or route and no status code; a run
+    /// of a report has all its numbers here. [`RunSummary::value`] has the number of any goal.
     pub values: BTreeMap<GoalMetric, Measured>,
     /// Warnings; none for a valid run.
     pub warnings: Vec<RunWarning>,
@@ -467,6 +467,9 @@ impl RunSummary {
     /// The number of `metric`, or why there is none.
     #[must_use]
     pub fn measured(&self, metric: &GoalMetric) -> Measured {
+        if let Some(measured) = self.values.get(metric) {
+            return measured.clone();
+        }
         let missing = |reason: &str| Measured::Missing {
             reason: reason.to_owned(),
         };
@@ -476,10 +479,7 @@ impl RunSummary {
                 let value = values::of_answers(metric, &self.figures, self.measured);
                 return value.map_or_else(missing, Measured::Value);
             }
-            _ => {
-                let result = self.values.get(metric).cloned();
-                return result.unwrap_or_else(|| missing("it is not in the summary"));
-            }
+            _ => return missing("it is not in the summary"),
         };
         match self.series.get(&goal.to_string()) {
             Some(value) => Measured::Value(*value),

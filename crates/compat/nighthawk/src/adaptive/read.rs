@@ -31,8 +31,10 @@ pub fn read_session(text: &str) -> Result<SessionSpec, MessageError> {
 }
 
 fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
-    let raw = fields.raw("nighthawk_traffic_template");
-    let template = read::options(raw.ok_or_else(|| required("nighthawk_traffic_template"))?)?;
+    let name = "nighthawk_traffic_template";
+    let raw = fields.raw(name).ok_or_else(|| required(name))?;
+    Fields::of(raw.clone(), name)?.message("request_options", known_request)?;
+    let template = read::options(raw)?;
     if template.duration.is_some() || template.no_duration.is_some() {
         return Err(MessageError::Shape {
             path: "nighthawk_traffic_template.duration".to_owned(),
@@ -55,7 +57,7 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
     if thresholds.is_empty() {
         return Err(required("metric_thresholds"));
     }
-    let (_, search) = plugin(fields, "step_controller_config", search)?;
+    let search = plugin(fields, "step_controller_config", search)?;
     let mut length = |name: &str, default: u64| {
         let length = fields.duration(name)?;
         Ok(length.unwrap_or_else(|| Nanos::from_secs(default)))
@@ -70,6 +72,30 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
         cooldown: length("benchmark_cooldown_duration", 0)?,
         informational: fields.messages("informational_metric_specs", metric_spec)?,
     })
+}
+
+/// Checks that a request has known fields only. Results of newer versions may have unknown ones, which
+/// `read::options` ignores.
+fn known_request(fields: &mut Fields) -> Result<(), MessageError> {
+    for name in ["request_method", "request_body_size", "json_body"] {
+        fields.raw(name);
+    }
+    fields.messages("request_headers", known_header)?;
+    Ok(())
+}
+
+/// Checks that a header of a request has known fields only.
+fn known_header(fields: &mut Fields) -> Result<(), MessageError> {
+    // The action for a header that exists already is Envoy's choice.
+    for name in ["append", "append_action", "keep_empty_value"] {
+        fields.raw(name);
+    }
+    fields.message("header", |fields| {
+        fields.raw("key");
+        fields.raw("value");
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Returns a threshold with the fields that Nighthawk fills in before it copies it into the output.
@@ -99,12 +125,19 @@ fn threshold(fields: &mut Fields) -> Result<Threshold, MessageError> {
     let spec = fields.message("metric_spec", metric_spec)?;
     let scored = fields.message("threshold_spec", |fields| {
         let weight = fields.number("weight")?.unwrap_or(1.0);
-        let (_, scoring) = plugin(fields, "scoring_function", scoring)?;
+        if weight <= 0.0 {
+            return Err(MessageError::Shape {
+                path: fields.at("weight"),
+                expected:
+                    "above 0; list metrics that do not decide under informational_metric_specs",
+            });
+        }
+        let scoring = plugin(fields, "scoring_function", scoring)?;
         Ok((scoring, weight))
     })?;
-    let (scoring, weight) = scored.ok_or_else(|| required("metric_thresholds.threshold_spec"))?;
+    let (scoring, weight) = scored.ok_or_else(|| required(&fields.at("threshold_spec")))?;
     Ok(Threshold {
-        spec: spec.ok_or_else(|| required("metric_thresholds.metric_spec"))?,
+        spec: spec.ok_or_else(|| required(&fields.at("metric_spec")))?,
         scoring,
         weight,
         message: Value::Null,
@@ -116,15 +149,15 @@ fn metric_spec(fields: &mut Fields) -> Result<MetricSpec, MessageError> {
     let plugin = plugin.filter(|name| !name.is_empty());
     if plugin.as_ref().is_some_and(|name| name != BUILTIN) {
         return Err(MessageError::Shape {
-            path: "metric_spec.metrics_plugin_name".to_owned(),
+            path: fields.at("metrics_plugin_name"),
             expected: "nighthawk.builtin: there are no other plugins",
         });
     }
     let metric = fields.text("metric_name")?;
-    let metric = metric.ok_or_else(|| required("metric_spec.metric_name"))?;
+    let metric = metric.ok_or_else(|| required(&fields.at("metric_name")))?;
     if !BUILTIN_METRICS.contains(&metric.as_str()) {
         return Err(MessageError::Shape {
-            path: "metric_spec.metric_name".to_owned(),
+            path: fields.at("metric_name"),
             expected: "a metric of nighthawk.builtin, such as success-rate or latency-ns-mean",
         });
     }
@@ -134,65 +167,75 @@ fn metric_spec(fields: &mut Fields) -> Result<MetricSpec, MessageError> {
     })
 }
 
-/// Envoy's `TypedExtensionConfig` in the field `name`, read by the plugin's name.
+/// Reads the plugin in the field `name`. `read` gets the plugin's name, the path of the field, and
+/// the plugin's configuration.
 fn plugin<T>(
     fields: &mut Fields,
     name: &'static str,
-    read: fn(&str, &mut Fields) -> Result<T, MessageError>,
-) -> Result<(String, T), MessageError> {
-    let value = fields.raw(name).ok_or_else(|| required(name))?;
-    let expected = "a message with name and typed_config";
-    let shape = || MessageError::Shape {
-        path: name.to_owned(),
-        expected,
-    };
-    let plugin_name = value
-        .get("name")
-        .and_then(Value::as_str)
-        .ok_or_else(shape)?;
-    let config = value
-        .get("typed_config")
-        .or_else(|| value.get("typedConfig"));
-    let mut config = config
-        .cloned()
-        .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-    config.as_object_mut().ok_or_else(shape)?.remove("@type");
-    let mut inner = Fields::of(config, name)?;
-    let settings = read(plugin_name, &mut inner)?;
-    inner.finish()?;
-    Ok((plugin_name.to_owned(), settings))
+    read: fn(&str, &str, &mut Fields) -> Result<T, MessageError>,
+) -> Result<T, MessageError> {
+    let path = fields.at(name);
+    let plugin = fields.message(name, extension)?;
+    let (plugin_name, config) = plugin.ok_or_else(|| required(&path))?;
+    let mut config = Fields::of(config, &format!("{path}.typed_config"))?;
+    config.raw("@type");
+    let settings = read(&plugin_name, &path, &mut config)?;
+    config.finish()?;
+    Ok(settings)
 }
 
-fn scoring(name: &str, fields: &mut Fields) -> Result<Scoring, MessageError> {
+/// Reads Envoy's `TypedExtensionConfig`: a plugin's name, and its configuration, empty by default.
+fn extension(fields: &mut Fields) -> Result<(String, Value), MessageError> {
+    let name = fields.text("name")?.unwrap_or_default();
+    let config = fields.raw("typed_config");
+    let config = config.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+    Ok((name, config))
+}
+
+fn scoring(name: &str, path: &str, fields: &mut Fields) -> Result<Scoring, MessageError> {
+    let shape = |field: &str, expected| MessageError::Shape {
+        path: format!("{path}.{field}"),
+        expected,
+    };
     match name {
-        "nighthawk.binary_scoring" => Ok(Scoring::Binary {
-            lower: fields.number("lower_threshold")?,
-            upper: fields.number("upper_threshold")?,
-        }),
-        "nighthawk.linear_scoring" => Ok(Scoring::Linear {
-            threshold: fields.number("threshold")?.unwrap_or(0.0),
-            scale: fields.number("scaling_constant")?.unwrap_or(0.0),
-        }),
-        _ => Err(MessageError::Shape {
-            path: "scoring_function.name".to_owned(),
-            expected: "nighthawk.binary_scoring or nighthawk.linear_scoring",
-        }),
+        "nighthawk.binary_scoring" => {
+            let lower = fields.number("lower_threshold")?;
+            let upper = fields.number("upper_threshold")?;
+            if lower.is_none() && upper.is_none() {
+                let expected = "a message with lower_threshold or upper_threshold";
+                return Err(shape("typed_config", expected));
+            }
+            Ok(Scoring::Binary { lower, upper })
+        }
+        "nighthawk.linear_scoring" => {
+            let threshold = fields.number("threshold")?.unwrap_or(0.0);
+            let scale = fields.number("scaling_constant")?;
+            // With 0 each score is 0, and the threshold holds for each value.
+            let scale = scale.filter(|scale| *scale != 0.0).ok_or_else(|| {
+                let expected = "a message with a scaling_constant that is not 0";
+                shape("typed_config", expected)
+            })?;
+            Ok(Scoring::Linear { threshold, scale })
+        }
+        _ => Err(shape(
+            "name",
+            "nighthawk.binary_scoring or nighthawk.linear_scoring",
+        )),
     }
 }
 
-fn search(name: &str, fields: &mut Fields) -> Result<ExponentialSearch, MessageError> {
-    let shape = |path: &str, expected| MessageError::Shape {
-        path: format!("step_controller_config.{path}"),
+fn search(name: &str, path: &str, fields: &mut Fields) -> Result<ExponentialSearch, MessageError> {
+    let shape = |field: &str, expected| MessageError::Shape {
+        path: format!("{path}.{field}"),
         expected,
     };
     if name != "nighthawk.exponential_search" {
         return Err(shape("name", "nighthawk.exponential_search"));
     }
-    if let Some(setter) = fields.raw("input_variable_setter") {
-        let setter = setter.get("name").and_then(Value::as_str);
-        if setter.is_some_and(|name| name != "nighthawk.rps") {
-            return Err(shape("input_variable_setter.name", "nighthawk.rps"));
-        }
+    let setter = fields.message("input_variable_setter", extension)?;
+    if setter.is_some_and(|(name, _)| name != "nighthawk.rps") {
+        let field = "typed_config.input_variable_setter.name";
+        return Err(shape(field, "nighthawk.rps"));
     }
     let positive = |number: f64| number.is_finite() && number > 0.0;
     let initial = fields
@@ -203,10 +246,11 @@ fn search(name: &str, fields: &mut Fields) -> Result<ExponentialSearch, MessageE
         .filter(|number| *number != 0.0);
     let (initial, factor) = (initial.unwrap_or(1.0), factor.unwrap_or(FACTOR));
     if !positive(initial) {
-        return Err(shape("initial_value", "a number above 0"));
+        return Err(shape("typed_config.initial_value", "a number above 0"));
     }
     if !(positive(factor) && factor > 1.0) {
-        return Err(shape("exponential_factor", "a number above 1"));
+        let field = "typed_config.exponential_factor";
+        return Err(shape(field, "a number above 1"));
     }
     Ok(ExponentialSearch { initial, factor })
 }

@@ -196,6 +196,95 @@ fn invalid_messages_of_a_session_are_refused_by_name() {
     assert!(error.contains("metric_thresholds"), "{error}");
 }
 
+/// Returns the error of a session in JSON with this request and this threshold.
+fn refusal(request: &str, threshold: &str) -> Option<String> {
+    let text = format!(
+        r#"{{"nighthawk_traffic_template": {{"uri": "http://a/", "request_options": {request}}},
+        "metric_thresholds": [{{"metric_spec": {{"metric_name": "send-rate"}},
+            "threshold_spec": {threshold}}}],
+        "step_controller_config": {{"name": "nighthawk.exponential_search"}}}}"#
+    );
+    read_session(&text).err().map(|error| error.to_string())
+}
+
+/// A scoring function without its configuration was accepted, and its threshold held for each value.
+#[test]
+fn a_scoring_function_without_a_bound_is_refused() {
+    let bounds = Some("lower_threshold or upper_threshold");
+    let scale = Some("a scaling_constant that is not 0");
+    for (kind, config, expected) in [
+        ("binary", r#""typed_config": {"lower_threshold": 0}"#, None),
+        ("linear", r#""typedConfig": {"scalingConstant": 1}"#, None),
+        ("binary", r#""typed_config": {"@type": "a"}"#, bounds),
+        ("linear", r#""typed_config": {"threshold": 5}"#, scale),
+        ("binary", r#""typed_config": null"#, bounds),
+        ("linear", r#""typed_config": null"#, scale),
+        (
+            "binary",
+            r#""config": {"lower_threshold": 1}"#,
+            Some("scoring_function.config` is not a field"),
+        ),
+        (
+            "quadratic",
+            r#""typed_config": {}"#,
+            Some("metric_thresholds[0].threshold_spec.scoring_function.name"),
+        ),
+    ] {
+        let name = format!(r#""name": "nighthawk.{kind}_scoring""#);
+        let threshold = format!(r#"{{"scoring_function": {{{name}, {config}}}}}"#);
+        let error = refusal("{}", &threshold);
+        match (&error, expected) {
+            (Some(error), Some(expected)) => assert!(error.contains(expected), "{error}"),
+            _ => assert_eq!(error.as_deref(), expected, "{kind}: {config}"),
+        }
+    }
+}
+
+const UPPER: &str = r#""scoring_function": {"name": "nighthawk.binary_scoring",
+    "typed_config": {"upper_threshold": 1}}"#;
+
+/// A threshold of weight 0 decided like any of another weight.
+#[test]
+fn a_weight_is_above_zero() {
+    for (weight, is_refused) in [("-1", true), ("0", true), ("0.5", false), ("null", false)] {
+        let error = refusal("{}", &format!(r#"{{{UPPER}, "weight": {weight}}}"#));
+        assert_eq!(error.is_some(), is_refused, "{weight}: {error:?}");
+        let expected = "`metric_thresholds[0].threshold_spec.weight` must be above 0; list metrics \
+                        that do not decide under informational_metric_specs";
+        assert!(error.is_none_or(|error| error == expected), "{weight}");
+    }
+}
+
+/// In JSON these fields were ignored.
+#[test]
+fn unknown_fields_of_a_request_are_refused_by_name() {
+    for (request, unknown) in [
+        (
+            r#"{"requestMethod": "GET", "request_body_size": 1, "request_headers":
+                [{"header": {"key": "a", "value": "b"}, "append": true}]}"#,
+            None,
+        ),
+        (
+            r#"{"request_body_siz": 1}"#,
+            Some("`nighthawk_traffic_template.request_options.request_body_siz`"),
+        ),
+        (
+            r#"{"requestHeaders": [{"header": {"key": "a", "valeu": "b"}}]}"#,
+            Some(".request_headers[0].header.valeu`"),
+        ),
+        (
+            r#"{"requestHeaders": [{"header": {"key": "a"}, "apend": true}]}"#,
+            Some(".request_headers[0].apend`"),
+        ),
+    ] {
+        let error = refusal(request, &format!("{{{UPPER}}}"));
+        match (&error, unknown) {
+            (Some(error), Some(unknown)) => assert!(error.contains(unknown), "{error}"),
+            _ => assert_eq!(error.as_deref(), unknown, "{request}"),
+        }
+    }
+}
+
 #[test]
 fn metrics_are_not_cut_to_whole_seconds() {
     let output = output(250, 200);

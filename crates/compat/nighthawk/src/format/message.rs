@@ -4,10 +4,12 @@ mod user_defined;
 
 use crate::request::values::PROCESS_COUNTERS;
 use crate::{
-    AddressFamily, CommandLineOptions, Counter, Output, OutputFormat, Percentile, Protocol,
-    Quantity, RequestMethod, RequestOptions, Statistic, Verbosity, WorkerResult,
+    AddressFamily, CommandLineOptions, Counter, Endpoint, MultiTarget, Output, OutputFormat,
+    Percentile, Protocol, Quantity, RequestMethod, RequestOptions, Statistic, Verbosity,
+    WorkerResult,
 };
-use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+use stillwell_config::requests::target;
+use stillwell_units::{Nanos, Scheme, Target, float_from_u64, floor_to_u64};
 
 use stillwell_report::load::percentile::ticks_and_exact;
 use stillwell_report::load::{
@@ -188,13 +190,36 @@ fn options(options: &LoadOptions) -> CommandLineOptions {
         max_active_requests: Some(connections.saturating_mul(options.streams.max(1))),
         max_concurrent_streams: (options.protocol != LoadProtocol::Http1)
             .then_some(options.streams),
-        // Several targets of ours are URLs, and each may have its own path.
         uri: options.targets.first().cloned().filter(|_| !several),
+        multi_target: multi_target(&options.targets),
         open_loop: Some(options.open_loop),
         jitter_uniform: some(options.jitter_uniform),
         labels: options.labels.clone(),
         ..CommandLineOptions::default()
     }
+}
+
+/// Returns several targets in Nighthawk's form, in which they have one scheme and one path, and
+/// each has a port. URLs that differ in more than host and port have no such form.
+fn multi_target(urls: &[String]) -> Option<MultiTarget> {
+    let targets = urls.iter().map(|url| target(url).ok());
+    let targets: Vec<Target> = targets.collect::<Option<_>>()?;
+    let (first, further) = targets.split_first()?;
+    let (scheme, path) = (first.scheme(), first.path_and_query());
+    let is_like_first =
+        |target: &Target| target.scheme() == scheme && target.path_and_query() == path;
+    if further.is_empty() || !further.iter().all(is_like_first) {
+        return None;
+    }
+    let endpoints = targets.iter().map(|target| Endpoint {
+        address: Some(target.host().to_owned()),
+        port: Some(u32::from(target.port())),
+    });
+    Some(MultiTarget {
+        use_https: Some(scheme == Scheme::Https),
+        endpoints: endpoints.collect(),
+        path: Some(path.to_owned()),
+    })
 }
 
 fn request_options(options: &LoadOptions) -> RequestOptions {

@@ -409,6 +409,31 @@ fn options_as_given_in_nighthawks_words_are_printed_as_given() {
     assert_eq!(again, Ok(report));
 }
 
+/// A result of a load with several URLs had no target.
+#[test]
+fn several_targets_that_differ_in_host_and_port_alone_are_in_the_result() {
+    let cases: [([&str; 2], &[&str]); 6] = [
+        (
+            ["http://a:1/x?y=z", "http://[::1]:2/x?y=z"],
+            &["http://a:1/x?y=z", "http://[::1]:2/x?y=z"],
+        ),
+        (["http://a/", "b"], &["http://a:80/", "http://b:80/"]),
+        (
+            ["https://[::1]", "https://b:1"],
+            &["https://[::1]:443/", "https://b:1/"],
+        ),
+        (["http://a:1/x", "http://b:1/y"], &[]),
+        (["http://a:1/", "https://b:1/"], &[]),
+        (["3*http://a:1/", "http://b:1/"], &[]),
+    ];
+    for (targets, expected) in cases {
+        let mut report = fixture::brief();
+        report.options.targets = targets.map(str::to_owned).to_vec();
+        let written = nighthawk_output(&report).options.targets();
+        assert_eq!(written, expected, "{targets:?}");
+    }
+}
+
 #[test]
 fn every_counter_of_an_output_can_be_named_in_a_predicate() {
     let mut report = fixture::report();

@@ -267,15 +267,7 @@ fn target(options: &CommandLineOptions) -> Result<NighthawkTarget, RequestError>
     else {
         return Ok(target);
     };
-    let endpoint = |endpoint: &crate::Endpoint| {
-        let host = endpoint.address.as_deref().unwrap_or_default();
-        let port = endpoint.port.unwrap_or(0);
-        let is_bare = host.contains(':') && !host.starts_with('[');
-        values::endpoint(&match is_bare {
-            true => format!("[{host}]:{port}"),
-            false => format!("{host}:{port}"),
-        })
-    };
+    let endpoint = |endpoint: &crate::Endpoint| values::endpoint(&endpoint.authority());
     let endpoints = endpoints.iter().map(endpoint).collect::<Result<_, _>>();
     Ok(NighthawkTarget {
         multi_target_endpoint: endpoints.map_err(refused("--multi-target-endpoint"))?,

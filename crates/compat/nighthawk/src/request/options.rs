@@ -37,7 +37,7 @@ impl NighthawkRequest {
             endpoints: target
                 .multi_target_endpoint
                 .iter()
-                .map(|address| endpoint(address))
+                .map(|address| Endpoint::of_authority(address))
                 .collect(),
             path: target.multi_target_path.clone(),
         });
@@ -136,14 +136,6 @@ fn set_messages(
         options.user_defined_plugin_configs.push(message.json());
     }
     Ok(())
-}
-
-fn endpoint(text: &str) -> Endpoint {
-    let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
-    Endpoint {
-        address: Some(host.trim_matches(['[', ']']).to_owned()),
-        port: port.parse().ok(),
-    }
 }
 
 fn load_options(load: &NighthawkLoad) -> CommandLineOptions {

@@ -15,7 +15,7 @@ const GLOBAL: &str = "global";
 const QUANTILES: [f64; 6] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
 /// Counters of Nighthawk, and the outcome of the requests that they count.
-pub const NIGHTHAWK_OUTCOMES: [(&str, Outcome); 8] = [
+pub const NIGHTHAWK_OUTCOMES: [(&str, Outcome); 9] = [
     ("benchmark.http_2xx", Outcome::Ok),
     ("benchmark.http_3xx", Outcome::Status3xx),
     ("benchmark.http_4xx", Outcome::Status4xx),
@@ -24,6 +24,7 @@ pub const NIGHTHAWK_OUTCOMES: [(&str, Outcome); 8] = [
     ("benchmark.http_1xx", Outcome::StatusOther),
     ("benchmark.stream_resets", Outcome::PeerClosed),
     ("benchmark.pool_connection_failure", Outcome::ConnectFailed),
+    ("benchmark.pool_overflow", Outcome::Dropped),
 ];
 
 /// The numbers of the run, or what is missing.

@@ -118,7 +118,7 @@ fn nighthawk_gives_the_figures_of_all_workers_together() {
 fn errors_of_nighthawk_are_all_outcomes_but_2xx_and_3xx() {
     type Counters<'a> = &'a [(&'a str, u32)];
     let clean = r#"{"name": "benchmark.http_2xx", "value": "40"}"#;
-    let cases: [(Counters<'_>, Option<f64>); 6] = [
+    let cases: [(Counters<'_>, Option<f64>); 7] = [
         (&[("upstream_cx_total", 40)], None),
         (&[("benchmark.http_2xx", 40)], Some(0.0)),
         (&[("benchmark.http_4xx", 40)], Some(1.0)),
@@ -129,6 +129,10 @@ fn errors_of_nighthawk_are_all_outcomes_but_2xx_and_3xx() {
         (
             &[("benchmark.http_3xx", 30), ("benchmark.http_5xx", 10)],
             Some(0.25),
+        ),
+        (
+            &[("benchmark.http_2xx", 2), ("benchmark.pool_overflow", 2)],
+            Some(0.5),
         ),
         (
             &[

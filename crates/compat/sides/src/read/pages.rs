@@ -8,11 +8,12 @@ use serde_json::Value;
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 use stillwell_metric::CountingObstacle;
 use stillwell_plan::goal::Direction;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_report::REPORT_SCHEMA;
 use stillwell_units::{Nanos, RunId, Tolerance};
 use stillwell_verdict::across::{PairKey, SavedRun};
-use stillwell_verdict::{Measured, RunFigures, RunNote, RunSummary, SUMMARY_SCHEMA};
+use stillwell_verdict::{Measured, RunFigures, RunNote, RunSummary, RunWarning, SUMMARY_SCHEMA};
 
 /// Element of a page before its data.
 const DATA_START: &str = "id=\"stillwell-data\">";
@@ -111,7 +112,10 @@ fn add_runs(experiment: &Value, path: &Path, reported: &mut ReportedRuns) -> any
         let mut summary = summary(identity, metrics.iter().zip(values));
         summary.notes.clone_from(&notes);
         summary.figures.target_cpu_share = light_load;
+        summary.environment = differing_facts(experiment, row);
         let mut saved = SavedRun::new(summary);
+        // A report names only the facts that must not differ under its design.
+        saved.design = Some(DesignPlan::Paired);
         saved.pair = (pair > 0).then(|| PairKey {
             suite: path.to_path_buf(),
             experiment: name.to_owned(),
@@ -148,6 +152,31 @@ fn light_load(experiment: &Value) -> Option<f64> {
         Ok(RunNote::LightLoad { cpu_share }) => Some(cpu_share),
         _ => None,
     })
+}
+
+/// Returns the facts of the environment of the run in `row` that differ within its pair: for them the report
+/// discards the pair.
+fn differing_facts(experiment: &Value, row: &Value) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    let is_of_pair = |entry: &&Value| entry["stage"] == row[0] && entry["pair"] == row[1];
+    for entry in array(&experiment["warnings"]).iter().filter(is_of_pair) {
+        for warning in array(&entry["warnings"]) {
+            let Ok(RunWarning::EnvironmentDiffers {
+                fact,
+                baseline,
+                here,
+            }) = serde_json::from_value(warning.clone())
+            else {
+                continue;
+            };
+            if entry["variant"] == row[2] {
+                facts.insert(fact, here);
+            } else {
+                facts.entry(fact).or_insert(baseline);
+            }
+        }
+    }
+    facts
 }
 
 /// Returns the goals, each once: those of several comparisons are the same.
@@ -187,6 +216,16 @@ fn summary<'v>(
         );
         (metric.clone(), measured)
     });
+    let values: BTreeMap<_, _> = values.collect();
+    // A series is named in short, too.
+    let series = values.iter().filter_map(|(metric, value)| match value {
+        Measured::Value(value) => match metric {
+            GoalMetric::Series(goal) => Some((goal.to_string(), *value)),
+            _ => None,
+        },
+        Measured::Missing { .. } => None,
+    });
+    let series = series.collect();
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: RunId::from_bytes([0; 16]),
@@ -196,12 +235,12 @@ fn summary<'v>(
         measured: Nanos::ZERO,
         warmup: Nanos::ZERO,
         length: Nanos::ZERO,
-        values: values.collect(),
+        values,
         warnings: Vec::new(),
         notes: Vec::new(),
         figures: RunFigures::default(),
         checks: Vec::new(),
-        series: BTreeMap::new(),
+        series,
         series_left_out: 0,
         environment: BTreeMap::new(),
     }
@@ -233,6 +272,25 @@ mod tests {
         assert_eq!(run.variants, ["a", "b"]);
         assert_eq!(run.usual_names(), ["cpu_per_event"]);
         assert!(run.looked_at && run.pair.is_some());
+    }
+
+    /// A regression of such a primary goal had no verdict.
+    #[test]
+    fn runs_of_a_report_have_goals_of_series_routes_and_status_codes() {
+        for (name, value) in [
+            ("series:queue:peak", 12.5),
+            ("status_503", 0.25),
+            ("latency_p99['GET /']", 7.5),
+        ] {
+            let rows = format!(r#"[["search",1,"a",[{value},null]]]"#);
+            let text = report(&rows).replace("cpu_per_event", name);
+            let read = reported_runs(&text, Path::new("a.html")).unwrap().unwrap();
+            let run = &read.runs[0];
+            assert_eq!(run.usual_names(), [name]);
+            assert!((run.number(name).unwrap().value - value).abs() < 1e-12);
+            let short = name.strip_prefix("series:").unwrap_or(name);
+            assert!((run.number(short).unwrap().value - value).abs() < 1e-12);
+        }
     }
 
     /// Without them a report had other verdicts than the results that it was made from.

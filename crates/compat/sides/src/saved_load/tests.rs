@@ -125,6 +125,55 @@ const FORTIO_2020: &str = r#"{"ActualDuration": 2000000000, "NumThreads": 4, "Re
 "Percentiles": [{"Percentile": 0.5, "Value": 0.002}, {"Percentile": 0.9, "Value": 0.004},
   {"Percentile": 0.99, "Value": 0.008}, {"Percentile": 0.999, "Value": 0.009}]}}"#;
 
+/// Failed and dropped requests were part of the rate.
+#[test]
+fn the_rate_of_a_result_is_that_of_its_sent_requests() {
+    let nighthawk = |name: &str, count: u32| {
+        let last = "{\"name\": \"upstream_cx_rx_bytes_total\"";
+        let counter = format!("{{\"name\": \"{name}\", \"value\": \"{count}\"}}, {last}");
+        NIGHTHAWK.replace(last, &counter)
+    };
+    let fortio = |rate: &str| {
+        let rate = format!("\"ActualQPS\": {rate}, \"NumThreads\"");
+        FORTIO_2020.replace("\"NumThreads\"", &rate)
+    };
+    for (text, expected) in [
+        (nighthawk("upstream_rq_total", 500), 250.0),
+        (nighthawk("benchmark.pool_overflow", 200), 300.0),
+        (nighthawk("benchmark.pool_connection_failure", 200), 300.0),
+        (FORTIO_2020.to_owned(), 300.0),
+        (fortio("250.5"), 250.5),
+        (fortio("\"250.5\""), 250.5),
+        (fortio("\"NaN\""), 300.0),
+    ] {
+        let rate = of_text(&text).unwrap().requests_per_second;
+        assert!((rate - expected).abs() < 1e-9, "{rate}: {text}");
+    }
+}
+
+#[test]
+fn a_fortio_load_over_grpc_has_its_destination_as_target() {
+    for key in ["URL", "Destination"] {
+        let key = format!("\"{key}\": \"h:1\", \"NumThreads\"");
+        let text = FORTIO_2020.replace("\"NumThreads\"", &key);
+        assert_eq!(of_text(&text).unwrap().targets, ["h:1"]);
+    }
+}
+
+/// A result with several targets had no target, and all of these were one series of a history.
+#[test]
+fn each_of_several_targets_is_in_the_summary() {
+    let several = r#""multi_target": {"path": "/x",
+        "endpoints": [{"address": "a", "port": 1}, {"address": "::1", "port": 2}]}"#;
+    let nighthawk = NIGHTHAWK.replace("\"uri\": \"http://h/\"", several);
+    let several = "\"URL\": \"http://a:1/x http://[::1]:2/x\", \"NumThreads\"";
+    let fortio = FORTIO_2020.replace("\"NumThreads\"", several);
+    for text in [nighthawk, fortio] {
+        let targets = of_text(&text).unwrap().targets;
+        assert_eq!(targets, ["http://a:1/x", "http://[::1]:2/x"], "{text}");
+    }
+}
+
 #[test]
 fn percentiles_of_fortio_may_be_shares() {
     let latency = of_text(FORTIO_2020).unwrap().latency.unwrap();

@@ -407,10 +407,11 @@ fn compare_commits(
     }
 }
 
-/// Messages of git that say nothing about the commit: about a full disk, often without the reason, and the like.
-const NOT_THE_COMMIT: [&str; 6] = [
-    "No space left on device",
-    "Disk quota exceeded",
+/// Messages of git and of builds about a full disk.
+const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
+
+/// Messages of git that say nothing about the commit: about a full disk without the reason, and the like.
+const NOT_THE_COMMIT: [&str; 4] = [
     "unable to write",
     "Read-only file system",
     "Permission denied",
@@ -420,11 +421,17 @@ const NOT_THE_COMMIT: [&str; 6] = [
 /// Returns true if the search skips the commit of this error: one that cannot be checked out or does not build. GOOD and
 /// BAD, the ends of `commits`, are never skipped.
 fn is_skipped(error: &SuiteError, commits: &[Commit]) -> bool {
+    let has = |text: &str, messages: &[&str]| messages.iter().any(|part| text.contains(*part));
     let revision = match error {
-        SuiteError::Build { revision, .. } => revision,
+        SuiteError::Build {
+            revision,
+            reason,
+            log_tail,
+            ..
+        } if !has(reason, &DISK_FULL) && !has(log_tail, &DISK_FULL) => revision,
         SuiteError::Checkout {
             revision, reason, ..
-        } if !NOT_THE_COMMIT.iter().any(|text| reason.contains(*text)) => revision,
+        } if !has(reason, &DISK_FULL) && !has(reason, &NOT_THE_COMMIT) => revision,
         _ => return false,
     };
     let mut ends = commits.first().into_iter().chain(commits.last());
@@ -470,12 +477,13 @@ mod tests {
             revision: revision.to_owned(),
             reason: reason.to_owned(),
         };
-        let build = |revision: &str| SuiteError::Build {
+        let failed = |revision: &str, reason: &str, log_tail: &str| SuiteError::Build {
             revision: revision.to_owned(),
-            reason: "exit status: 1".to_owned(),
-            log_tail: String::new(),
+            reason: reason.to_owned(),
+            log_tail: log_tail.to_owned(),
             log: PathBuf::new(),
         };
+        let build = |revision: &str| failed(revision, "exit status: 1", "error: expected `;`");
         let missing = "fatal: number: smudge filter lfs failed";
         for (error, expected) in [
             (checkout("middle", missing), true),
@@ -484,6 +492,18 @@ mod tests {
             (checkout("bad", missing), false),
             (build("good"), false),
             (build("bad"), false),
+            (
+                failed("middle", "exit status: 1", "ld: No space left on device"),
+                false,
+            ),
+            (
+                failed("middle", "exit status: 1", "cc: Disk quota exceeded"),
+                false,
+            ),
+            (
+                failed("middle", "copy: No space left on device (os error 28)", ""),
+                false,
+            ),
             (
                 checkout("middle", "error: file write error: No space left on device"),
                 false,

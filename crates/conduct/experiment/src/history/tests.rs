@@ -15,9 +15,21 @@ const CPU: GoalMetric = GoalMetric::CpuPerEvent;
 
 /// A suite of two pairs that began at `millis`.
 fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf {
-    let results = Results::new(root.join(name));
     let mut plan = synthetic::plan("relay", vec![GoalPlan::new(CPU)]);
     plan.run_plan.seed = Seed::from_number(seed);
+    write_suite(root, name, millis, plan, [&[(CPU, 100.0)], &[(CPU, cost)]])
+}
+
+/// A suite of two pairs with these numbers of each variant.
+fn write_suite(
+    root: &Path,
+    name: &str,
+    millis: u64,
+    plan: ExperimentPlan,
+    numbers: [&[(GoalMetric, f64)]; 2],
+) -> PathBuf {
+    let results = Results::new(root.join(name));
+    let seed = plan.run_plan.seed;
     let binaries = ["baseline", "comparison"].map(|variant| BinaryIdentity {
         experiment: plan.name.clone(),
         variant: variant.to_owned(),
@@ -26,9 +38,9 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
         sha256: Some("00ff".to_owned()),
     });
     for pair in 1..=2 {
-        for (variant, cost) in [("baseline", 100.0), ("comparison", cost)] {
+        for (variant, numbers) in ["baseline", "comparison"].into_iter().zip(numbers) {
             let place = (RunStage::Search, pair, variant);
-            let summary = synthetic::run("relay", place, &[(CPU, cost)]);
+            let summary = synthetic::run("relay", place, numbers);
             let folder = results.run("relay", pair, variant);
             write_json(&folder.join("summary.json"), &summary).unwrap();
             let host = json!({ "host": { "cpu_model": "EPYC", "cpus": [1, 2] } });
@@ -37,7 +49,7 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
     }
     let suite = SuitePlan {
         experiments: vec![plan],
-        seed: Seed::from_number(seed),
+        seed,
     };
     let options = SuiteOptions {
         results: root.to_path_buf(),
@@ -93,6 +105,36 @@ fn suites_become_points_and_other_folders_are_skipped() {
     assert_eq!(first.origin.commit, Some("comparison".repeat(4)));
     assert!((first.measurements[0].delta - 1.2_f64.ln()).abs() < 1e-12);
     assert!(results_in(&root.join("nowhere")).unwrap().is_empty());
+}
+
+#[test]
+fn a_result_without_a_number_of_its_primary_goal_is_named() {
+    use GoalMetric::{EgressThroughput, InstructionsPerEvent, Loss};
+    let folder = tempfile::tempdir().unwrap();
+    let absent = "`relay` has no valid pair for `egress_throughput`";
+    let zero = format!("{absent}: numbers of 0 have no ratio");
+    let zero = zero.as_str();
+    for (name, primary, number, erratic, note) in [
+        ("measured", EgressThroughput, Some(5.0), false, None),
+        ("lost", EgressThroughput, Some(0.0), false, Some(zero)),
+        ("absent", EgressThroughput, None, false, Some(absent)),
+        ("erratic", EgressThroughput, Some(0.0), true, None),
+        ("difference", Loss, Some(0.0), false, None),
+        // The machine cannot count them, so the next goal decides.
+        ("uncounted", InstructionsPerEvent, None, false, None),
+    ] {
+        let goals = [primary.clone(), CPU].map(GoalPlan::new);
+        let mut plan = synthetic::plan("relay", goals.into());
+        plan.erratic = erratic;
+        let mut compared = vec![(CPU, 100.0)];
+        compared.extend(number.map(|number| (primary.clone(), number)));
+        let baseline = [(CPU, 100.0), (primary, 5.0)];
+        let suite = write_suite(folder.path(), name, 2000, plan, [&baseline, &compared]);
+        let history = read_history(&[suite], &(0..9000));
+        assert_eq!(history.points.len(), 1, "{name}");
+        let notes = history.skipped.iter().map(|(_, note)| note.as_str());
+        assert_eq!(notes.collect::<Vec<_>>(), Vec::from_iter(note), "{name}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchmod, openat, renameat, unlinkat};
 
 /// The folders that a server shows.
 #[derive(Clone, Debug)]
@@ -163,10 +163,13 @@ impl ResultRoots {
         // What an interrupted write left behind.
         unlinkat(&folder, &temporary, AtFlags::empty()).ok();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let file = openat(&folder, &temporary, flags | OFlags::CLOEXEC, mode);
+        let private = Mode::RUSR | Mode::WUSR;
+        let file = openat(&folder, &temporary, flags | OFlags::CLOEXEC, private);
         let mut file = File::from(file.map_err(|error| failed(error.into()))?);
-        let written = file
-            .write_all(text.as_bytes())
+        // The umask applies to the mode of a new file, and not to this one.
+        let written = fchmod(&file, mode)
+            .map_err(io::Error::from)
+            .and_then(|()| file.write_all(text.as_bytes()))
             .and_then(|()| file.sync_all());
         let renamed = written
             .and_then(|()| renameat(&folder, &temporary, &folder, name).map_err(io::Error::from));

@@ -274,7 +274,7 @@ fn sum(outcomes: &[OutcomeCount], is_counted: fn(Outcome) -> bool) -> u64 {
 }
 
 /// Returns the number of requests that ended; those in flight at the end of the load did not.
-fn ended(outcomes: &[OutcomeCount]) -> u64 {
+pub(super) fn ended(outcomes: &[OutcomeCount]) -> u64 {
     sum(outcomes, |outcome| outcome != Outcome::Unfinished)
 }
 

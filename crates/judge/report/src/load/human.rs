@@ -12,6 +12,7 @@ use stillwell_metric::{CallEnd, CallMessages, Outcome};
 use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64};
 
+use super::brief::ended;
 use super::{
     LoadOptions, LoadReport, LoadResult, LoadStatistic, OutcomeCount, RequestedRate, StatisticUnit,
     id, write_load_json,
@@ -177,10 +178,6 @@ fn requested(options: &LoadOptions) -> String {
 fn volume(report: &LoadReport) -> Vec<(Text, Text)> {
     let global = &report.global;
     let seconds = global.execution_duration.as_secs_f64();
-    let ended = |outcomes: &[OutcomeCount]| {
-        let counts = outcomes.iter().map(|entry| entry.count);
-        counts.fold(0, u64::saturating_add)
-    };
     let mut requests = count(ended(&global.outcomes));
     if let (Some(requested), Some(share)) = (
         report.health.requested_per_second,
@@ -480,7 +477,7 @@ fn classes(global: &LoadResult) -> Option<Block> {
         };
         vec![
             class.name.as_str().into(),
-            count(class.sent).into(),
+            count(ended(&class.outcomes)).into(),
             count(bad).into(),
             at(&class.response_time, 0.5),
             at(&class.response_time, 0.99),

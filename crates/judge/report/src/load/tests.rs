@@ -81,6 +81,23 @@ fn a_load_without_answers() {
     insta::assert_snapshot!(human::human(&report, Style::default()));
 }
 
+#[test]
+fn requests_in_flight_at_the_end_are_neither_counted_nor_errors() {
+    let mut report = fixture::report();
+    let expected = human::human(&report, Style::default());
+    let unfinished = OutcomeCount {
+        outcome: Outcome::Unfinished,
+        count: 5_000,
+    };
+    report.global.outcomes.push(unfinished);
+    report.global.classes[0].outcomes.push(unfinished);
+    let last = report.intervals.last_mut().unwrap();
+    last.outcomes.push(unfinished);
+    let text = human::human(&report, Style::default());
+    assert_eq!(text.replace(", 5,000 unfinished", ""), expected);
+    assert_eq!(text.matches(", 5,000 unfinished").count(), 2, "{text}");
+}
+
 /// The output described a pure closed loop and left out the rate.
 #[test]
 fn a_closed_loop_with_a_rate_was_reported_as_having_none() {

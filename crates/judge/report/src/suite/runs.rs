@@ -7,7 +7,7 @@ pub(crate) mod lines;
 use std::collections::{BTreeMap, BTreeSet};
 
 use stillwell_capture::{Capture, Manifest, RunProfiles, RunStage};
-use stillwell_plan::GoalMetric;
+use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_profile::{ProfileCollector, RunWork};
 use stillwell_verdict::RunSummary;
 
@@ -170,11 +170,13 @@ impl RunCollector {
         self.result.environment = environment.collect();
     }
 
-    /// Adds the numbers of all runs, whether they are valid or not.
-    pub fn add_values(&mut self, summaries: &[RunSummary]) {
+    /// Adds the numbers of all runs, whether they are valid or not: those of their summaries, and of
+    /// the goals of their experiment.
+    pub fn add_values(&mut self, summaries: &[RunSummary], goals: &[GoalPlan]) {
+        let goals = goals.iter().map(|goal| &goal.metric);
         let measured = summaries.iter().flat_map(|run| {
-            let values = run.values.iter();
-            values.filter_map(|(metric, value)| value.value().map(|_| metric))
+            let metrics = run.values.keys().chain(goals.clone());
+            metrics.filter(move |metric| run.value(metric).is_some())
         });
         let metrics: BTreeSet<&GoalMetric> = measured.collect();
         let metrics: Vec<GoalMetric> = metrics.into_iter().cloned().collect();

@@ -21,7 +21,7 @@ pub struct RunGroup<R> {
 pub struct MatchedRuns<R> {
     /// The comparisons.
     pub groups: Vec<RunGroup<R>>,
-    /// Experiments that could not be compared, one sentence each.
+    /// Experiments and variants that are not compared, one sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub fn match_runs<R: ComparableRun>(
         return Err(CompareError::NoneOnBoth { alone });
     }
     for group in &mut groups {
-        choose_variants(group, same_place)?;
+        remarks.extend(choose_variants(group, same_place)?);
     }
     Ok(MatchedRuns { groups, remarks })
 }
@@ -108,19 +108,30 @@ fn alone(name: Option<&str>, side: &str) -> String {
     format!("{name} only in the {side}")
 }
 
-/// Leaves one variant on each side.
+/// Leaves one variant on each side, and returns a remark if the same place has more than two.
 fn choose_variants<R: ComparableRun>(
     group: &mut RunGroup<R>,
     same_place: bool,
-) -> Result<(), CompareError> {
+) -> Result<Option<String>, CompareError> {
     let (left, right) = (variants(&group.baseline), variants(&group.comparison));
-    if let (true, [first, second]) = (same_place, left.as_slice()) {
+    if let (true, [first, second, further @ ..]) = (same_place, left.as_slice()) {
         let keep = |runs: &mut Vec<R>, name: &str| {
             runs.retain(|run| run.variant() == Some(name));
         };
         keep(&mut group.baseline, first);
         keep(&mut group.comparison, second);
-        return Ok(());
+        let remark = || {
+            let experiment = group.name.iter();
+            let experiment: String = experiment
+                .map(|name| format!("experiment `{name}`: "))
+                .collect();
+            format!(
+                "{experiment}only the first two variants are compared, without {}; PATH@NAME \
+                 selects one",
+                listed(further)
+            )
+        };
+        return Ok((!further.is_empty()).then(remark));
     }
     for (side, names) in [("baseline", &left), ("comparison", &right)] {
         if names.len() > 1 {
@@ -128,7 +139,7 @@ fn choose_variants<R: ComparableRun>(
             return Err(CompareError::SeveralVariants { side, names });
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The names of variants: in the order of the plan, else what is called baseline

@@ -178,6 +178,27 @@ fn a_side_with_several_variants_is_refused_unless_both_are_one_place() {
 }
 
 #[test]
+fn of_one_place_the_first_two_variants_are_compared_and_the_further_ones_are_named() {
+    for (experiment, start) in [(None, ""), (Some("relay"), "experiment `relay`: ")] {
+        let of = |variant: &'static str| Plain {
+            variant: Some(variant),
+            ..run(experiment, 1.0)
+        };
+        let runs = ["third", "baseline", "second", "first"].map(of).to_vec();
+        let matched = match_runs(runs.clone(), runs, true, &[]).unwrap();
+        let group = &matched.groups[0];
+        assert_eq!((group.baseline.len(), group.comparison.len()), (1, 1));
+        assert_eq!(group.baseline[0].variant, Some("baseline"));
+        assert_eq!(group.comparison[0].variant, Some("first"));
+        let remark = format!(
+            "{start}only the first two variants are compared, without `second`, `third`; PATH@NAME \
+             selects one"
+        );
+        assert_eq!(matched.remarks, [remark]);
+    }
+}
+
+#[test]
 fn runs_without_a_number_are_left_out_and_named() {
     let group = group(&[100.0, 101.0, 99.0, f64::NAN], &[90.0, 91.0, 89.0, 90.5]);
     let compared = compare_group(&group, &CompareOptions::default()).unwrap();

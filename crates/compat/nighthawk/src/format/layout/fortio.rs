@@ -102,7 +102,7 @@ pub(in crate::format) fn fortio(
             types.histogram(global.statistic(id::REQUEST_TO_RESPONSE)),
         ),
         entry("RetCodes", codes(global, types)),
-        entry("URL", Tree::text(url(output))),
+        entry("URL", Tree::text(options.targets().join(" "))),
         entry("Jitter", Tree::Bool(jitter)),
         entry("RunType", Tree::text("HTTP")),
         entry(
@@ -148,27 +148,6 @@ fn codes(global: &WorkerResult, types: Fortio) -> Tree {
             .map(|(code, count)| entry(code, types.long(count)))
             .collect(),
     )
-}
-
-fn url(output: &Output) -> String {
-    let options = &output.options;
-    if let Some(uri) = &options.uri {
-        return uri.clone();
-    }
-    let Some(target) = &options.multi_target else {
-        return String::new();
-    };
-    let scheme = if target.use_https.unwrap_or(false) {
-        "https"
-    } else {
-        "http"
-    };
-    let path = target.path.as_deref().unwrap_or("/");
-    let all = target.endpoints.iter().map(|endpoint| {
-        let address = endpoint.address.as_deref().unwrap_or("");
-        format!("{scheme}://{address}:{}{path}", endpoint.port.unwrap_or(0))
-    });
-    all.collect::<Vec<_>>().join(" ")
 }
 
 /// `0.1.0/stillwell`, out of Envoy's message about a build.

@@ -72,19 +72,20 @@ fn a_file_is_replaced_and_keeps_its_permissions() {
     let inside = tempfile::tempdir().unwrap();
     let path = inside.path().join("a.yaml");
     fs::write(&path, "old").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let roots = ResultRoots::new(vec![inside.path().to_path_buf()]);
     let place = place("0/a.yaml");
-    roots.replace_text(&place, "new").unwrap();
+    // The usual umask removes permissions of new files, such as writing by a group.
+    for mode in [0o640, 0o666] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        roots.replace_text(&place, "new").unwrap();
+        let kept = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(kept, mode, "{kept:o} {mode:o}");
+    }
     assert_eq!(roots.read_text(&place, 3).unwrap(), "new");
     assert!(matches!(
         roots.read_text(&place, 2),
         Err(PlaceError::Large { .. })
     ));
-    assert_eq!(
-        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-        0o640
-    );
     // Nothing is made that was not there, and folders and pipes are no text.
     assert!(
         roots

@@ -118,7 +118,7 @@ fn of_experiment(
         .map(|variant| variant.name.clone());
     let points_max = limits.map_or(0, |limits| limits.points);
     let mut collector = RunCollector::new(&experiment.name, names, points_max);
-    collector.add_values(&summaries);
+    collector.add_values(&summaries, &experiment.goals);
     add_times(&mut collector, results, experiment, &summaries);
     let pairs = shown_pairs(&summaries, experiment.variants.len());
     collector.add_summaries(pairs.values().flatten().copied());

@@ -16,6 +16,9 @@ pub enum LoadPointError {
         "the result has no `started_wall_millis`: it was written before `history` read saved loads"
     )]
     NoStart,
+    /// Loads without a target would all be one series.
+    #[error("the result names no target; save it as JSON with `load -o FILE.json`")]
+    NoTarget,
     /// No request ended with a response.
     #[error("no request ended with a response")]
     NoResponse,
@@ -37,6 +40,9 @@ impl BriefLoad {
     /// [`LoadPointError`] if the load has no figures to compare.
     pub fn history_point(&self, name: &str) -> Result<HistoryPoint, LoadPointError> {
         let time_millis = self.started_wall_millis.ok_or(LoadPointError::NoStart)?;
+        if self.targets.is_empty() {
+            return Err(LoadPointError::NoTarget);
+        }
         if !self.reliable {
             let codes = self.warnings.iter().filter(|warning| warning.unreliable);
             let codes: Vec<_> = codes.map(|warning| warning.code.as_str()).collect();
@@ -161,10 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn a_load_without_a_start_and_an_unreliable_load_are_no_points() {
+    fn loads_without_a_start_or_a_target_and_unreliable_loads_are_no_points() {
         let mut load = saved();
         load.started_wall_millis = None;
         assert_eq!(load.history_point(""), Err(LoadPointError::NoStart));
+        let mut load = saved();
+        load.targets.clear();
+        assert_eq!(load.history_point(""), Err(LoadPointError::NoTarget));
         let mut load = saved();
         load.reliable = false;
         let error = load.history_point("").unwrap_err();

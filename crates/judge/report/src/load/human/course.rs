@@ -48,12 +48,12 @@ fn is_cut(all: &[LoadInterval], last: &LoadInterval) -> bool {
     last.length.as_u64() < usual / 2
 }
 
-/// Returns requests per second that ended in one of these ways.
+/// Returns requests per second that ended in one of these ways. Those in flight at the end did not end.
 pub(super) fn rate(intervals: &[LoadInterval], counts: impl Fn(Outcome) -> bool) -> f64 {
     let lengths = intervals.iter().map(|interval| interval.length);
     let seconds: f64 = lengths.map(|length| length.as_secs_f64()).sum();
     let ended = intervals.iter().flat_map(|interval| &interval.outcomes);
-    let ended = ended.filter(|ended| counts(ended.outcome));
+    let ended = ended.filter(|ended| ended.outcome != Outcome::Unfinished && counts(ended.outcome));
     let ended = ended.fold(0, |sum: u64, ended| sum.saturating_add(ended.count));
     if seconds > 0.0 {
         float_from_u64(ended) / seconds

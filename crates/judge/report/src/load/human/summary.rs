@@ -5,6 +5,7 @@ use stillwell_units::float_from_u64;
 
 use super::{has_answers, value_text};
 use crate::document::{Block, Sign, Text};
+use crate::load::brief::ended;
 use crate::load::{LoadReport, LoadStatistic, OutcomeCount, id};
 use crate::words;
 
@@ -87,20 +88,23 @@ fn sum(outcomes: &[OutcomeCount], is_counted: impl Fn(Outcome) -> bool) -> u64 {
 
 fn in_short(report: &LoadReport) -> String {
     let outcomes = &report.global.outcomes;
-    let ended = sum(outcomes, |_| true);
+    let all = sum(outcomes, |_| true);
     let length = words::clock(report.global.execution_duration);
-    if ended > 0 && !has_answers(report) {
-        let ended = words::grouped(float_from_u64(ended));
-        return format!("none of {ended} requests in {length} was answered");
+    if all > 0 && !has_answers(report) {
+        let all = words::grouped(float_from_u64(all));
+        return format!("none of {all} requests in {length} was answered");
     }
-    if ended == 0 {
+    if all == 0 {
         return format!("no request was sent in {length}");
     }
     let rate = words::grouped(report.health.sent_per_second);
     let mut text = format!("{rate} requests/s for {length}");
-    let failed = sum(outcomes, |outcome| outcome != Outcome::Ok);
+    // Requests in flight at the end are no errors.
+    let failed = sum(outcomes, |outcome| {
+        !matches!(outcome, Outcome::Ok | Outcome::Unfinished)
+    });
     if failed > 0 {
-        let share = float_from_u64(failed) / float_from_u64(ended);
+        let share = float_from_u64(failed) / float_from_u64(ended(outcomes));
         text.push_str(&format!(", {} of them not ok", words::percent(share)));
     }
     text
