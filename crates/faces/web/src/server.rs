@@ -10,6 +10,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use stillwell_scope::{Place, Scope, Tasks, Token};
+use stillwell_units::Nanos;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
@@ -90,6 +91,9 @@ pub struct WebServer {
 }
 
 impl WebServer {
+    /// Maximum time in which all threads end after their scope was cancelled. It includes the end of a running command.
+    pub const CLOSE_MAX: Nanos = Nanos::from_secs(10);
+
     /// Listens at the address of `options`.
     ///
     /// # Errors

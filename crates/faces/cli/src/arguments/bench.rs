@@ -15,7 +15,8 @@ Exit codes:
            nothing was sent, or not all rounds
   2        usage or configuration
   3        could not run: port taken, target never ready
-  4        invalid, such as a target that died; with --strict also unreliable rates
+  4        invalid, such as a target that died; with --strict also unreliable rates;
+           or the report could not be written
   130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT)";
 
 const TEST_NOTES: &str = "\
@@ -24,6 +25,7 @@ Exit codes:
   1        a bench failed
   2        usage or configuration
   3        could not run
+  4        every bench passed, but the report could not be written
   130 143  interrupted by SIGINT or SIGTERM (129, 131: SIGHUP, SIGQUIT)";
 
 /// `stillwell bench`.

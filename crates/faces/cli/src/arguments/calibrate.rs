@@ -13,7 +13,7 @@ const NOTES: &str = "\
 Compares the baseline of each experiment with itself, and with a version that is
 slower by a known share. For CPU goals, a wrapper uses CPU time in proportion to the
 target's. For throughput and latency, it stops the target for a share of the time.
-The comparison in the files is not run.
+The comparison in the files is not run, and --comparison is refused.
 
 Example:
   stillwell calibrate my-experiment --minutes 20

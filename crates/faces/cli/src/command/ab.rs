@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, Comman
 
 fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let (spec, plan) = plan(arguments)?;
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     if let Some(signal) = check_responses(arguments, &spec, &plan)? {
         Paint::print_message(&format!(
             "interrupted before the first run; to continue: {}",

@@ -67,16 +67,17 @@ pub(crate) fn run(arguments: &BenchArguments, paint: &Paint) -> Result<Exit, Com
     );
     observe::print_last_lines(&summary, &capture);
     Paint::print_message(&format!("capture: {}", output::show_path(&folder)));
-    if format != BenchFormat::Text || has_run {
-        print_report(&report, &full, format).map_err(could_not)?;
+    let printed = if format != BenchFormat::Text || has_run {
+        print_report(&report, &full, format).map_err(could_not)
     } else {
         paint.error(&CommandError::new(
             Exit::CouldNotRun,
             anyhow::anyhow!("{}", report.outcome),
         ));
-    }
+        Ok(())
+    };
     let exit = exit_of(&summary.outcome, &report, arguments.strict);
-    output::exit_after(exit, kept, paint)
+    output::exit_after(exit, kept.and(printed), paint)
 }
 
 /// Adds `variables` to those of a target that the bench starts. Those of its file stay.

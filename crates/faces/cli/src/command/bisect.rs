@@ -31,7 +31,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     output::check_resumed(arguments.resume)?;
     let plan = plan::load(arguments, paint)?;
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let results = results_folder(arguments)?;
     let quiet = arguments.output.quiet;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
@@ -143,7 +143,7 @@ fn report(
     let mut report = messages::report(record, plan, shown.clone());
     match &record.outcome {
         None => report.next.push(output::resume_line(&shown)),
-        Some(outcome) => report.next.extend(messages::narrower(outcome, arguments)),
+        Some(outcome) => report.next.extend(messages::narrower(outcome)),
     }
     let full = report.with_data(bisect_data(record));
     let delivered = output::deliver(&arguments.output, paint, &full);

@@ -10,7 +10,7 @@ use stillwell_experiment::calibrate::{
 };
 use stillwell_experiment::{Results, SuiteError, SuiteOptions, SuiteProgress};
 use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind, TimeEstimate};
-use stillwell_report::{CalibrationReport, FullReport};
+use stillwell_report::{CalibrationReport, Format, FullReport};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, count};
@@ -26,13 +26,14 @@ use crate::paint::Paint;
 use crate::progress::ProgressDisplay;
 
 pub(crate) fn run(arguments: &CalibrateArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    check_flags(arguments)?;
     if let Some(path) = &arguments.ledger {
         return ledger::run(arguments, path, paint);
     }
     let started = clock::now();
     let plan = load(arguments, paint)?;
     let privileges = privileges::prepare_suite(&plan);
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let quiet = arguments.output.quiet;
     output::report_privileges(privileges.as_ref(), quiet);
     let root = results_folder(arguments)?;
@@ -65,6 +66,37 @@ pub(crate) fn run(arguments: &CalibrateArguments, paint: &Paint) -> Result<Exit,
     let exit = exit_of(signal, failed, has_verdicts(&report));
     let delivered = output::deliver(&arguments.output, paint, &FullReport::from(&report));
     output::exit_after(exit, delivered, paint)
+}
+
+/// Refuses a flag without an effect. A ledger has its own experiments and no report; without a ledger, the baseline is
+/// compared with itself.
+fn check_flags(arguments: &CalibrateArguments) -> Result<(), CommandError> {
+    let flags = select::given_flags(&arguments.select);
+    let refuse =
+        |error: anyhow::Error, hint: &str| Err(CommandError::new(Exit::Usage, error).hint(hint));
+    if arguments.ledger.is_none() {
+        return match flags.contains(&"--comparison") {
+            true => refuse(
+                anyhow::anyhow!("--comparison has no effect: the baseline is compared with itself"),
+                "leave it out; --baseline changes the version that is calibrated",
+            ),
+            false => Ok(()),
+        };
+    }
+    let output = &arguments.output;
+    let of_report = [
+        ("--output", !output.output.is_empty()),
+        ("--assets", output.assets.is_some()),
+        ("--format", output.format != Format::Terminal),
+    ];
+    let of_report = of_report.into_iter().filter(|(_, is_given)| *is_given);
+    let mut given = flags.into_iter().chain(of_report.map(|(flag, _)| flag));
+    given.next().map_or(Ok(()), |flag| {
+        refuse(
+            anyhow::anyhow!("{flag} has no effect with --ledger"),
+            "leave it out; a ledger has its own experiments, and --table prints its results",
+        )
+    })
 }
 
 /// Returns the exit code of a calibration: of the signal that ended it, else of the error that did.
@@ -243,7 +275,51 @@ fn suite_error(error: SuiteError) -> CommandError {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::arguments::{Arguments, Command};
+
+    /// Checks the flags of `stillwell calibrate` with these words.
+    fn checked(words: &str) -> Result<(), String> {
+        let line = ["stillwell", "calibrate"].into_iter();
+        let line = line.chain(words.split_whitespace());
+        match Arguments::try_parse_from(line).unwrap().command {
+            Command::Calibrate(calibrate) => check_flags(&calibrate).map_err(|error| {
+                assert_eq!(error.exit, Exit::Usage);
+                error.to_string()
+            }),
+            command => panic!("{command:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_without_an_effect_are_refused_by_name() {
+        for words in [
+            "--baseline same",
+            "--pairs 4",
+            "--only quick*",
+            "--goal cpu",
+            "--output report.html",
+            "--assets charts",
+            "--format json",
+        ] {
+            let flag = words.split(' ').next().unwrap();
+            let expected = format!("{flag} has no effect with --ledger");
+            for line in ["--ledger a.jsonl", "--ledger a.jsonl --table"] {
+                assert_eq!(checked(&format!("{line} {words}")), Err(expected.clone()));
+            }
+            assert_eq!(checked(&format!("suite {words}")), Ok(()));
+        }
+        let error = checked("suite --comparison same").unwrap_err();
+        assert!(error.starts_with("--comparison has no effect"), "{error}");
+        for words in [
+            "--resume --minutes 5 --results r --cache c --quiet",
+            "--table",
+        ] {
+            assert_eq!(checked(&format!("--ledger a.jsonl {words}")), Ok(()));
+        }
+    }
 
     #[test]
     fn a_signal_gives_the_exit_code_before_an_error_and_an_error_before_missing_verdicts() {

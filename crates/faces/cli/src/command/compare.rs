@@ -56,7 +56,7 @@ fn exit_of_loads(arguments: &CompareArguments) -> Result<Exit, CommandError> {
 }
 
 pub(crate) fn run(arguments: &CompareArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let (report, exit) = report(arguments, output::command_line())?;
     output::deliver(&arguments.output, paint, &report)?;
     Ok(exit)

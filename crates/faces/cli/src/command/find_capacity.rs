@@ -152,7 +152,7 @@ fn exit_after(
     }
 }
 
-/// Saves and prints the report.
+/// Saves and prints the report, and writes it to the files of --output. Each is done although another one fails.
 fn deliver(
     report: &CapacityReport,
     arguments: &FindCapacityArguments,
@@ -171,9 +171,10 @@ fn deliver(
         Paint::print_message(&format!("response curve: {}", output::show_path(folder)));
     }
     // The answer is what a terminal still shows in the end.
-    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    write_files(report, &full, &arguments.output)
+    let printed = output::print(&text);
+    let kept = kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error));
+    let written = write_files(report, &full, &arguments.output);
+    printed.and(kept).and(written)
 }
 
 /// Returns true for an existing file or the name of a run file.
@@ -228,7 +229,7 @@ fn is_csv(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "csv")
 }
 
-/// Writes the report to the files of --output.
+/// Writes the report to all `files`.
 fn write_files(
     report: &CapacityReport,
     full: &FullReport,
@@ -236,12 +237,13 @@ fn write_files(
 ) -> Result<(), CommandError> {
     let (tables, pages): (Vec<PathBuf>, Vec<PathBuf>) =
         files.iter().cloned().partition(|file| is_csv(file));
-    for file in tables {
-        std::fs::write(&file, capacity_csv(report))
+    let tables = output::write_each(&tables, |file| {
+        std::fs::write(file, capacity_csv(report))
             .with_context(|| format!("write the report to {}", file.display()))
-            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    }
-    output::write_files(&pages, full, None)
+            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+    });
+    let pages = output::write_files(&pages, full, None);
+    tables.and(pages)
 }
 
 fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {

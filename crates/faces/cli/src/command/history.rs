@@ -230,9 +230,9 @@ fn print_otava(
     arguments: &HistoryArguments,
     format: HistoryFormat,
 ) -> Result<(), CommandError> {
-    Paint::data(&render_history(report, format, output::plain()))
-        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    output::write_files(&arguments.output, &FullReport::from(report), None)
+    let printed = output::print(&render_history(report, format, output::plain()));
+    let written = output::write_files(&arguments.output, &FullReport::from(report), None);
+    printed.and(written)
 }
 
 /// An export holds numbers alone.

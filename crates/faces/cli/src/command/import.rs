@@ -17,7 +17,7 @@ use crate::paint::Paint;
 const BYTES_MAX: u64 = 256 << 20;
 
 pub(crate) fn run(arguments: &ImportArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let mut all: Vec<ImportedTable> = Vec::new();
     let mut runs: Vec<(String, DstatRun)> = Vec::new();
     for file in &arguments.files {

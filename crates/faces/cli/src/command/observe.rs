@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &ObserveArguments, paint: &Paint) -> Result<Exit, C
     let plan = plan(arguments, paint)?;
     let privileges = privileges::prepare(plan.uses_namespaces());
     let quiet = arguments.output.quiet;
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     output::report_privileges(privileges.as_ref(), quiet);
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let folder = arguments

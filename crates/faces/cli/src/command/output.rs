@@ -1,6 +1,7 @@
 //! Reports, delivered: printed, written to files, kept with the results.
 
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,14 @@ use crate::secrets;
 /// Advice about a command line whose secrets are masked.
 const REPLACE_MASKS: &str = "replace each *** by the secret that was typed";
 
-/// Refuses files that could not be written in the end, before anything is run.
+/// Refuses files of --output and a folder of --assets that could not be written in the end, before anything is run.
+/// Makes nothing that stays.
+pub(crate) fn check_outputs(output: &OutputArguments) -> Result<(), CommandError> {
+    check_writable(&output.output)?;
+    output.assets.as_deref().map_or(Ok(()), check_folder)
+}
+
+/// Refuses files that could not be written in the end, before anything is run. Makes nothing that stays.
 pub(crate) fn check_writable(files: &[PathBuf]) -> Result<(), CommandError> {
     check_writable_as(files, |file| format_of(file).map(|_| ()))
 }
@@ -31,26 +39,61 @@ pub(crate) fn check_writable_as(
 ) -> Result<(), CommandError> {
     for file in files {
         check(file)?;
-        OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(file)
+        check_file(file)
             .with_context(|| format!("write the report to {}", file.display()))
             .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     }
     Ok(())
 }
 
-/// Prints the report, and writes it to the files of --output and its charts to --assets.
+/// Opens `file` for writing. One that was missing is removed again.
+fn check_file(file: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(file) {
+        Ok(_) => {
+            // What cannot be removed, as in a folder with the attribute `a`, can still be written.
+            fs::remove_file(file).ok();
+            return Ok(());
+        }
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Err(_) => {}
+    }
+    match fs::read_link(file) {
+        // A link to a missing file, which the report makes. Links in a circle are an error here, not missing.
+        Ok(target) if matches!(file.try_exists(), Ok(false)) => {
+            check_file(&file.with_file_name(target))
+        }
+        _ => OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(file)
+            .map(drop),
+    }
+}
+
+/// Refuses a folder in which no file can be made. A missing one is not made: its nearest ancestor is checked.
+fn check_folder(folder: &Path) -> Result<(), CommandError> {
+    let mut places = folder.ancestors();
+    let nearest = places.find(|place| place.symlink_metadata().is_ok());
+    // Commands that begin at the same time do not share it.
+    let name = format!(".stillwell-check-{}", std::process::id());
+    let nearest = nearest.unwrap_or_else(|| Path::new(""));
+    check_file(&nearest.join(name))
+        .with_context(|| format!("write the charts to {}", folder.display()))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+}
+
+/// Prints the report, and writes it to the files of --output and its charts to --assets. Each is done although another one
+/// fails.
+///
+/// # Errors
+/// The first of them.
 pub(crate) fn deliver(
     output: &OutputArguments,
     paint: &Paint,
     report: &FullReport,
 ) -> Result<(), CommandError> {
     let assets = output.assets.as_deref();
-    if let Some(folder) = assets {
-        write_charts(report, folder)?;
-    }
+    let charts = assets.map_or(Ok(()), |folder| write_charts(report, folder));
     let format = output.format;
     let style = match format {
         Format::Terminal => styled(paint),
@@ -62,8 +105,21 @@ pub(crate) fn deliver(
         }
         _ => report.render(format, style),
     };
-    print(&text)?;
-    write_files(&output.output, report, assets)
+    let printed = print(&text);
+    let written = write_files(&output.output, report, assets);
+    charts.and(printed).and(written)
+}
+
+/// Returns the first error of a report and of an upload. An upload that a signal ended goes first: the signal is the exit
+/// code.
+pub(crate) fn with_upload(
+    reported: Result<(), CommandError>,
+    uploaded: Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    match uploaded {
+        Err(error) if matches!(error.exit, Exit::Interrupted(_)) => Err(error),
+        uploaded => reported.and(uploaded),
+    }
 }
 
 /// Returns the exit code of a command that ran and ended with `exit`, whose report was `delivered`. An error
@@ -98,22 +154,34 @@ pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
-/// Writes the report to files, each in the format of its extension; Markdown shows the charts in `assets`.
+/// Writes all `files` with `write`, also after one that cannot be written; the first error is returned.
+pub(crate) fn write_each<T>(
+    files: impl IntoIterator<Item = T>,
+    write: impl Fn(T) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let mut written = Ok(());
+    for file in files {
+        let result = write(file);
+        written = written.and(result);
+    }
+    written
+}
+
+/// Writes the report to all `files`, each in the format of its extension; Markdown shows the charts in `assets`.
 pub(crate) fn write_files(
     files: &[PathBuf],
     report: &FullReport,
     assets: Option<&Path>,
 ) -> Result<(), CommandError> {
-    for file in files {
+    write_each(files, |file| {
         let text = match (format_of(file)?, assets) {
             (Format::Markdown, Some(folder)) => {
                 report.markdown_with_charts(&seen_from(file, folder))
             }
             (format, _) => report.render(format, plain()),
         };
-        write(file, &text)?;
-    }
-    Ok(())
+        write(file, &text)
+    })
 }
 
 fn write(file: &Path, text: &str) -> Result<(), CommandError> {
@@ -127,10 +195,9 @@ fn write_charts(report: &FullReport, folder: &Path) -> Result<(), CommandError> 
     fs::create_dir_all(folder)
         .with_context(|| format!("make the folder {}", folder.display()))
         .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    for chart in report.charts() {
-        write(&folder.join(format!("{}.svg", chart.name)), &chart.svg)?;
-    }
-    Ok(())
+    write_each(report.charts(), |chart| {
+        write(&folder.join(format!("{}.svg", chart.name)), &chart.svg)
+    })
 }
 
 /// Returns the address of `folder` in a page in `file`: relative where the folder is beside or below the file.
@@ -298,8 +365,80 @@ fn resumed(words: impl Iterator<Item = String>, results: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
     use crate::arguments::ColorWhen;
+
+    fn outputs(output: Vec<PathBuf>, assets: Option<PathBuf>) -> OutputArguments {
+        OutputArguments {
+            format: Format::Json,
+            output,
+            assets,
+            quiet: true,
+        }
+    }
+
+    #[test]
+    fn a_place_that_takes_no_report_does_not_cost_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let [directory, file, assets] =
+            ["a.md", "b.md", "charts"].map(|name| folder.path().join(name));
+        fs::create_dir(&directory).unwrap();
+        fs::write(&assets, "").unwrap();
+        let report = FullReport::default();
+        let files = vec![directory.clone(), file.clone()];
+        let written = write_files(&files, &report, None);
+        let error = written.unwrap_err().to_string();
+        let expected = format!("write the report to {}", directory.display());
+        assert!(error.starts_with(&expected), "{error}");
+        fs::remove_file(&file).unwrap();
+        let paint = Paint::new(ColorWhen::Never);
+        let delivered = deliver(&outputs(files, Some(assets.clone())), &paint, &report);
+        let error = delivered.unwrap_err().to_string();
+        let expected = format!("make the folder {}", assets.display());
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(file.exists());
+    }
+
+    #[test]
+    fn a_check_of_outputs_refuses_those_that_take_nothing_and_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("folder.md")).unwrap();
+        fs::create_dir(path("charts")).unwrap();
+        fs::write(path("old.md"), "old").unwrap();
+        symlink("missing.md", path("link.md")).unwrap();
+        symlink("link.md", path("links.md")).unwrap();
+        symlink("circle.md", path("circle.md")).unwrap();
+        let names = || {
+            let entries = fs::read_dir(folder.path()).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let before = names();
+        for (file, assets, expected) in [
+            ("new.md", "charts", Ok(())),
+            ("old.md", "new/charts", Ok(())),
+            ("link.md", "new", Ok(())),
+            ("links.md", "new", Ok(())),
+            ("circle.md", "new", Err(Exit::CouldNotRun)),
+            ("folder.md", "new", Err(Exit::CouldNotRun)),
+            ("none/new.md", "new", Err(Exit::CouldNotRun)),
+            ("new.pdf", "new", Err(Exit::Usage)),
+            ("new.md", "old.md", Err(Exit::CouldNotRun)),
+            ("new.md", "old.md/charts", Err(Exit::CouldNotRun)),
+            ("new.md", "link.md", Err(Exit::CouldNotRun)),
+        ] {
+            let output = outputs(vec![path(file)], Some(path(assets)));
+            let checked = check_outputs(&output).map_err(|error| error.exit);
+            assert_eq!(checked, expected, "{file} {assets}");
+        }
+        assert_eq!(names(), before);
+        assert_eq!(fs::read_dir(path("charts")).unwrap().count(), 0);
+        assert_eq!(fs::read_to_string(path("old.md")).unwrap(), "old");
+    }
 
     #[test]
     fn a_path_is_one_word_of_a_command_line() {
@@ -389,6 +528,23 @@ mod tests {
             let ended = Err(CommandError::new(signal, anyhow::anyhow!("no response")));
             let result = exit_after(exit, ended, &paint).map_err(|error| error.exit);
             assert_eq!(result, Err(signal), "{exit:?}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_a_report_goes_before_that_of_an_upload_unless_a_signal_ended_it() {
+        let failed = |exit: Exit| Err(CommandError::new(exit, anyhow::anyhow!("failed")));
+        let [report, upload, signal] = [Exit::CouldNotRun, Exit::Invalid, Exit::Interrupted(2)];
+        for (reported, uploaded, expected) in [
+            (Ok(()), Ok(()), Ok(())),
+            (failed(report), Ok(()), Err(report)),
+            (Ok(()), failed(upload), Err(upload)),
+            (failed(report), failed(upload), Err(report)),
+            (failed(report), failed(signal), Err(signal)),
+            (Ok(()), failed(signal), Err(signal)),
+        ] {
+            let result = with_upload(reported, uploaded).map_err(|error| error.exit);
+            assert_eq!(result, expected);
         }
     }
 

@@ -26,7 +26,7 @@ use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
 pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let (report, exit) = saved(&arguments.results, arguments.gate)?;
     output::deliver(&arguments.output, paint, &report)?;
     Ok(exit_of_verdicts(exit, arguments.exit_zero))

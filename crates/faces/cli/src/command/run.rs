@@ -69,7 +69,7 @@ fn start(
     }
     let prepared = part.map(|part| part.privileges.clone());
     let privileges = prepared.or_else(|| privileges::prepare_suite(&plan));
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     if let Some(missing) = programs::missing(&plan).into_iter().next() {
         let error = anyhow::anyhow!(missing);
         return Err(CommandError::new(Exit::CouldNotRun, error)
@@ -227,8 +227,8 @@ impl SuiteRun<'_> {
         problems::keep_outcome(results, &outcome);
         let exit = super::report::exit_of_verdicts(exit_of(&outcome, self.gate), self.exit_zero);
         let reported = self.report(paint, &outcome);
-        let delivered = reported.and_then(|()| self.upload(interrupt));
-        output::exit_after(exit, delivered, paint)
+        let uploaded = self.upload(interrupt);
+        output::exit_after(exit, output::with_upload(reported, uploaded), paint)
     }
 
     /// Uploads the table of results, if there is a store.

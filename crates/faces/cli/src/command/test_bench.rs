@@ -46,9 +46,10 @@ pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandE
     .map_err(|error| could_not(error.into()))?;
     let outcome = test_all(arguments, &tree.folders, &results, &stop);
     signals.close(Nanos::SECOND);
-    let outcome = outcome.map_err(could_not)?;
-    let printed = Paint::data(&report::summary(&outcome, &output::show_path(&results)));
-    printed.map_err(|error| could_not(error.into()))?;
+    let (outcome, printed) = outcome.map_err(could_not)?;
+    let summary = report::summary(&outcome, &output::show_path(&results));
+    let summary = output::print(&summary);
+    let printed = printed.and(summary);
     let kept = keep(arguments, &outcome).map_err(could_not);
     let interrupted = signal.load(std::sync::atomic::Ordering::Relaxed);
     let exit = if interrupted != 0 {
@@ -58,19 +59,21 @@ pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandE
     } else {
         Exit::Held
     };
-    output::exit_after(exit, kept, paint)
+    output::exit_after(exit, kept.and(printed), paint)
 }
 
-/// Runs the selected benches, and prints the result of each.
+/// Runs the selected benches, and prints the result of each. Returns them, and the first error of printing: benches run
+/// although it fails.
 fn test_all(
     arguments: &TestBenchArguments,
     folders: &[BenchFolder],
     results: &Path,
     stop: &Token,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<(Outcome, Result<(), CommandError>)> {
     let stillwell = std::env::current_exe().context("find the executable of stillwell")?;
     let begin = clock::now();
     let mut outcome = Outcome::new(&arguments.includes, &arguments.excludes);
+    let mut printed = Ok(());
     for bench in folders {
         if !is_wanted(&bench.tags, &arguments.includes, &arguments.excludes) {
             outcome.skipped.push(bench.name.clone());
@@ -79,7 +82,8 @@ fn test_all(
         if stop.is_cancelled() {
             break;
         }
-        Paint::data(&report::beginning(bench))?;
+        let beginning = output::print(&report::beginning(bench));
+        printed = printed.and(beginning);
         let evidence = results.join(&bench.name);
         stillwell_capture::make_private(&evidence)
             .with_context(|| format!("make the folder {}", evidence.display()))?;
@@ -91,11 +95,12 @@ fn test_all(
             stop,
         };
         let tested = test_bench(&test).context("run the benches")?;
-        Paint::data(&report::ending(&tested, arguments.verbose))?;
+        let ending = output::print(&report::ending(&tested, arguments.verbose));
+        printed = printed.and(ending);
         outcome.tested.push(tested);
     }
     outcome.elapsed = clock::now().since(begin);
-    Ok(outcome)
+    Ok((outcome, printed))
 }
 
 fn keep(arguments: &TestBenchArguments, outcome: &Outcome) -> anyhow::Result<()> {

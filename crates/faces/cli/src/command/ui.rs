@@ -26,9 +26,6 @@ use crate::signals;
 /// Time between two looks at threads that may have failed.
 const LOOK_PERIOD: Duration = Duration::from_millis(500);
 
-/// Time in which everything ends.
-const CLOSE_MAX: Nanos = Nanos::from_secs(5);
-
 pub(crate) fn run(arguments: &UiArguments) -> Result<Exit, CommandError> {
     let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let (raise, raised) = sync_channel(1);
@@ -50,7 +47,7 @@ pub(crate) fn run(arguments: &UiArguments) -> Result<Exit, CommandError> {
     while ended.is_empty() && raised.recv_timeout(LOOK_PERIOD) == Err(RecvTimeoutError::Timeout) {
         ended = scope.ends();
     }
-    ended.extend(scope.close(CLOSE_MAX));
+    ended.extend(scope.close(WebServer::CLOSE_MAX));
     signals.close(Nanos::from_millis(100));
     if let Some(mut browser) = browser {
         browser.try_wait().ok();

@@ -10,6 +10,7 @@ use stillwell_plan::{GoalMetric, GoalPlan, SuitePlan};
 use stillwell_units::Seed;
 use stillwell_verdict::synthetic;
 
+use crate::load::serve;
 use crate::suite::{Suite, assert_code, assert_holds};
 
 #[test]
@@ -238,4 +239,50 @@ fn saved_loads_are_a_history_and_a_slower_median_is_an_alarm() {
         &ended.stderr,
         &["there are no results to show in 1 saved load"],
     );
+}
+
+#[test]
+fn a_load_that_is_saved_in_several_forms_counts_once() {
+    let suite = Suite::new();
+    let (_server, url) = serve(&[]);
+    let ended = suite.call(&[
+        "load",
+        &url,
+        "--quiet",
+        "--requests=20",
+        "--validity=off",
+        "--output=load.json",
+        "--output=load.html",
+        "--capture=kept",
+    ]);
+    assert_code(&ended, 0);
+    let paths = ["load.json", "load.html", "kept", "load.json"];
+    let ended = suite.call(&[&["history", "--format=json"][..], &paths].concat());
+    assert_code(&ended, 0);
+    let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(value["trends"][0]["points"].as_array().unwrap().len(), 1);
+    let reason = "it is the same load as load.json";
+    let skipped = ["load.html", "kept"];
+    let skipped = skipped.map(|path| serde_json::json!({ "results": path, "reason": reason }));
+    assert_eq!(value["skipped"], serde_json::json!(skipped));
+}
+
+#[test]
+fn loads_that_begin_in_the_same_millisecond_count_once_each() {
+    let suite = Suite::new();
+    let mut load = saved_load(0, 0.001);
+    suite.file("first.json", &load.to_string());
+    suite.file("copy.json", &load.to_string());
+    load["seed"] = "02".into();
+    suite.file("seed.json", &load.to_string());
+    load["requests"] = 1001.into();
+    suite.file("requests.json", &load.to_string());
+    let paths = ["first.json", "copy.json", "seed.json", "requests.json"];
+    let ended = suite.call(&[&["history", "--format=json"][..], &paths].concat());
+    assert_code(&ended, 0);
+    let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(value["trends"][0]["points"].as_array().unwrap().len(), 3);
+    let reason = "it is the same load as first.json";
+    let skipped = serde_json::json!([{ "results": "copy.json", "reason": reason }]);
+    assert_eq!(value["skipped"], skipped);
 }

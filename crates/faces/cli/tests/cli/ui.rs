@@ -160,6 +160,27 @@ fn files_are_edited_below_the_folder_only() {
 }
 
 #[test]
+fn two_loads_that_are_json_files_can_be_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, rate) in [("old", 100), ("new", 200)] {
+        let schema = "stillwell/load-summary/v1";
+        let text = format!(r#"{{"schema": "{schema}", "requests_per_second": {rate}}}"#);
+        fs::write(folder.path().join(name).with_extension("json"), text).unwrap();
+    }
+    let ui = Ui::start(folder.path());
+    let (status, page) = ui.read("/");
+    assert_eq!(status, 200, "{page}");
+    for choice in ["a\" value=\"0/old.json", "b\" value=\"0/new.json"] {
+        assert!(page.contains(choice), "{choice}: {page}");
+    }
+    let (status, page) = ui.read("/compare?a=0/old.json&b=0/new.json");
+    assert_eq!(status, 200, "{page}");
+    assert!(page.contains("requests_per_second"), "{page}");
+    ui.process.signal("TERM");
+    assert_eq!(ui.process.finish(LONG).code, 0);
+}
+
+#[test]
 fn a_form_makes_an_experiment_file_and_a_running_command_has_charts() {
     let folder = tempfile::tempdir().unwrap();
     let server = Process::start(Command::new(STILLWELL).args(["serve", "--address=127.0.0.1:0"]));

@@ -18,8 +18,8 @@ use super::{JobEnd, JobState, Jobs, course};
 const TICK: Duration = Duration::from_millis(500);
 /// Time in which a command ends in order after it was stopped.
 const STOP_MAX: Duration = Duration::from_secs(20);
-/// The same when the server ends.
-const END_MAX: Duration = Duration::from_millis(900);
+/// The same when the server ends. A load ends within `INTERRUPTED_MAX` (crate `run`, 7 s) after a signal, and writes its results then.
+const END_MAX: Duration = Duration::from_secs(8);
 /// Time in which the last output arrives after the end of a command.
 const REST_MAX: Duration = Duration::from_millis(300);
 
@@ -139,23 +139,26 @@ async fn end(jobs: &Jobs, id: u64, child: &mut Child, token: &Token) -> io::Resu
     if let Some(process) = process.and_then(Pid::from_raw) {
         kill_process(process, Signal::TERM).ok();
     }
-    let deadline = async {
-        tokio::select! {
-            () = sleep(STOP_MAX) => {}
-            () = async { token.cancelled().await; sleep(END_MAX).await } => {}
-        }
-    };
-    tokio::pin!(deadline);
+    let overdue = end_deadline(token);
+    tokio::pin!(overdue);
     let mut tick = interval(TICK);
     loop {
         tokio::select! {
             status = child.wait() => return status,
             _ = tick.tick() => jobs.change(id, |_| {}),
-            () = &mut deadline => {
+            () = &mut overdue => {
                 child.start_kill()?;
                 return child.wait().await;
             }
         }
+    }
+}
+
+/// Waits as long as a command that was stopped may take to end.
+async fn end_deadline(token: &Token) {
+    tokio::select! {
+        () = sleep(STOP_MAX) => {}
+        () = async { token.cancelled().await; sleep(END_MAX).await } => {}
     }
 }
 
@@ -187,6 +190,7 @@ mod tests {
     use stillwell_units::Nanos;
 
     use super::*;
+    use crate::server::WebServer;
 
     /// Runs shell scripts in place of the program until all have ended. Calls `on_change` after each
     /// change of one.
@@ -305,6 +309,19 @@ mod tests {
                 ..
             }
         ));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_end_of_the_server_a_load_has_time_to_save_its_results() {
+        let token = Token::new();
+        token.cancel();
+        // Maximum time of a load after a signal, as in crate `run`.
+        let load = Duration::from_secs(7);
+        let server = WebServer::CLOSE_MAX.as_duration() - REST_MAX;
+        for (limit, has_ended) in [(load, false), (server, true)] {
+            let ended = timeout(limit, end_deadline(&token)).await;
+            assert_eq!(ended.is_ok(), has_ended, "{limit:?}");
+        }
     }
 
     #[test]

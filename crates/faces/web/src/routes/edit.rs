@@ -52,7 +52,10 @@ pub(super) async fn open(
 
 /// The end of an attempt to save.
 enum Saved {
-    Done(CheckedFile),
+    Done {
+        checked: CheckedFile,
+        version: String,
+    },
     /// The file has another text than the one that was edited.
     Changed {
         version: String,
@@ -73,21 +76,24 @@ pub(super) async fn save(
     let base = fields.line("version").to_owned();
     let write = move |shared: &Shared| {
         let place = configuration(&place)?;
+        let stored = shared.roots.read_text(&place, TEXT_MAX)?;
+        let edited = with_line_ends_of(&stored, &edited);
         if edited.len() as u64 > TEXT_MAX {
             return Ok((place, Saved::TooLarge));
         }
-        let now = version(&shared.roots.read_text(&place, TEXT_MAX)?);
+        let now = version(&stored);
         if now != base {
             return Ok((place, Saved::Changed { version: now }));
         }
         shared.roots.replace_text(&place, &edited)?;
         let checked = shared.program.check(&shared.roots.path(&place)?);
-        Ok((place, Saved::Done(checked)))
+        let version = version(&edited);
+        Ok((place, Saved::Done { checked, version }))
     };
     let saved = shared.work(WorkKind::Write, write).await?;
     let (place, saved) = saved.map_err(|error: PlaceError| misplaced(&shared, &error))?;
     let (status, outcome, base) = match &saved {
-        Saved::Done(_) => (StatusCode::OK, "Saved.", version(&text)),
+        Saved::Done { version, .. } => (StatusCode::OK, "Saved.", version.clone()),
         Saved::Changed { version } => (
             StatusCode::CONFLICT,
             "Not saved: the file on the disk has changed since it was opened. Save again to replace it with this text.",
@@ -105,7 +111,7 @@ pub(super) async fn save(
         version: &base,
         outcome: Some((outcome, status != StatusCode::OK)),
         checked: match &saved {
-            Saved::Done(checked) => Some(checked),
+            Saved::Done { checked, .. } => Some(checked),
             _ => None,
         },
     };
@@ -122,6 +128,15 @@ fn configuration(text: &str) -> Result<PlaceBelow, PlaceError> {
     }
 }
 
+/// Returns `text`, whose lines end with LF, with the line ends of `stored`: with CR LF if all its lines have that.
+fn with_line_ends_of(stored: &str, text: &str) -> String {
+    let lines = stored.matches('\n').count();
+    match lines > 0 && stored.matches("\r\n").count() == lines {
+        true => text.replace('\n', "\r\n"),
+        false => text.to_owned(),
+    }
+}
+
 /// Returns a name of a text that other texts do not have.
 fn version(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
@@ -130,4 +145,23 @@ fn version(text: &str) -> String {
         .take(16)
         .map(|byte| format!("{byte:02x}"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_saved_text_has_the_line_ends_of_the_file() {
+        for (stored, saved) in [
+            ("a\r\nb\r\n", "c\r\nd\r\n"),
+            ("a\r\nb", "c\r\nd\r\n"),
+            ("a\nb\n", "c\nd\n"),
+            ("a\r\nb\n", "c\nd\n"),
+            ("a", "c\nd\n"),
+            ("", "c\nd\n"),
+        ] {
+            assert_eq!(with_line_ends_of(stored, "c\nd\n"), saved, "{stored:?}");
+        }
+    }
 }

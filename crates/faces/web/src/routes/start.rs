@@ -105,16 +105,22 @@ fn results_place(
     path: &str,
 ) -> Result<PlaceBelow, FieldError> {
     let refuse = |message: String| FieldError { field, message };
-    if path.is_empty() {
-        return Err(refuse("name a folder".to_owned()));
-    }
-    let place = PlaceBelow::parse(&format!("0/{path}"));
-    let place = place.map_err(|error| refuse(error.to_string()))?;
+    let place = folder_below(path).map_err(|reason| refuse(reason.to_owned()))?;
     match shared.roots.path(&place) {
         // The command makes the part that is missing.
         Ok(_) | Err(PlaceError::Open { .. }) => Ok(place),
         Err(error) => Err(refuse(error.to_string())),
     }
+}
+
+/// Reads the path of a folder below the first root, as users write it.
+fn folder_below(path: &str) -> Result<PlaceBelow, &'static str> {
+    let path = path.trim_start_matches("./").trim_end_matches('/');
+    if path.is_empty() {
+        return Err("name a folder");
+    }
+    let place = PlaceBelow::parse(&format!("0/{path}"));
+    place.map_err(|_| "name a folder below that of this server, such as shop")
 }
 
 /// Returns the path of an experiment below the first root, where commands run.
@@ -158,4 +164,32 @@ pub(super) async fn stop(State(shared): Server, Path(id): Path<u64>) -> Result<A
 fn missing(shared: &Shared) -> Answer {
     let message = "This command is not on this server, or was removed from its list. Its results may still be in the list.";
     refused(shared, StatusCode::NOT_FOUND, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_as_in_a_shell() {
+        for (path, expected) in [
+            ("shop", Ok("0/shop")),
+            ("./shop", Ok("0/shop")),
+            ("shop/", Ok("0/shop")),
+            ("./a/shop/", Ok("0/a/shop")),
+            (".stillwell/loads/a", Ok("0/.stillwell/loads/a")),
+            ("", Err("name a folder")),
+            ("./", Err("name a folder")),
+            ("../shop", Err("name a folder below")),
+            ("/shop", Err("name a folder below")),
+            (".", Err("name a folder below")),
+            ("a//b", Err("name a folder below")),
+        ] {
+            match (folder_below(path), expected) {
+                (Ok(place), Ok(address)) => assert_eq!(place.address(), address, "{path}"),
+                (Err(message), Err(start)) => assert!(message.starts_with(start), "{path}"),
+                (read, _) => panic!("{path}: {read:?}"),
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Messages and report of a bisection.
 
 use anstyle::Style;
+use clap::{Arg, CommandFactory as _};
 use stillwell_experiment::bisect::{
     Answer, BisectProgress, BisectRecord, Commit, OutcomeKind, OutcomeRecord, StepRecord,
 };
@@ -11,7 +12,7 @@ use stillwell_report::history::{
 };
 use stillwell_verdict::Change;
 
-use crate::arguments::BisectArguments;
+use crate::arguments::Arguments;
 use crate::command::output;
 use crate::paint::Paint;
 use crate::secrets;
@@ -108,37 +109,77 @@ pub(super) fn report(record: &BisectRecord, plan: &SuitePlan, results: String) -
 }
 
 /// The command that looks again in the range that is left, with fresh runs.
-pub(super) fn narrower(outcome: &OutcomeRecord, arguments: &BisectArguments) -> Option<String> {
+pub(super) fn narrower(outcome: &OutcomeRecord) -> Option<String> {
     if outcome.kind != OutcomeKind::Range {
         return None;
     }
     let short = |name: &Option<String>| name.as_ref()?.get(..COMMIT_SHOWN).map(str::to_owned);
     let ends = [short(&outcome.last_good)?, short(&outcome.first_bad)?];
-    let typed = [arguments.good.as_str(), arguments.bad.as_str()];
-    Some(output::with_note(between(
-        secrets::command_words().into_iter().skip(1),
-        typed,
-        ends,
-    )))
+    let words = secrets::command_words().into_iter().skip(1);
+    Some(output::with_note(between(words, ends)))
 }
 
 /// The line with other ends, and results in a folder of its own.
-fn between(words: impl Iterator<Item = String>, typed: [&str; 2], ends: [String; 2]) -> String {
+fn between(words: impl Iterator<Item = String>, [good, bad]: [String; 2]) -> String {
+    let command = Arguments::command();
+    let bisect = command.find_subcommand("bisect").into_iter();
+    let options = bisect.flat_map(clap::Command::get_arguments);
+    let options = options.chain(command.get_arguments());
+    let options = options.filter(|option| option.get_action().takes_values());
+    let options: Vec<&Arg> = options.collect();
+    // The first words that are neither options nor their values: `bisect`, GOOD and BAD.
+    let mut replacements = [None, Some(good), Some(bad)].into_iter();
+    let (mut is_value, mut has_options) = (false, true);
     let mut line = vec!["stillwell".to_owned()];
-    let mut ends = typed.into_iter().zip(ends).peekable();
-    let mut words = words;
+    for word in without_results(words) {
+        let is_option = has_options && !is_value && word.starts_with('-');
+        let replacement = match is_value || is_option {
+            true => None,
+            false => replacements.next().flatten(),
+        };
+        is_value = is_option && takes_next(&options, &word);
+        // After `--` every word is positional.
+        has_options &= !is_option || word != "--";
+        line.push(replacement.unwrap_or_else(|| output::quoted(&word)));
+    }
+    line.join(" ")
+}
+
+/// Returns true if the word after `word` is the value of one of the `options`. Words such as `--only=NAME` and `-oFILE`
+/// contain their value.
+fn takes_next(options: &[&Arg], word: &str) -> bool {
+    let Some(long) = word.strip_prefix("--") else {
+        let letters = word.trim_start_matches('-');
+        let is_short = |letter: char| {
+            let mut options = options.iter();
+            options.any(|option| {
+                let aliases = option.get_all_short_aliases().unwrap_or_default();
+                option.get_short() == Some(letter) || aliases.contains(&letter)
+            })
+        };
+        // Letters before it are flags, as in `-qo FILE`.
+        let place = letters.find(is_short);
+        return place.is_some_and(|place| place + 1 == letters.len());
+    };
+    let mut options = options.iter();
+    options.any(|option| {
+        let aliases = option.get_all_aliases().unwrap_or_default();
+        option.get_long() == Some(long) || aliases.contains(&long)
+    })
+}
+
+/// Returns `words` without the options of the results folder.
+fn without_results(mut words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept = Vec::new();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--resume" => {}
             "--results" => drop(words.next()),
-            other if other.starts_with("--results=") => {}
-            other => match ends.next_if(|(typed, _)| *typed == other) {
-                Some((_, end)) => line.push(end),
-                None => line.push(output::quoted(other)),
-            },
+            inline if inline.starts_with("--results=") => {}
+            _ => kept.push(word),
         }
     }
-    line.join(" ")
+    kept
 }
 
 /// Returns the metric that decided a step, or the first of the plan.
@@ -216,9 +257,47 @@ mod tests {
 
     #[test]
     fn a_narrower_search_has_other_ends_and_results_of_its_own() {
-        let words = "bisect --results old v1 HEAD suite --resume --only HEAD".split(' ');
-        let ends = ["abc".to_owned(), "def".to_owned()];
-        let line = between(words.map(str::to_owned), ["v1", "HEAD"], ends);
-        assert_eq!(line, "stillwell bisect abc def suite --only HEAD");
+        for (words, expected) in [
+            (
+                "bisect --results old v1 HEAD suite --resume --only HEAD",
+                "stillwell bisect abc def suite --only HEAD",
+            ),
+            (
+                "bisect --only v1 v1 HEAD suite",
+                "stillwell bisect --only v1 abc def suite",
+            ),
+            (
+                "bisect v1 --only a HEAD suite",
+                "stillwell bisect abc --only a def suite",
+            ),
+            (
+                "bisect v1 --only v1 HEAD suite",
+                "stillwell bisect abc --only v1 def suite",
+            ),
+            (
+                "bisect --only v1 v1 --only a HEAD",
+                "stillwell bisect --only v1 abc --only a def",
+            ),
+            (
+                "bisect --only v1 --only HEAD v1 HEAD",
+                "stillwell bisect --only v1 --only HEAD abc def",
+            ),
+            (
+                "--color never bisect --only=v1 --soak v1 --pairs 4 --quick v1 HEAD",
+                "stillwell --color never bisect --only=v1 --soak v1 --pairs 4 --quick abc def",
+            ),
+            (
+                "bisect -qo v1 -ov1 -q v1 HEAD -o HEAD",
+                "stillwell bisect -qo v1 -ov1 -q abc def -o HEAD",
+            ),
+            (
+                "bisect --only v1 -- bisect HEAD --only",
+                "stillwell bisect --only v1 -- abc def --only",
+            ),
+        ] {
+            let ends = ["abc".to_owned(), "def".to_owned()];
+            let words = words.split(' ').map(str::to_owned);
+            assert_eq!(between(words, ends), expected);
+        }
     }
 }

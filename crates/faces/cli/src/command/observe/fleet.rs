@@ -34,7 +34,7 @@ pub(super) fn run(
 ) -> Result<Exit, CommandError> {
     let (plan, roles) = planned(arguments, paint)?;
     let fleet = &arguments.fleet;
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let folder = arguments
         .results
         .clone()

@@ -39,7 +39,7 @@ pub(super) fn run(
     }
     let upload = store_of(arguments)?;
     let plan = load(arguments, &select::overrides(&arguments.select), paint)?;
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let results = results_folder(arguments, upload.as_ref())?;
     if Results::new(results.clone()).has_results() {
         return Err(usage(format!(

@@ -50,7 +50,7 @@ pub(super) fn run(
 ) -> Result<Exit, CommandError> {
     let upload = store_of(arguments)?;
     let (plan, roles) = planned(arguments, (name, generators), paint)?;
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let line = shared_line()?;
     let engine = engine_named(name, &arguments.fleet.job)?;
     let (store, begun) = job_store(arguments, roles, &line.0)?;

@@ -47,7 +47,7 @@ pub(super) fn run(
             plan.run_plan.observer.validity = validity.into();
         }
     }
-    output::check_writable(&arguments.output.output)?;
+    output::check_outputs(&arguments.output)?;
     let quiet = arguments.output.quiet;
     let left_out = leave_out(&mut plans, !overrides.targets.is_empty())?;
     for target in left_out.iter().filter(|_| !quiet) {
@@ -87,7 +87,7 @@ pub(super) fn run(
         let delivered = deliver(&report, arguments, paint, &results);
         let kept = keep_table(&results, store.as_ref(), interrupt, quiet);
         let kept = kept.map_err(|error| super::upload_error(error, interrupt));
-        output::exit_after(exit, delivered.and(kept), paint)
+        output::exit_after(exit, output::with_upload(delivered, kept), paint)
     });
     conductor.end();
     result

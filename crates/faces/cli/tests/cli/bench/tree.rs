@@ -153,21 +153,19 @@ fn a_report_that_cannot_be_written_changes_only_the_exit_code_of_success() {
     let suite = Suite::new();
     suite.file("tree/bad/bench.yaml", "nonsense: 1\n");
     std::os::unix::fs::symlink("/dev/full", suite.path("full.json")).unwrap();
-    let words = [
-        "test",
-        "bench",
-        "tree",
-        "--results",
-        "results",
-        "-o",
-        "full.json",
-    ];
     // The bench itself ends with 2: it fails, or is as its assert says.
     for (status, code) in [(0, 1), (2, 4)] {
         suite.file("tree/bad/assert.yaml", &format!("status: {status}\n"));
-        let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
-        assert_code(&ended, code);
-        assert_holds(&ended.stderr, &["No space left on device"]);
+        for output in ["full.json", "report.json >/dev/full"] {
+            let line = format!("exec \"$0\" test bench tree --results results -o {output}");
+            let mut command = suite.program("sh");
+            let ended = Process::start(command.args(["-c", &line, STILLWELL])).finish(LONG);
+            assert_code(&ended, code);
+            assert_holds(&ended.stderr, &["No space left on device"]);
+        }
+        let report = fs::read_to_string(suite.path("report.json")).unwrap();
+        assert_holds(&report, &["\"bad\""]);
+        fs::remove_file(suite.path("report.json")).unwrap();
     }
 }
 
