@@ -63,3 +63,6 @@ pub use h1::{
 };
 pub use signature::{StoreKeys, Unsigned, encoded_path, encoded_query};
 pub use stillwell_units::{Scheme, Target, TargetError};
+
+/// Largest number of interim responses (1xx) to a request before the final one.
+const INTERIM_MAX: u8 = 100;

@@ -10,6 +10,7 @@ use stillwell_plan::tls::{ClientTlsPlan, PemSource, Verification};
 use stillwell_units::{Nanos, RunId, Seed};
 
 use super::files_below::{AllowedFolder, FilesBelow};
+use super::remote::dial_address;
 use super::target_pattern::TargetPattern;
 use crate::request::{NighthawkRequest, RequestError};
 
@@ -167,16 +168,8 @@ impl AccessPlan {
             RequestError::Message(_) if files.is_used() => AccessError::File,
             error => AccessError::Request(Box::new(error)),
         })?;
-        let mut addresses: Vec<String> = Vec::new();
-        addresses.extend(dialled(&plan));
-        addresses.extend(
-            request
-                .content
-                .request_source
-                .as_deref()
-                .map(service_address),
-        );
-        for address in addresses {
+        let source = request.content.request_source.as_deref();
+        for address in dialled(&plan).into_iter().chain(source.map(dial_address)) {
             if !self.allows_target(caller, &address) {
                 return Err(AccessError::Target { address });
             }
@@ -236,12 +229,6 @@ fn dialled(plan: &LoadPlan) -> Vec<String> {
     let receivers = sinks.chain(export.map(|export| &export.receiver));
     let receivers = receivers.map(|receiver| &receiver.address);
     endpoints.chain(tunnel).chain(receivers).cloned().collect()
-}
-
-/// Returns the `host:port` of a service's URI.
-fn service_address(uri: &str) -> String {
-    let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
-    rest.split('/').next().unwrap_or_default().to_owned()
 }
 
 /// Reads the files of `tls` now, with the rights of the caller.
@@ -342,9 +329,26 @@ mod tests {
             ""
         );
         assert!(refusal(&access, LOCAL, to("http://10.2.3.4:81/")).contains("10.2.3.4:81"));
-        let mut options = to("http://10.2.3.4/");
-        options.request_source = Some("grpc://192.168.0.1:90".to_owned());
-        assert!(refusal(&access, LOCAL, options).contains("192.168.0.1:90"));
+        for (uri, address) in [
+            ("grpc://192.168.0.1:90", "192.168.0.1:90"),
+            ("grpc://192.168.0.1", "192.168.0.1:8443"),
+            ("grpc://::1:90/path", "[::1]:90"),
+        ] {
+            let from_source = || CommandLineOptions {
+                request_source: Some(uri.to_owned()),
+                ..to("http://10.2.3.4/")
+            };
+            let why = refusal(&access, LOCAL, from_source());
+            assert!(why.contains(&format!("--allow-target {address}")), "{why}");
+            // The pattern that the message names permits it.
+            let patterns = ["10.0.0.0/8:80", address];
+            let targets = patterns.map(|pattern| pattern.parse::<TargetPattern>().unwrap());
+            let wide = AccessPlan {
+                targets: Some(targets.into()),
+                ..AccessPlan::default()
+            };
+            assert_eq!(refusal(&wide, LOCAL, from_source()), "");
+        }
     }
 
     #[test]

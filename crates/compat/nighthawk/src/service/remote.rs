@@ -34,15 +34,7 @@ impl Channel {
     /// # Errors
     /// TLS cannot be configured.
     pub fn of_uri(uri: &str) -> Result<Self, ChannelError> {
-        let (scheme, rest) = uri.split_once("://").unwrap_or(("grpc", uri));
-        let authority = bracketed(rest.split('/').next().unwrap_or_default());
-        let has_port = authority
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let address = match has_port {
-            true => authority,
-            false => format!("{authority}:{PORT}"),
-        };
+        let (scheme, _) = uri.split_once("://").unwrap_or(("grpc", uri));
         let plan = ClientTlsPlan {
             verification: Verification::Roots {
                 extra: Vec::new(),
@@ -55,7 +47,20 @@ impl Channel {
             suites: TlsSuites::default(),
         };
         let is_secure = matches!(scheme, "https" | "grpcs");
-        Self::new(&address, is_secure.then_some(&plan))
+        Self::new(&dial_address(uri), is_secure.then_some(&plan))
+    }
+}
+
+/// Returns the `host:port` that a channel to the service at `uri` dials.
+pub(super) fn dial_address(uri: &str) -> String {
+    let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
+    let authority = bracketed(rest.split('/').next().unwrap_or_default());
+    let has_port = authority
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    match has_port {
+        true => authority,
+        false => format!("{authority}:{PORT}"),
     }
 }
 

@@ -20,6 +20,7 @@ use tokio::select;
 use tokio::time::timeout;
 
 use crate::envoy::{BODY_BYTES_MAX, CONTENT_LENGTH, SourceBody, SourceRequest, stated_length};
+use crate::service::access::AccessToken;
 use crate::service::grpc::{Channel, ChannelError, ClientCall};
 use crate::wire::{Schema, UnknownFields, WireError};
 
@@ -40,7 +41,7 @@ pub trait RequestPattern: fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 pub struct RequestSourceClient(Arc<Client>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Client {
     uri: String,
     channel: Channel,
@@ -50,7 +51,9 @@ struct Client {
     message: Vec<u8>,
     connect_within: Nanos,
     /// The parts that all requests share.
-    pattern: Box<dyn RequestPattern>,
+    pattern: Arc<dyn RequestPattern>,
+    /// The token that its calls carry, if any.
+    token: Option<AccessToken>,
 }
 
 /// Failure to get a request from a source.
@@ -100,8 +103,16 @@ impl RequestSourceClient {
             ahead,
             message: message.unwrap_or_else(|error| unreachable!("a test reads it: {error}")),
             connect_within,
-            pattern,
+            pattern: pattern.into(),
+            token: None,
         })))
+    }
+
+    /// The same source, called with `token`.
+    #[must_use]
+    pub fn with_token(mut self, token: Option<&AccessToken>) -> Self {
+        Arc::make_mut(&mut self.0).token = token.cloned();
+        self
     }
 }
 
@@ -139,7 +150,10 @@ impl Client {
 
     async fn fetch(&self, feed: &Feed) -> Result<(), RequestSourceError> {
         let counts = feed.counts();
-        let connect = self.channel.call(CALL, &[]);
+        let authorization = self.token.as_ref().map(AccessToken::header_value);
+        let authorization = authorization.as_deref();
+        let headers = authorization.map(|value| ("authorization", value));
+        let connect = self.channel.call(CALL, headers.as_slice());
         // Both arms are cancel-safe: the one call is given up with the other.
         let begun = select! {
             biased;

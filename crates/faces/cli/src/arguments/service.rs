@@ -80,20 +80,21 @@ pub(crate) struct AccessArguments {
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Allow load to `HOST[:PORT]`; repeatable. HOST is a name, *.DOMAIN, an address, a
-    /// network or * [default: any target for callers on this host, none for others]
+    /// network or *; not for a request source [default: any target for callers on this
+    /// host, none for others]
     #[arg(long, value_name = "PATTERN")]
     pub(crate) allow_target: Vec<TargetPattern>,
-    /// Let requests name files below DIR [default: no files]
+    /// Let requests name files below DIR; only for the load service [default: no files]
     #[arg(long, value_name = "DIR")]
     pub(crate) allow_files: Option<PathBuf>,
-    /// Refuse loads of more than RATE requests per second
+    /// Refuse loads of more than RATE requests per second; only for the load service
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) max_rate: Option<f64>,
     /// Refuse loads that last longer than TIME, the wait for the scheduled start included, or have no
-    /// duration
+    /// duration; only for the load service
     #[arg(long, value_name = "TIME")]
     pub(crate) max_duration: Option<Nanos>,
-    /// Refuse loads with more than N connections
+    /// Refuse loads with more than N connections; only for the load service
     #[arg(long, value_name = "N", value_parser = within::<u32>(1..))]
     pub(crate) max_connections: Option<u32>,
 }

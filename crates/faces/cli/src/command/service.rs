@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &ServiceArguments) -> Result<Exit, CommandError> {
             services_token(arguments)?,
         )
         .map_err(|error| CommandError::new(Exit::Usage, error))?,
-        access: Arc::new(access::plan(&arguments.access)?),
+        access: Arc::new(access::plan(&arguments.access, arguments.service)?),
     };
     let is_secure = plan.tls.is_some();
     if !is_secure && !arguments.client_ca.is_empty() {
@@ -105,7 +105,7 @@ fn conduct_as_nighthawk(arguments: &NighthawkServiceArguments) -> Result<Exit, C
         listen: listen.map_err(|why| usage(anyhow::anyhow!("--listen: {why}")))?,
         tls: None,
         role: role(arguments.service, None, None, None).map_err(usage)?,
-        access: Arc::new(access::plan(&arguments.access)?),
+        access: Arc::new(access::plan(&arguments.access, arguments.service)?),
     };
     let access = Arc::clone(&plan.access);
     access::require_secret(

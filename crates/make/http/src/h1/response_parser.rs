@@ -5,12 +5,10 @@ use std::mem::MaybeUninit;
 use super::ParseError;
 use super::body::{Body, BodyEvent, Chunks};
 use super::head::{FramingHeaders, HEADERS_MAX, HeadBuffer, whole};
+use crate::INTERIM_MAX;
 
 /// Size of a status among the headers, in bytes.
 const STATUS_BYTES: usize = ":status200".len();
-
-/// Largest number of interim responses before a final one.
-const INTERIM_MAX: u32 = 100;
 
 /// Reads the responses of one connection, one after another.
 ///
@@ -26,7 +24,7 @@ pub struct ResponseParser {
     /// True if the next final response answers `HEAD`.
     answers_head: bool,
     /// Interim responses since the last final one.
-    interim: u32,
+    interim: u8,
     /// True after the first byte of the connection.
     has_begun: bool,
 }

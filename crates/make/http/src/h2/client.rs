@@ -360,16 +360,15 @@ fn receive_headers(
         Ok(parts) => parts,
         Err(what) => return connection.malformed(stream, what),
     };
-    match parts.status {
-        101 => return connection.malformed(stream, "a switch of protocols"),
-        100..200 if end_stream => {
+    let state = connection.streams.state(stream);
+    let counted = state.map_or(Ok(false), |state| parts.count_interim(&mut state.interim));
+    match counted {
+        Ok(true) if end_stream => {
             return connection.malformed(stream, "an interim response that ends the stream");
         }
-        100..200 => {
-            connection.flood.nuisance("interim responses")?;
-            return Ok(None);
-        }
-        _ => {}
+        Ok(true) => return Ok(None),
+        Ok(false) => {}
+        Err(what) => return connection.malformed(stream, what),
     }
     if is_connect && parts.status < 300 {
         // What follows is the other end's, however long (RFC 9110, 9.3.6).

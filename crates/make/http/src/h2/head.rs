@@ -1,6 +1,7 @@
 //! Meaning of fields, and the rules of messages (RFC 9113, 8; RFC 8441, 4).
 
 use super::fields::Fields;
+use crate::INTERIM_MAX;
 use crate::decimal::parse_decimal;
 
 /// Parts of a response, from its fields.
@@ -64,6 +65,23 @@ impl ResponseParts {
             status: status.ok_or("a response without `:status`")?,
             content_length,
         })
+    }
+
+    /// Returns true for an interim response, and counts it in `interim`, the number of those to
+    /// the same request.
+    ///
+    /// # Errors
+    /// It switches protocols, or there are too many of them.
+    pub(crate) const fn count_interim(&self, interim: &mut u8) -> Result<bool, &'static str> {
+        match self.status {
+            101 => Err("a switch of protocols"),
+            ..200 if *interim == INTERIM_MAX => Err("more than 100 interim responses"),
+            ..200 => {
+                *interim += 1;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     pub(crate) const fn head<'a>(&self, fields: Fields<'a>) -> ResponseHead<'a> {

@@ -36,6 +36,8 @@ pub(super) struct StreamState {
     pub(super) body_left: Option<u64>,
     /// True if the peer's head has arrived.
     pub(super) has_head: bool,
+    /// Interim responses before that head.
+    pub(super) interim: u8,
     /// True if the answer has no body, even if its head gives a length.
     pub(super) is_bodiless: bool,
     /// True if it began by `CONNECT`, after which heads say nothing of bodies.
@@ -60,6 +62,7 @@ impl StreamState {
             receive_window,
             body_left: None,
             has_head: false,
+            interim: 0,
             is_bodiless: false,
             is_connect: false,
             remote_done: false,

@@ -22,6 +22,8 @@ pub struct H3MessageReader {
     section: Vec<u8>,
     /// Missing bytes of the body, if the head gave its length.
     body_left: Option<u64>,
+    /// Interim responses before the head.
+    interim: u8,
 }
 
 /// The next event of a response.
@@ -109,6 +111,7 @@ impl H3MessageReader {
             payload: None,
             section: Vec::new(),
             body_left: None,
+            interim: 0,
         }
     }
 
@@ -258,7 +261,8 @@ impl H3MessageReader {
             }
             MessageKind::Response { .. } | MessageKind::Led => {
                 let parts = sections.last.response().map_err(malformed)?;
-                if parts.status < 200 {
+                let counted = parts.count_interim(&mut self.interim);
+                if counted.map_err(malformed)? {
                     return Ok(None);
                 }
                 self.body_left = match self.side {

@@ -240,7 +240,7 @@ fn valid_answers_are_whole() {
     let (unknown, unframed) = (frame(0x21, b"xx"), frame(0x40, b""));
     assert_eq!(refused(&[&ok], false), None);
     assert_eq!(refused(&[&long, &data(b"ab"), &data(b"c")], false), None);
-    assert_eq!(refused(&[&early, &ok], false), None);
+    assert_eq!(refused(&[&early.repeat(100), &ok], false), None);
     assert_eq!(refused(&[&ok, &data(b"a"), &trailers], false), None);
     assert_eq!(refused(&[&unknown, &ok, &unframed], false), None);
     assert_eq!(refused(&[&long], true), None, "to HEAD");
@@ -254,6 +254,9 @@ fn answers_are_refused_that_are_no_messages() {
     let malformed = Some(H3ErrorCode::MESSAGE_ERROR);
     assert_eq!(refused(&[], false), malformed);
     assert_eq!(refused(&[&early], false), malformed);
+    assert_eq!(refused(&[&early.repeat(101), &ok], false), malformed);
+    let switch = head(&[(":status", "101")]);
+    assert_eq!(refused(&[&switch, &ok], false), malformed);
     assert_eq!(refused(&[&long, &data(b"a")], false), malformed);
     assert_eq!(refused(&[&long, &data(b"abcd")], false), malformed);
     assert_eq!(refused(&[&ok, &data(b"a")], true), malformed, "to HEAD");

@@ -3,14 +3,18 @@
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use stillwell_http::h2::Stream;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::service::access::Caller;
 
 use super::status::{CallFailed, StatusCode};
+
+/// Maximum number of bytes of a call's messages that wait for the connection; more block their
+/// sender. A longer message waits alone.
+pub(super) const OUTGOING_BYTES_MAX: u32 = 256 << 10;
 
 /// A call's whole answer: its end, once all messages were sent.
 pub(crate) type Handler = Pin<Box<dyn Future<Output = Result<(), CallFailed>>>>;
@@ -30,9 +34,10 @@ pub(crate) trait Methods {
 /// One call: messages in, messages out.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(super) stream: Stream,
     pub(super) incoming: Receiver<Vec<u8>>,
     pub(super) outgoing: Sender<CallOutput>,
+    /// Room for messages that wait for the connection, in bytes.
+    pub(super) room: Arc<Semaphore>,
     /// Wakes the connection.
     pub(super) wake: Rc<Notify>,
     pub(super) loads: Loads,
@@ -83,8 +88,9 @@ impl LoadMark {
 /// Output of a call.
 #[derive(Debug)]
 pub(super) enum CallOutput {
-    Message(Stream, Vec<u8>),
-    End(Stream, Result<(), CallFailed>),
+    /// A message and its reserved room.
+    Message(Vec<u8>, OwnedSemaphorePermit),
+    End(Result<(), CallFailed>),
 }
 
 impl Call {
@@ -121,11 +127,13 @@ impl Call {
     /// # Errors
     /// Where the client has gone.
     pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), CallFailed> {
-        let sent = self
-            .outgoing
-            .send(CallOutput::Message(self.stream, message))
-            .await;
+        let gone = || CallFailed::new(StatusCode::Cancelled, "the client disconnected");
+        let bytes = u32::try_from(message.len()).unwrap_or(u32::MAX);
+        let bytes = bytes.min(OUTGOING_BYTES_MAX);
+        let room = Arc::clone(&self.room).acquire_many_owned(bytes).await;
+        let message = CallOutput::Message(message, room.map_err(|_| gone())?);
+        let sent = self.outgoing.send(message).await;
         self.wake.notify_one();
-        sent.map_err(|_| CallFailed::new(StatusCode::Cancelled, "the client disconnected"))
+        sent.map_err(|_| gone())
     }
 }

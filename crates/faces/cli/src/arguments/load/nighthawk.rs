@@ -202,7 +202,7 @@ pub(crate) struct NighthawkRequestArguments {
     #[arg(long, value_name = "MODE", value_enum)]
     pub(crate) grpc_mode: Option<NighthawkGrpcMode>,
     /// gRPC service that supplies requests during the load, such as
-    /// grpc://localhost:8443
+    /// grpc://localhost:8443; it gets the token of STILLWELL_SERVICE_TOKEN, if set
     #[arg(long, value_name = "URI")]
     pub(crate) request_source: Option<String>,
     /// Requests from a list: nighthawk.file-based-request-source-plugin or
@@ -295,7 +295,7 @@ pub(crate) enum NighthawkIdle {
 /// Level of the log on standard error; each level includes those after it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
 pub(crate) enum NighthawkVerbosity {
-    /// The same as debug.
+    /// Two lines for each response over HTTP/1.1 as well.
     Trace,
     /// Progress once a second as well.
     Debug,

@@ -14,8 +14,8 @@ pub(crate) struct LoadStatsArguments {
     /// Interval of exports; a last export follows at the end [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = above_zero)]
     pub(crate) stats_flush_interval: Option<Nanos>,
-    /// Serve metrics for Prometheus at /metrics; without HOST, on 127.0.0.1
-    #[arg(long, value_name = "[HOST:]PORT")]
+    /// Serve metrics for Prometheus at /metrics; without IP, on 127.0.0.1
+    #[arg(long, value_name = "[IP:]PORT")]
     pub(crate) stats_listen: Option<PageListen>,
     /// Keep serving for up to TIME after the end, until the last scrape
     #[arg(

@@ -11,6 +11,7 @@ use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::envoy::replaced_suites;
 use stillwell_nighthawk::format::{LoadFormat, NighthawkFormat, render_as};
 use stillwell_nighthawk::request::{LogLevel, NighthawkRequest, RequestError, current_zipkin_uri};
+use stillwell_nighthawk::service::RequestSourceClient;
 use stillwell_observer::{describe_host, load_host_warnings};
 use stillwell_plan::LoadPlan;
 use stillwell_plan::tls::Verification;
@@ -26,6 +27,7 @@ use super::spec::{cpus, random_run};
 use super::{Job, add_typed, telemetry};
 use crate::arguments::{Concurrency, NighthawkClientArguments};
 use crate::command::nighthawk_line;
+use crate::command::service::access::token_of_environment;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::secrets;
@@ -57,7 +59,7 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     let options = request.options()?;
     let plan = plan(request)?;
     let family = request.target.address_family;
-    let source = request.source_client()?;
+    let source = source_client(request).map_err(|error| error.error)?;
     let beside = LoadBeside {
         progress: &mut |_| {},
         on_note: &mut |_| {},
@@ -91,6 +93,18 @@ fn plan(request: &NighthawkRequest) -> anyhow::Result<LoadPlan> {
     Ok(request.plan(cpus(), random_run()?, Seed::from_number(1))?)
 }
 
+/// Returns the client of the request source of `request`, if there is one, with the token of the
+/// environment.
+fn source_client(request: &NighthawkRequest) -> Result<Option<RequestSourceClient>, CommandError> {
+    let source = request.source_client();
+    let source = source.map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let Some(source) = source else {
+        return Ok(None);
+    };
+    let token = token_of_environment()?;
+    Ok(Some(source.with_token(token.as_ref())))
+}
+
 fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandError> {
     let bad = |error: RequestError| CommandError::new(Exit::Usage, error);
     request.check().map_err(bad)?;
@@ -110,7 +124,7 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
         .chain(&request.target.multi_target_endpoint)
         .cloned()
         .collect();
-    let source = request.source_client().map_err(bad)?;
+    let source = source_client(request)?;
     let job = Job {
         plan,
         family: request.target.address_family,

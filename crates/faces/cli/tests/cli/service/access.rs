@@ -142,6 +142,32 @@ fn a_call_without_the_token_is_refused() {
     assert!(!distributor.1.is_empty());
 }
 
+/// The client sends its token to the source of its requests, too.
+#[test]
+fn a_request_source_requires_the_token_of_its_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    fs::write(&file, TOKEN).unwrap();
+    let target = Listening::target(&[]);
+    let words = ["--service", "request-source", "--token-file"];
+    let source = Listening::service(&[&words[..], &[file.to_str().unwrap()]].concat());
+    let (_folder, name) = named("nighthawk_client");
+    let words = format!(
+        "--request-source grpc://{} --rps 50 --duration 100 --sequencer-idle-strategy sleep \
+         --termination-predicate benchmark.http_2xx:9 http://{}/",
+        source.1, target.1
+    );
+    for (token, code) in [(TOKEN, 0), ("another-token-of-it", 1)] {
+        let mut command = Command::new(&name);
+        command.args(words.split_whitespace());
+        command.env("STILLWELL_SERVICE_TOKEN", token);
+        let ended = Process::start(&mut command).finish(LONG);
+        assert_eq!(ended.code, code, "{}", ended.stderr);
+        let is_refused = ended.stderr.contains("requires its token");
+        assert_eq!(is_refused, code == 1, "{}", ended.stderr);
+    }
+}
+
 #[test]
 fn a_service_that_other_hosts_reach_needs_a_secret() {
     let folder = tempfile::tempdir().unwrap();

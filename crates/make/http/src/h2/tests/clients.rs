@@ -18,6 +18,9 @@ fn check(requests: usize, wire: &Wire, expected: &[&str]) {
     );
 }
 
+/// The head of an interim response.
+const EARLY: [(&str, &str); 2] = [(":status", "103"), ("link", "x")];
+
 /// The frames that are to be written, without what begins a connection.
 fn written(output: &[u8]) -> Vec<String> {
     let mut reader = FrameReader::new(1 << 20, 1 << 20);
@@ -38,7 +41,7 @@ fn written(output: &[u8]) -> Vec<String> {
 #[test]
 fn responses_are_reported_in_order() {
     let wire = Wire::server()
-        .headers(3, &[(":status", "103"), ("link", "x")], false)
+        .headers(3, &EARLY, false)
         .headers(3, &[(":status", "204"), ("content-length", "9")], true)
         .headers(1, &[(":status", "200"), ("content-length", "4")], false)
         .data(1, b"ab", false)
@@ -87,6 +90,10 @@ fn requests_end_once_with_any_server() {
             fail("an interim response that ends the stream"),
         ),
         (
+            (0..101).fold(Wire::server(), |wire, _| wire.headers(1, &EARLY, false)),
+            fail("more than 100 interim responses"),
+        ),
+        (
             Wire::server().headers(1, &[("server", "x")], true),
             fail("a response without `:status`"),
         ),
@@ -104,6 +111,24 @@ fn requests_end_once_with_any_server() {
         ),
     ] {
         check(1, &wire, &[&expected]);
+    }
+}
+
+/// A server that sends early hints with each response is no flood.
+#[test]
+fn interim_responses_are_limited_for_each_request_and_not_for_a_connection() {
+    let mut client = client_with(0);
+    let first = events_of(&mut client, &Wire::server().bytes, &[]);
+    assert_eq!(first, [""; 0]);
+    for _ in 0..200 {
+        let number = client.request(&get(), BodyLength::None).unwrap().number();
+        let early = (0..100).fold(Wire::default(), |wire, _| {
+            wire.headers(number, &EARLY, false)
+        });
+        let events = events_of(&mut client, &early.ok(number, true).bytes, &[]);
+        let expected = [format!("{number} head 200"), format!("{number} end")];
+        assert_eq!(events, expected);
+        client.sent(usize::MAX / 2);
     }
 }
 

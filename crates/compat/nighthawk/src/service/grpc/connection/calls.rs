@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use stillwell_http::grpc::{GrpcMessageReader, write_message};
 use stillwell_http::h2::{
@@ -11,14 +12,14 @@ use stillwell_http::h2::{
     StreamTable, TrailerBlock,
 };
 use stillwell_scope::{Tasks, Token};
-use stillwell_units::Moment;
+use stillwell_units::{Moment, as_usize};
 use stillwell_wire::server::{Output, Protocol};
 use tokio::select;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{Notify, Semaphore};
 
 use crate::service::access::Caller;
-use crate::service::grpc::call::{Call, CallOutput, Handler, Loads, Methods};
+use crate::service::grpc::call::{Call, CallOutput, Handler, Loads, Methods, OUTGOING_BYTES_MAX};
 use crate::service::grpc::status::{CallFailed, StatusCode};
 use crate::service::role::HEALTH;
 
@@ -32,13 +33,12 @@ const HEALTH_MESSAGE_BYTES_MAX: u32 = 4 << 10;
 /// Calls at once: as many as there may be streams.
 const CALLS_MAX: usize = 128;
 
-/// Maximum number of messages of all calls that wait for the connection; more block their
-/// senders.
-const OUTS_MAX: usize = 64;
+/// Maximum number of messages of a call that wait for the connection; more block their sender.
+const OUTGOING_MAX: usize = 16;
 
-/// Maximum number of bytes that wait for the client; beyond it, no more messages are taken. Sent
-/// bytes of a call are removed at that number, too.
-const UNSENT_MAX: usize = 4 << 20;
+/// Maximum number of bytes of a call that wait for the client; beyond it, no more of its messages
+/// are taken. Its sent bytes are removed from that number on, once they are half of all.
+const UNSENT_MAX: usize = 256 << 10;
 
 /// Maximum number of messages that wait for the handler of a call.
 const INCOMING_MAX: usize = 16;
@@ -54,8 +54,6 @@ pub(super) struct Calls {
     caller: Caller,
     server: Server,
     signals: Rc<Signals>,
-    outgoing: Sender<CallOutput>,
-    outs: Receiver<CallOutput>,
     calls: StreamTable<OpenCall>,
     /// Answers that are not started yet.
     pub(super) begun: Vec<AnswerTask>,
@@ -85,6 +83,8 @@ struct OpenCall {
     is_held: bool,
     /// To the handler; `None` once the client has ended and all messages are delivered.
     incoming: Option<Sender<Vec<u8>>>,
+    /// From the handler. No other call waits for the client of this one.
+    outgoing: Receiver<CallOutput>,
     has_ended: bool,
     /// Cancelled when the client gives the call up.
     gone: Token,
@@ -113,14 +113,11 @@ struct CallHead {
 
 impl Calls {
     pub(super) fn new(methods: Rc<dyn Methods>, caller: Caller, signals: Rc<Signals>) -> Self {
-        let (outgoing, outs) = channel(OUTS_MAX);
         Self {
             methods,
             caller,
             server: Server::new(Limits::default()),
             signals,
-            outgoing,
-            outs,
             calls: StreamTable::new(),
             begun: Vec::new(),
             tasks: Tasks::new(CALLS_MAX),
@@ -147,12 +144,6 @@ impl Calls {
                 self.step(step);
             }
         }
-    }
-
-    /// Bytes that wait for the client to take them.
-    fn unsent_bytes(&self) -> usize {
-        let calls = self.calls.iter();
-        calls.map(|(_, call)| call.out.len() - call.sent).sum()
     }
 
     /// Hands over messages of all calls, as many as there is room for.
@@ -191,22 +182,31 @@ impl Calls {
         }
     }
 
-    /// Writes the output of a handler.
-    fn out(&mut self, out: CallOutput) {
-        let (CallOutput::Message(stream, _) | CallOutput::End(stream, _)) = &out;
-        let stream = *stream;
+    /// Takes the output of all handlers, of each as much as there is room for.
+    fn collect_all(&mut self) {
+        let calls = self.calls.iter();
+        let waiting = calls.filter(|(_, call)| !call.outgoing.is_empty());
+        for stream in waiting.map(|(stream, _)| stream).collect::<Vec<_>>() {
+            while let Some(out) = self.calls.get_mut(stream).and_then(OpenCall::next_output) {
+                self.out(stream, out);
+            }
+        }
+    }
+
+    /// Writes the output of the handler of the call on `stream`.
+    fn out(&mut self, stream: Stream, out: CallOutput) {
         let Some(call) = self.calls.get_mut(stream) else {
             return;
         };
         match out {
-            CallOutput::Message(_, message) => {
+            CallOutput::Message(message, _room) => {
                 respond(&mut self.server, stream, call);
                 if write_message(&message, false, &mut call.out).is_err() {
                     let why = "the response exceeds the maximum size of a message";
                     call.end = Some(Err(CallFailed::new(StatusCode::ResourceExhausted, why)));
                 }
             }
-            CallOutput::End(_, end) => {
+            CallOutput::End(end) => {
                 call.end.get_or_insert(end);
             }
         }
@@ -253,11 +253,12 @@ impl Calls {
             return;
         }
         let (sender, incoming) = channel(INCOMING_MAX);
+        let (outgoing, receiver) = channel(OUTGOING_MAX);
         let gone = Token::new();
         let call = Call {
-            stream,
             incoming,
-            outgoing: self.outgoing.clone(),
+            outgoing: outgoing.clone(),
+            room: Arc::new(Semaphore::new(as_usize(OUTGOING_BYTES_MAX))),
             wake: Rc::clone(&self.signals.wake),
             loads: self.signals.loads.clone(),
             includes_samples: beginning.includes_samples,
@@ -270,6 +271,7 @@ impl Calls {
             pending: VecDeque::new(),
             is_held: false,
             incoming: Some(sender),
+            outgoing: receiver,
             has_ended: false,
             gone: gone.clone(),
             out: Vec::new(),
@@ -279,9 +281,9 @@ impl Calls {
         };
         match handler {
             Ok(handler) => {
-                let (outgoing, wake) = (self.outgoing.clone(), Rc::clone(&self.signals.wake));
+                let wake = Rc::clone(&self.signals.wake);
                 let answer = async move {
-                    answer(stream, handler, outgoing, gone).await;
+                    answer(handler, outgoing, gone).await;
                     wake.notify_one();
                 };
                 self.begun.push(Box::pin(answer));
@@ -305,8 +307,9 @@ impl Calls {
             }
         }
         if call.sent < call.out.len() {
-            // A client that is slower than the handler never has all of it.
-            if call.sent >= UNSENT_MAX {
+            // A client that is slower than the handler never has all of it. The rest is moved, and is
+            // not longer than the sent part.
+            if call.sent >= UNSENT_MAX.max(call.out.len() / 2) {
                 call.out.drain(..call.sent);
                 call.sent = 0;
             }
@@ -327,6 +330,16 @@ impl Calls {
     }
 }
 
+impl OpenCall {
+    /// Returns the next output of the handler, if there is some and room for it.
+    fn next_output(&mut self) -> Option<CallOutput> {
+        match self.out.len() - self.sent < UNSENT_MAX {
+            true => self.outgoing.try_recv().ok(),
+            false => None,
+        }
+    }
+}
+
 impl Output for Calls {
     fn fill(&mut self, _: Moment) {
         self.tasks.reap();
@@ -334,11 +347,7 @@ impl Output for Calls {
             self.tasks.spawn(task);
         }
         self.deliver_all();
-        while self.unsent_bytes() < UNSENT_MAX
-            && let Ok(out) = self.outs.try_recv()
-        {
-            self.out(out);
-        }
+        self.collect_all();
         if self.signals.is_closing.get() {
             self.server.close();
         }
@@ -375,13 +384,13 @@ impl Protocol for Calls {
 }
 
 /// Runs `handler` to its end, unless the client goes before.
-async fn answer(stream: Stream, handler: Handler, outgoing: Sender<CallOutput>, gone: Token) {
+async fn answer(handler: Handler, outgoing: Sender<CallOutput>, gone: Token) {
     let end = select! {
         () = gone.cancelled() => return,
         end = handler => end,
     };
     // The connection may be gone.
-    drop(outgoing.send(CallOutput::End(stream, end)).await);
+    drop(outgoing.send(CallOutput::End(end)).await);
 }
 
 /// Sends the head of a call's answer, once.
@@ -476,23 +485,31 @@ fn read(reader: &mut GrpcMessageReader, bytes: &[u8]) -> (Vec<Vec<u8>>, Option<C
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::future::pending;
     use std::net::{IpAddr, Ipv4Addr};
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
 
     use stillwell_http::Scheme;
     use stillwell_http::h2::{Client, ClientEvent, H2RequestBlock};
     use stillwell_scope::clock;
+    use tokio::task::unconstrained;
 
     use super::*;
 
     /// Size of a message with its head of five bytes.
     const MESSAGE_BYTES: usize = 64 << 10;
 
-    /// Methods whose calls do not end.
-    struct EndlessMethods;
+    /// Methods whose calls do not end. A test sends output in place of their handlers.
+    #[derive(Default)]
+    struct EndlessMethods {
+        opened: RefCell<Vec<Call>>,
+    }
 
     impl Methods for EndlessMethods {
-        fn open(&self, _: &str, _: Option<&[u8]>, _: Call) -> Result<Handler, CallFailed> {
+        fn open(&self, _: &str, _: Option<&[u8]>, call: Call) -> Result<Handler, CallFailed> {
+            self.opened.borrow_mut().push(call);
             Ok(Box::pin(pending::<Result<(), CallFailed>>()))
         }
     }
@@ -515,8 +532,8 @@ mod tests {
         received
     }
 
-    #[tokio::test]
-    async fn the_output_of_a_call_is_bounded_although_its_client_is_slower_than_its_handler() {
+    /// A client with `N` calls in progress, and the calls as their handlers have them.
+    fn open_calls<const N: usize>() -> (Client, Calls, [Call; N]) {
         let mut client = Client::new(Limits {
             stream_window_bytes: 64 << 10,
             ..Limits::default()
@@ -524,25 +541,78 @@ mod tests {
         let caller = Caller {
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         };
-        let mut calls = Calls::new(Rc::new(EndlessMethods), caller, Rc::default());
+        let methods = Rc::new(EndlessMethods::default());
+        let shared = Rc::clone(&methods);
+        let mut calls = Calls::new(shared, caller, Rc::default());
         let headers = [("content-type", "application/grpc"), ("te", "trailers")];
         let request = H2RequestBlock::new("POST", Scheme::Http, "localhost", "/a.B/C", &headers);
         let request = request.unwrap();
-        client.request(&request, BodyLength::Unknown).unwrap();
+        for _ in 0..N {
+            client.request(&request, BodyLength::Unknown).unwrap();
+        }
         exchange(&mut client, &mut calls);
-        // This test sends the messages in place of the handler.
         calls.begun.clear();
+        let opened = methods.opened.take();
+        (client, calls, opened.try_into().unwrap())
+    }
+
+    /// Sends a message of `length` bytes on `call`. Returns true if there is room for it.
+    fn try_send(call: &Call, length: usize) -> bool {
+        let sending = pin!(unconstrained(call.send(vec![0; length])));
+        let mut context = Context::from_waker(Waker::noop());
+        matches!(sending.poll(&mut context), Poll::Ready(Ok(())))
+    }
+
+    #[tokio::test]
+    async fn messages_of_a_call_that_wait_for_the_connection_are_bounded_in_number_and_bytes() {
+        let bytes_max = as_usize(OUTGOING_BYTES_MAX);
+        for (length, expected) in [
+            (0, OUTGOING_MAX),
+            (1, OUTGOING_MAX),
+            (bytes_max / 4, 4),
+            (bytes_max / 4 + 1, 3),
+            (bytes_max, 1),
+            (bytes_max * 16, 1),
+        ] {
+            let (_client, mut calls, [call]) = open_calls::<1>();
+            let accepted = || (0..100).take_while(|_| try_send(&call, length)).count();
+            assert_eq!(accepted(), expected, "{length}");
+            // A message that was taken needs its room no longer.
+            let stream = calls.calls.iter().next().unwrap().0;
+            let open = calls.calls.get_mut(stream).unwrap();
+            while open.outgoing.try_recv().is_ok() {}
+            assert_eq!(accepted(), expected, "{length}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_output_of_a_call_is_bounded_although_its_client_is_slower_than_its_handler() {
+        let (mut client, mut calls, [call]) = open_calls::<1>();
         let stream = calls.calls.iter().next().unwrap().0;
-        let message = || CallOutput::Message(stream, vec![0; MESSAGE_BYTES - 5]);
         let mut received = 0;
-        while received < 4 * UNSENT_MAX {
-            while calls.outgoing.try_send(message()).is_ok() {}
+        while received < 64 * UNSENT_MAX {
+            while try_send(&call, MESSAGE_BYTES - 5) {}
             calls.fill(clock::now());
             let kept = calls.calls.get_mut(stream).unwrap().out.len();
-            assert!(kept < 2 * UNSENT_MAX + MESSAGE_BYTES, "{kept}");
+            assert!(kept <= 2 * (UNSENT_MAX + MESSAGE_BYTES), "{kept}");
             let arrived = exchange(&mut client, &mut calls);
             assert!(arrived > 0, "nothing arrives after {received} bytes");
             received += arrived;
         }
+    }
+
+    #[tokio::test]
+    async fn a_call_whose_client_takes_nothing_holds_up_no_other_call() {
+        let (mut client, mut calls, [slow, fast]) = open_calls::<2>();
+        // Its window is full, then the room for its output, then its queue.
+        while try_send(&slow, MESSAGE_BYTES - 5) {
+            while try_send(&slow, MESSAGE_BYTES - 5) {}
+            calls.fill(clock::now());
+        }
+        assert!(try_send(&fast, MESSAGE_BYTES - 5));
+        fast.outgoing.try_send(CallOutput::End(Ok(()))).unwrap();
+        calls.fill(clock::now());
+        exchange(&mut client, &mut calls);
+        assert_eq!(client.open_streams(), 1);
     }
 }
