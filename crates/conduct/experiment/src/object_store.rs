@@ -166,14 +166,15 @@ impl ObjectStore {
         }
     }
 
-    /// Uploads `table` under the name of the results folder `folder`, and returns its
-    /// address.
+    /// Uploads `table` under the names of the results folder `folder` and of this host, and returns
+    /// its address.
     ///
     /// # Errors
     /// The store did not respond, or refused it.
     pub fn put(&self, folder: &Path, table: Vec<u8>) -> Result<String, ObjectStoreError> {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        self.upload(&format!("{name}.parquet"), table)
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy();
+        self.upload(&table_key(folder, &host), table)
     }
 
     /// Uploads an object, and returns its address. All keys are below the prefix of the store; the object with an
@@ -415,6 +416,18 @@ impl ObjectStore {
     }
 }
 
+/// Returns the key of the table of the results in `folder` on `host`. Results that two hosts begin in
+/// the same second may have the same name.
+fn table_key(folder: &Path, host: &str) -> String {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let is_kept = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let host: String = host
+        .chars()
+        .map(|c| if is_kept(c) { c } else { '-' })
+        .collect();
+    format!("{name}-{host}.parquet")
+}
+
 /// Waits for a response; once `interrupt` is raised, for `at_most`.
 fn wait<T>(
     receiver: &Receiver<Result<T, Cause>>,
@@ -476,6 +489,19 @@ impl std::fmt::Display for StoreAction {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_replaces_only_that_of_the_same_results_on_the_same_host() {
+        let folder = "/srv/results/20261112-020000-night";
+        for (folder, host, key) in [
+            (folder, "n1", "20261112-020000-night-n1.parquet"),
+            (folder, "n2.lab", "20261112-020000-night-n2.lab.parquet"),
+            (folder, "a/b c", "20261112-020000-night-a-b-c.parquet"),
+            ("kept", "n1", "kept-n1.parquet"),
+        ] {
+            assert_eq!(table_key(Path::new(folder), host), key);
+        }
+    }
 
     #[test]
     fn a_signal_ends_a_request_without_a_response() {

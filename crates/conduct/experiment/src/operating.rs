@@ -5,6 +5,7 @@
 //! not saturated.
 
 use serde::{Deserialize, Serialize};
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{ExperimentPlan, RatePlan, RateShape, RateUnit, WorkUnit};
 use stillwell_units::Nanos;
 use stillwell_verdict::limits::LIGHT_LOAD_SHARE;
@@ -108,14 +109,21 @@ impl Reading {
 ///   generators is late, and its runs are invalid.
 /// * If the target then used less CPU than a verdict on CPU needs (a quarter of a core and a
 ///   margin), the rate rises until it does, but not above 80 % of the reached one.
+/// * The two runs of a duet share the machine, so the capacity of each is at most half of the reached
+///   rate: both shares are halved, or less is left of them if one CPU of the target stays idle.
 ///
 /// # Errors
 /// [`OperatingPointError`] for a generator that sent nothing.
 pub fn choose_rate(
     share: f64,
+    design: DesignPlan,
     reading: &Reading,
 ) -> Result<OperatingPointFound, OperatingPointError> {
-    let (factor, reason) = factor(share, reading);
+    let (part, of_design) = match design {
+        DesignPlan::Paired | DesignPlan::Sliced { .. } => (1.0, ""),
+        DesignPlan::Duet => (duet_part(reading), "; two runs at once share the machine"),
+    };
+    let (factor, reason) = factor(share * part, OTHER_LIMIT_SHARE * part, reading);
     let generators = reading.generators.iter().map(|(id, achieved)| {
         if !(achieved.is_finite() && *achieved > 0.0) {
             return Err(OperatingPointError::NothingSent { id: id.clone() });
@@ -136,7 +144,7 @@ pub fn choose_rate(
         .map(|generator| generator.events_per_second)
         .sum();
     let reason = format!(
-        "{}: {:.0} % of the {} that the probe reached, {reason}",
+        "{}: {:.0} % of the {} that the probe reached, {reason}{of_design}",
         reading.work.rate(rate),
         factor * 100.0,
         reading.work.rate(achieved),
@@ -152,8 +160,24 @@ pub fn choose_rate(
     })
 }
 
-/// The share of what was reached, and why.
-fn factor(share: f64, reading: &Reading) -> (f64, String) {
+/// Part of the target's CPUs that each of the two runs of a duet has. With an odd number one stays
+/// idle.
+fn duet_part(reading: &Reading) -> f64 {
+    let half = 0.5;
+    let (Some(cpu), Some(core)) = (reading.target_cpu_share, reading.target_core_share) else {
+        return half;
+    };
+    let cpus = (cpu / core).round();
+    if cpus.is_finite() && cpus >= 2.0 {
+        (cpus * half).floor() / cpus
+    } else {
+        half
+    }
+}
+
+/// The share of what was reached, and why. Only a light load raises `share`, and not above
+/// `raised_max`.
+fn factor(share: f64, raised_max: f64, reading: &Reading) -> (f64, String) {
     let Some(core_share) = reading.target_core_share.or(reading.target_cpu_share) else {
         return (share, "where the target's CPU time is not known".to_owned());
     };
@@ -166,7 +190,7 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
     let used = reading.target_cpu_share.unwrap_or(core_share);
     let least = LIGHT_LOAD_SHARE * LIGHT_LOAD_MARGIN;
     if used > 0.0 && used * share < least {
-        let raised = (least / used).min(OTHER_LIMIT_SHARE).max(share);
+        let raised = (least / used).min(raised_max).max(share);
         let reason = format!(
             "where the target was busy for {percent:.0} % of its CPUs and something else was the limit; \
              a lower rate would leave the target too idle to judge its CPU time"
@@ -258,7 +282,7 @@ mod tests {
             (Some(0.0), Some(0.0), 0.6, "something else was the limit"),
             (None, None, 0.6, "not known"),
         ] {
-            let point = choose_rate(0.6, &reading(cpu, core)).unwrap();
+            let point = choose_rate(0.6, DesignPlan::Paired, &reading(cpu, core)).unwrap();
             assert!((point.factor - factor).abs() < 1e-9, "{cpu:?}: {point:?}");
             assert!(point.reason.contains(expected), "{}", point.reason);
             let rates: Vec<f64> = point
@@ -272,8 +296,28 @@ mod tests {
     }
 
     #[test]
+    fn each_run_of_a_duet_has_at_most_half_of_the_capacity() {
+        for (cpu, core, factor) in [
+            (Some(0.97), Some(0.97), 0.3),
+            (Some(1.6), Some(0.2), 0.3),
+            // 0.3 of it would be 0.24 of a core.
+            (Some(0.8), Some(0.8), 0.375),
+            (Some(0.1), Some(0.1), 0.4),
+            // One of three CPUs each.
+            (Some(2.91), Some(0.97), 0.2),
+            (Some(0.0), Some(0.0), 0.3),
+            (None, None, 0.3),
+        ] {
+            let point = choose_rate(0.6, DesignPlan::Duet, &reading(cpu, core)).unwrap();
+            assert!((point.factor - factor).abs() < 1e-9, "{cpu:?}: {point:?}");
+            let expected = "two runs at once share the machine";
+            assert!(point.reason.ends_with(expected), "{}", point.reason);
+        }
+    }
+
+    #[test]
     fn each_generator_has_its_own_rate() {
-        let point = choose_rate(0.5, &reading(Some(0.97), Some(0.97))).unwrap();
+        let point = choose_rate(0.5, DesignPlan::Paired, &reading(Some(0.97), Some(0.97))).unwrap();
         assert_eq!(rate_of(&point, "a"), Some(1500.0));
         assert_eq!(rate_of(&point, "b"), Some(500.0));
         assert_eq!(rate_of(&point, "c"), None);
@@ -281,7 +325,7 @@ mod tests {
 
     #[test]
     fn the_reason_reads_well() {
-        let point = choose_rate(0.6, &reading(Some(0.97), Some(0.97))).unwrap();
+        let point = choose_rate(0.6, DesignPlan::Paired, &reading(Some(0.97), Some(0.97))).unwrap();
         assert_eq!(
             point.reason,
             "2,400 events/s: 60 % of the 4,000 events/s that the probe reached, where the target, \
@@ -293,7 +337,7 @@ mod tests {
     fn a_generator_that_sent_nothing_has_no_rate() {
         let mut silent = reading(Some(0.9), Some(0.9));
         silent.generators[1].1 = 0.0;
-        let error = choose_rate(0.6, &silent).unwrap_err();
+        let error = choose_rate(0.6, DesignPlan::Paired, &silent).unwrap_err();
         assert_eq!(error.to_string(), "generator `b` sent nothing in the probe");
     }
 
@@ -302,7 +346,8 @@ mod tests {
         /// unless the target exceeded its CPUs.
         #[test]
         fn rates_stay_within_what_was_reached(share in 0.01_f64..0.99, cpu in 0.0_f64..1.0) {
-            let point = choose_rate(share, &reading(Some(cpu), Some(cpu))).unwrap();
+            let reading = reading(Some(cpu), Some(cpu));
+            let point = choose_rate(share, DesignPlan::Paired, &reading).unwrap();
             prop_assert!(point.factor < 1.0);
             prop_assert!(point.factor >= share - 1e-12);
         }

@@ -338,7 +338,7 @@ fn run_of_spec(
     }
     let variants = std::mem::take(&mut spec.variants);
     let Some(variant) = variants.into_iter().next() else {
-        return spec.run_plan;
+        return spec.run_plan.around(spec.run_plan.target.clone());
     };
     let binary = match &variant.binary {
         BinarySource::Path(path) => Some(path.clone()),

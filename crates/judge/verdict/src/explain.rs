@@ -55,8 +55,8 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
     ),
     (
         "target_restarted",
-        "The CPU time of the target decreased, so another process replaced it. Start the program itself, \
-         not a supervisor that restarts it.",
+        "Only in results of older versions. The CPU time of the target decreased, so another process replaced \
+         it. Start the program itself, not a supervisor that restarts it.",
     ),
     (
         "target_stopped",
@@ -117,8 +117,8 @@ pub const RUN_WARNINGS: &[(&str, &str)] = &[
 pub const RUN_NOTES: &[(&str, &str)] = &[
     (
         "light_load",
-        "The target used less than 25 % of a core, and spent most of its CPU time on going to sleep and \
-         waking up. A reported change holds at this rate; other changes may be hidden. Raise the rate.",
+        "The target used less than 25 % of a core. At so low a load, going to sleep and waking up is usually most \
+         of the CPU time, which can hide a change. A measured change is valid for this rate. Raise the rate.",
     ),
     (
         "no_success",

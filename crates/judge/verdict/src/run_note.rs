@@ -239,8 +239,8 @@ impl fmt::Display for RunNote {
         match self {
             Self::LightLoad { cpu_share } => write!(
                 f,
-                "light load: the target used {} of a core; below {}, most of its CPU time is spent on \
-                 going to sleep and waking up, which can hide a change; raise the rate",
+                "light load: the target used {} of a core; below {}, going to sleep and waking up \
+                 is usually most of its CPU time, which can hide a change; raise the rate",
                 percent(*cpu_share),
                 percent(limits::LIGHT_LOAD_SHARE)
             ),

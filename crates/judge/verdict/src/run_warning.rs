@@ -37,7 +37,7 @@ pub enum RunWarning {
         /// Its error.
         reason: String,
     },
-    /// The CPU time of the target decreased, so another process replaced it.
+    /// The CPU time of the target decreased, so another process replaced it. Only results of older versions have it.
     TargetRestarted,
     /// A signal stopped all of the target, or its cgroup was frozen, and no step did it.
     TargetStopped {

@@ -162,11 +162,16 @@ pub struct ConnectOptions<'a> {
     pub tls_required: bool,
 }
 
-/// Appends `CONNECT` and a `PING`. The server's `PONG` confirms both.
+/// Appends `CONNECT`, the subscription of `publisher`, and a `PING`. The server answers in order: a refusal of the login
+/// or of the subscription comes before its `PONG`.
 ///
 /// # Panics
 /// Never: texts and booleans serialise to JSON.
-pub fn write_connect(options: &ConnectOptions<'_>, out: &mut Vec<u8>) {
+pub fn write_connect(
+    options: &ConnectOptions<'_>,
+    publisher: &SubjectPublisher,
+    out: &mut Vec<u8>,
+) {
     #[derive(Serialize)]
     struct ConnectMessage<'a> {
         verbose: bool,
@@ -194,6 +199,7 @@ pub fn write_connect(options: &ConnectOptions<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"CONNECT ");
     serde_json::to_writer(&mut *out, &message).expect("texts and truth values are JSON");
     out.extend_from_slice(b"\r\n");
+    publisher.write_subscription(out);
     write_ping(out);
 }
 
@@ -229,15 +235,6 @@ impl SubjectPublisher {
         }
     }
 
-    /// Appends the subscription to acknowledgements, if there are any.
-    pub fn write_subscription(&self, out: &mut Vec<u8>) {
-        if let Some(inbox) = &self.inbox {
-            out.extend_from_slice(b"SUB ");
-            out.extend_from_slice(inbox.as_bytes());
-            out.extend_from_slice(&[b'*', b' ', ACKS_ID, b'\r', b'\n']);
-        }
-    }
-
     /// Appends a message whose acknowledgement carries `number`.
     pub fn write(&self, message: &[u8], number: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.prefix);
@@ -256,6 +253,15 @@ impl SubjectPublisher {
     pub fn number_of(&self, subject: &str) -> Option<u64> {
         let number = subject.strip_prefix(self.inbox.as_deref()?)?;
         number.parse().ok()
+    }
+
+    /// Appends the subscription to acknowledgements, if there are any.
+    fn write_subscription(&self, out: &mut Vec<u8>) {
+        if let Some(inbox) = &self.inbox {
+            out.extend_from_slice(b"SUB ");
+            out.extend_from_slice(inbox.as_bytes());
+            out.extend_from_slice(&[b'*', b' ', ACKS_ID, b'\r', b'\n']);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Profiles that the target serves, stored unchanged.
 //!
 //! Requests run beside the beats, one at a time for each page. A request may take as long as the profile
-//! covers.
+//! covers. The first one is at a beat, each further one when it is due.
 
 use std::cell::RefCell;
 use std::fs;
@@ -18,6 +18,9 @@ use crate::scrape::{PageRequest, fetch};
 
 /// Longest duration of a request.
 const LONGEST: Nanos = Nanos::from_secs(120);
+
+/// Shortest time from the end of a request to the next one of its page: a closed port refuses each at once.
+const EVERY_MIN: Nanos = Nanos::from_millis(100);
 
 /// Profiles of one target.
 #[derive(Debug)]
@@ -48,7 +51,7 @@ impl Profiler {
     pub(crate) fn new(plans: &[ProfilePlan], folder: &Path) -> Self {
         let page = |(index, plan): (usize, &ProfilePlan)| ProfiledPage {
             request: PageRequest::new(&plan.url, "*/*"),
-            every: plan.every,
+            every: plan.every.max(EVERY_MIN),
             path: folder.join(name_of(&plan.url, index)),
             state: RefCell::default(),
         };
@@ -83,14 +86,23 @@ impl Profiler {
         }
     }
 
-    /// Forgets tasks that have ended. Cancel-safe; never ends by itself.
-    pub(crate) async fn tidy(&mut self) {
-        loop {
-            if self.tasks.is_empty() {
-                std::future::pending::<()>().await;
-            }
-            self.tasks.next_end().await;
+    /// Returns the time from which [`begin`](Self::begin) requests one more profile; `None` before the first call of
+    /// it, and while no request can begin before another one ends.
+    pub(crate) fn next_due(&self) -> Option<Moment> {
+        if !self.tasks.has_room() {
+            return None;
         }
+        let states = self.pages.iter().map(|page| page.state.borrow());
+        let waiting = states.filter(|state| !state.is_running);
+        waiting.filter_map(|state| state.due).min()
+    }
+
+    /// Forgets a task that has ended, as soon as there is one. Cancel-safe.
+    pub(crate) async fn tidy(&mut self) {
+        if self.tasks.is_empty() {
+            std::future::pending::<()>().await;
+        }
+        self.tasks.next_end().await;
     }
 }
 

@@ -178,15 +178,21 @@ impl Sampler {
         token: Token,
     ) -> Result<(), PartError> {
         let mut timer = Timer::new()?;
+        let mut profile_timer = Timer::new()?;
         let mut due = clock::now();
         let mut detail_due = due;
         loop {
+            let profile_due = profiler.next_due();
             let is_marked = tokio::select! {
                 biased;
                 // Cancel-safe, all of them.
                 () = token.cancelled() => break,
                 () = timer.until(due) => false,
                 () = self.requests.marked.notified() => true,
+                () = profile_timer.until(profile_due.unwrap_or(due)), if profile_due.is_some() => {
+                    profiler.begin(clock::now());
+                    continue;
+                }
                 () = scraper.tidy() => continue,
                 () = profiler.tidy() => continue,
             };

@@ -1,7 +1,9 @@
 //! Readiness of a target.
 
 use std::cell::RefCell;
+use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -202,9 +204,7 @@ impl<'a> ReadinessCheck<'a> {
                     .then_some(())
                     .ok_or_else(|| "no such line yet".to_owned())
             }
-            Self::File { path } => std::fs::symlink_metadata(path)
-                .map(drop)
-                .map_err(|error| error.to_string()),
+            Self::File { path } => look_at_file(Path::new(path)).await,
             Self::Until { moment } => {
                 let is_over = clock::now() >= *moment;
                 is_over
@@ -213,6 +213,35 @@ impl<'a> ReadinessCheck<'a> {
             }
         }
     }
+}
+
+/// Returns `Ok` if there is a file at `path`, and a program has it open if it is a Unix socket. The socket of a killed
+/// process stays there and refuses connections.
+async fn look_at_file(path: &Path) -> Result<(), String> {
+    std::fs::symlink_metadata(path).map_err(|error| error.to_string())?;
+    let file = std::fs::metadata(path);
+    if !file.is_ok_and(|file| file.file_type().is_socket()) {
+        return Ok(());
+    }
+    match dial::unix_stream(path).await {
+        Err(error) if is_closed(&error.source) => {
+            let reason = format!(
+                "it is a Unix socket, and no program listens on it: {}",
+                with_source(error)
+            );
+            Err(reason)
+        }
+        // A socket of datagrams and one whose queue is full are open. Without permission, the file counts.
+        _ => Ok(()),
+    }
+}
+
+/// Returns true if a connection to a Unix socket failed with `error` because no program has it open.
+fn is_closed(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
+    )
 }
 
 async fn get(target: &Target, endpoint: &Endpoint) -> Result<(), String> {

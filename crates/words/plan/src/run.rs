@@ -72,7 +72,7 @@ impl RunPlan {
     }
 
     /// The same plan around `target`. Generators that send to the URL of the target send to the
-    /// new one, and the readiness probe connects to it.
+    /// new one, and the readiness probe connects to it, unless all of them use HTTP/3.
     #[must_use]
     pub fn around(&self, target: TargetPlan) -> Self {
         let mut run_plan = self.clone();
@@ -90,10 +90,26 @@ impl RunPlan {
                 _ => {}
             }
         }
-        run_plan.target.ready = ReadyProbe::Tcp {
-            address: to.dial_address(),
+        run_plan.target.ready = if run_plan.is_sent_without_tcp() {
+            ReadyProbe::Immediately
+        } else {
+            ReadyProbe::Tcp {
+                address: to.dial_address(),
+            }
         };
         run_plan
+    }
+
+    /// Returns true if generators send to the URL of the target, and none of them over TCP.
+    fn is_sent_without_tcp(&self) -> bool {
+        let transports = self.generators.iter().map(|generator| &generator.transport);
+        let to_target = transports.filter(|transport| match transport {
+            TransportPlan::Requests(requests) => requests.is_to_target(),
+            TransportPlan::Scenario(scenario) => scenario.is_to_target,
+            _ => false,
+        });
+        let mut over_tcp = to_target.map(|transport| transport.properties().is_ready_by_listening);
+        over_tcp.next() == Some(false) && !over_tcp.any(|is_over_tcp| is_over_tcp)
     }
 
     /// The same plan, which records the series that its checks bound and that `goals` need.

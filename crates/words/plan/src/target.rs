@@ -133,7 +133,7 @@ pub enum ReadyProbe {
         /// The text.
         contains: String,
     },
-    /// A file or socket exists.
+    /// A file exists, or a program listens on a Unix socket.
     File {
         /// Its path; knows the same [`Places`] as arguments.
         path: String,

@@ -109,10 +109,13 @@ impl Session<'_> {
             }
         };
         let failed = match &summary.outcome {
-            RunOutcome::Completed => match choose_rate(share, &Reading::of(&summary, probing)) {
-                Ok(point) => return Ok(point),
-                Err(error) => error.to_string(),
-            },
+            RunOutcome::Completed => {
+                let reading = Reading::of(&summary, probing);
+                match choose_rate(share, probing.design, &reading) {
+                    Ok(point) => return Ok(point),
+                    Err(error) => error.to_string(),
+                }
+            }
             RunOutcome::Interrupted { .. } => return Err(Next::End),
             RunOutcome::StorageFailed { .. } => {
                 self.storage_problem(&probing.name, describe_outcome(&summary.outcome), progress);

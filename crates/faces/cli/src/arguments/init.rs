@@ -12,7 +12,7 @@ Examples:
   stillwell init --command './server --port 8080'
   stillwell init logs --kind tcp --command 'rsyslogd -n -f log.conf' --output tcp:127.0.0.1:9200
   stillwell init --url http://10.0.0.1/ --url http://10.0.0.2/
-  stillwell init --ci github";
+  stillwell init --ci github --build 'make server' --build-output server";
 
 const NOTES: &str = "\
 The program is started once, for a few seconds: its port and a readiness check are
@@ -93,8 +93,16 @@ pub(crate) struct InitArguments {
     #[arg(long)]
     pub(crate) force: bool,
     /// Write a workflow that compares pull requests with their base, in place of an
-    /// experiment
-    #[arg(long, value_name = "HOST", value_enum, conflicts_with_all = ["command", "urls", "kind"])]
+    /// experiment; needs --build and --build-output
+    #[arg(
+        long,
+        value_name = "HOST",
+        value_enum,
+        conflicts_with_all = [
+            "command", "urls", "kind", "baseline", "comparison", "name", "output", "file",
+            "broker", "topic", "payload", "rate", "wait"
+        ]
+    )]
     pub(crate) ci: Option<CiHost>,
 }
 
@@ -113,33 +121,50 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn options_without_effect_on_urls_are_refused() {
+    /// Parses each of `accepted` and `refused` after the words of `mode`.
+    fn check(mode: &str, accepted: &[&str], refused: &[&str]) {
         let parse = |words: &str| {
             let command = InitArguments::augment_args(Command::new("x").no_binary_name(true));
-            let line = format!("--url http://a/ --url http://b/ {words}");
+            let line = format!("{mode} {words}");
             let parsed = command.try_get_matches_from(line.split_whitespace());
             parsed.map(drop).map_err(|error| error.to_string())
         };
-        for words in ["", "shop", "--name shop", "--rate 5/s", "--force"] {
-            assert_eq!(parse(words), Ok(()), "{words}");
+        for words in accepted {
+            assert_eq!(parse(words), Ok(()), "{mode}: {words}");
         }
-        for words in [
+        for words in refused {
+            let error = parse(words).unwrap_err();
+            assert!(
+                error.contains("cannot be used with"),
+                "{mode}: {words}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn options_without_effect_on_urls_or_a_workflow_are_refused() {
+        let of_programs = [
             "--command ./x",
             "--kind http",
             "--baseline same",
             "--comparison same",
-            "--build make",
-            "--build-output x",
             "--output tcp:127.0.0.1:9200",
             "--file x.log",
             "--broker 127.0.0.1:9092",
             "--topic logs",
             "--payload json",
             "--wait 1s",
+        ];
+        let of_builds = ["--build make", "--build-output x"];
+        let of_files = ["--name shop", "--rate 5/s"];
+        let urls = "--url http://a/ --url http://b/";
+        for (mode, accepted, refused) in [
+            (urls, of_files, of_builds),
+            ("--ci github", of_builds, of_files),
         ] {
-            let error = parse(words).unwrap_err();
-            assert!(error.contains("cannot be used with"), "{words}: {error}");
+            check(mode, &["", "shop", "--force"], &of_programs);
+            check(mode, &accepted, &refused);
         }
+        check("--ci github", &[], &[urls]);
     }
 }

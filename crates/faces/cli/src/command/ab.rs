@@ -16,7 +16,7 @@ use stillwell_units::Nanos;
 use crate::arguments::AbArguments;
 use crate::command::fleet::{could_not, interrupted_by};
 use crate::command::run::{SuiteRun, new_folder};
-use crate::command::{counters, load, output, problems};
+use crate::command::{counters, load, output, places, problems};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::{secrets, signals};
@@ -26,6 +26,7 @@ pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, Comman
 }
 
 fn start(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    places::refuse_store(arguments.results.as_deref())?;
     let (spec, plan) = plan(arguments)?;
     output::check_outputs(&arguments.output)?;
     if let Some(signal) = check_responses(arguments, &spec, &plan)? {

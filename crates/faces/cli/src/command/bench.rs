@@ -18,6 +18,7 @@ use crate::formats::loader;
 use crate::paint::Paint;
 
 pub(crate) fn run(arguments: &BenchArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    places::refuse_store(arguments.results.as_deref())?;
     let names = arguments.pipeline.environment.iter();
     let variables = names.filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
     let variables = variables.collect();

@@ -30,6 +30,9 @@ pub(crate) fn run(
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     output::check_resumed(arguments.resume)?;
+    // `runs push` copies no bisections.
+    places::refuse_store(arguments.results.as_deref())
+        .map_err(|error| error.hint("give a folder: --results DIR"))?;
     let plan = plan::load(arguments, paint)?;
     output::check_outputs(&arguments.output)?;
     let results = results_folder(arguments)?;

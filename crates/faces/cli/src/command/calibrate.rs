@@ -27,6 +27,9 @@ use crate::progress::ProgressDisplay;
 
 pub(crate) fn run(arguments: &CalibrateArguments, paint: &Paint) -> Result<Exit, CommandError> {
     check_flags(arguments)?;
+    // `runs push` copies no calibrations.
+    places::refuse_store(arguments.results.as_deref())
+        .map_err(|error| error.hint("give a folder: --results DIR"))?;
     if let Some(path) = &arguments.ledger {
         return ledger::run(arguments, path, paint);
     }
@@ -278,18 +281,36 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::arguments::{Arguments, Command};
+    use crate::arguments::{Arguments, ColorWhen, Command};
 
-    /// Checks the flags of `stillwell calibrate` with these words.
-    fn checked(words: &str) -> Result<(), String> {
+    /// Parses `stillwell calibrate` with these words.
+    fn parsed(words: &str) -> CalibrateArguments {
         let line = ["stillwell", "calibrate"].into_iter();
         let line = line.chain(words.split_whitespace());
         match Arguments::try_parse_from(line).unwrap().command {
-            Command::Calibrate(calibrate) => check_flags(&calibrate).map_err(|error| {
-                assert_eq!(error.exit, Exit::Usage);
-                error.to_string()
-            }),
+            Command::Calibrate(calibrate) => *calibrate,
             command => panic!("{command:?}"),
+        }
+    }
+
+    /// Checks the flags of `stillwell calibrate` with these words.
+    fn checked(words: &str) -> Result<(), String> {
+        check_flags(&parsed(words)).map_err(|error| {
+            assert_eq!(error.exit, Exit::Usage);
+            error.to_string()
+        })
+    }
+
+    #[test]
+    fn an_object_store_is_refused_first_with_a_hint_that_works() {
+        for words in ["absent", "--ledger absent/a.jsonl"] {
+            for store in ["s3://bench/nightly", "s3:/bench"] {
+                let arguments = parsed(&format!("{words} --results {store}"));
+                let error = run(&arguments, &Paint::new(ColorWhen::Never)).unwrap_err();
+                assert_eq!(error.exit, Exit::Usage);
+                assert!(error.to_string().ends_with("is not a folder"), "{error}");
+                assert_eq!(error.hint.as_deref(), Some("give a folder: --results DIR"));
+            }
         }
     }
 

@@ -25,7 +25,21 @@ pub(super) fn start(arguments: &LoadStatsArguments) -> Result<Option<RunTelemetr
     RunTelemetry::start(&plan).map_err(|error| could_not(error.into()))
 }
 
+/// Refuses options that have no effect without an exporter, as `load` does.
+pub(super) fn check(arguments: &LoadStatsArguments) -> Result<(), CommandError> {
+    let message = if arguments.stats_flush_interval.is_some() && arguments.stats_sink.is_empty() {
+        "--stats-flush-interval has no effect without --stats-sink: the page of --stats-listen \
+         always shows current values"
+    } else if !arguments.stats_label.is_empty() && !arguments.has_exporters() {
+        "--stats-label has no effect without --stats-sink or --stats-listen"
+    } else {
+        return Ok(());
+    };
+    Err(CommandError::new(Exit::Usage, anyhow::anyhow!(message)))
+}
+
 fn plan(arguments: &LoadStatsArguments, run: RunId) -> Result<TelemetryPlan, CommandError> {
+    check(arguments)?;
     let sinks: Vec<_> = arguments.stats_sink.iter().map(|sink| &sink.0).collect();
     let is_statsd = |protocol| {
         matches!(
@@ -125,6 +139,28 @@ mod tests {
         for sink in ["statsd://a", "statsd+tcp://a", "dogstatsd://a"] {
             let refused = read(&["--stats-sink", sink]).unwrap_err();
             assert!(refused.hint.is_some_and(|hint| hint.contains("otlp")));
+        }
+    }
+
+    #[test]
+    fn options_that_have_no_effect_without_an_exporter_are_refused() {
+        let (sink, listen) = ("--stats-sink=otlp+http://a", "--stats-listen=19100");
+        let (flush, label) = ("--stats-flush-interval=1s", "--stats-label=team=a");
+        for (words, refused) in [
+            (&[flush][..], Some("--stats-flush-interval")),
+            (&[listen, flush], Some("--stats-flush-interval")),
+            (&[sink, flush], None),
+            (&[label], Some("--stats-label")),
+            (&[sink, label], None),
+            (&[listen, label], None),
+        ] {
+            let error = read(words).err();
+            assert_eq!(error.is_some(), refused.is_some(), "{words:?}");
+            if let (Some(error), Some(refused)) = (error, refused) {
+                assert_eq!(error.exit, Exit::Usage);
+                let message = format!("{refused} has no effect without --stats-sink");
+                assert!(error.to_string().starts_with(&message), "{error}");
+            }
         }
     }
 

@@ -79,6 +79,7 @@ pub(crate) fn run(
         true => Ok(()),
         false => output::format_of(file).map(|_| ()),
     })?;
+    places::refuse_store(arguments.results.as_deref())?;
     refuse_used(arguments.results.as_deref())?;
     let watch = Watch::start()?;
     let file = match arguments.urls.as_slice() {

@@ -28,6 +28,7 @@ use crate::secrets;
 use crate::signals;
 
 pub(crate) fn run(arguments: &ObserveArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    export::check(&arguments.stats)?;
     if let Some(engine) = arguments.fleet.on {
         return fleet::run(arguments, engine, paint);
     }
@@ -55,6 +56,7 @@ pub(crate) fn run(arguments: &ObserveArguments, paint: &Paint) -> Result<Exit, C
 
 /// Refuses a folder with the manifest of something else than a run, or with the results of another command.
 pub(super) fn check_results(folder: &Path) -> Result<(), CommandError> {
+    places::refuse_store(Some(folder))?;
     let error = if !Manifest::can_replace(folder) {
         let manifest = folder.join("manifest.json");
         anyhow::anyhow!("{} is not the manifest of a run", manifest.display())

@@ -15,6 +15,7 @@ use stillwell_scope::clock;
 
 use crate::command::guardian;
 use crate::command::random::random;
+use crate::exit::{CommandError, Exit};
 
 /// Results of `run` and `observe`, below the working directory.
 pub(crate) const HOME: &str = ".stillwell";
@@ -69,6 +70,16 @@ fn remove_empty(folders: &[PathBuf]) {
         // A folder that is not empty stays.
         fs::remove_dir(folder).ok();
     }
+}
+
+/// Refuses the address of an object store, also one with a single slash, if `results` must be a folder.
+pub(crate) fn refuse_store(results: Option<&Path>) -> Result<(), CommandError> {
+    let Some(place) = results.filter(|place| place.starts_with("s3:")) else {
+        return Ok(());
+    };
+    let error = anyhow::anyhow!("--results {} is not a folder", place.display());
+    let hint = "give a folder, and copy results with `stillwell runs push RESULT --to s3://…`";
+    Err(CommandError::new(Exit::Usage, error).hint(hint))
 }
 
 /// Name of results: that of the first path.
@@ -211,6 +222,22 @@ mod tests {
             name_of(Path::new("/suites/case/lading/lading.yaml")),
             "case"
         );
+    }
+
+    #[test]
+    fn a_results_folder_is_not_in_an_object_store() {
+        for (results, expected) in [
+            (None, Ok(())),
+            (Some("kept"), Ok(())),
+            (Some("/srv/s3:/kept"), Ok(())),
+            (Some("./s3:/kept"), Ok(())),
+            (Some("s3://bench/nightly"), Err(Exit::Usage)),
+            (Some("s3:/bench"), Err(Exit::Usage)),
+        ] {
+            let refused = refuse_store(results.map(Path::new));
+            let exit = refused.map_err(|error| error.exit);
+            assert_eq!(exit, expected, "{results:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `stillwell relay`.
 
-use stillwell_relay::{DiskOptions, FaultOptions, RelayOptions, RelayReport};
+use stillwell_relay::{DiskOptions, FaultOptions, RelayError, RelayOptions, RelayReport};
 use stillwell_scope::Token;
 use stillwell_units::Nanos;
 
@@ -37,14 +37,32 @@ pub(crate) fn run(arguments: &RelayArguments) -> Result<Exit, CommandError> {
         },
     };
     let is_faulty = options.faults != FaultOptions::default();
-    let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let stop = Token::new();
     let raised = stop.clone();
-    let signals = signals::listen(move |_| raised.cancel()).map_err(|e| failed(e.into()))?;
-    let report = stillwell_relay::run(options, &stop).map_err(|e| failed(e.into()))?;
+    let signals = signals::listen(move |_| raised.cancel())
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    let report = stillwell_relay::run(options, &stop)
+        .map_err(|error| CommandError::new(exit_of(&error), error))?;
     signals.close(Nanos::SECOND);
     print_counts(arguments, &report, is_faulty);
     Ok(Exit::Held)
+}
+
+/// Returns the exit code of a relay that did not start, or ended early.
+const fn exit_of(error: &RelayError) -> Exit {
+    match error {
+        RelayError::InputDiscard
+        | RelayError::OutputOnlyIn { .. }
+        | RelayError::CannotRefuse { .. }
+        | RelayError::NotRequests
+        | RelayError::Output { .. }
+        | RelayError::DiskTooSmall { .. } => Exit::Usage,
+        RelayError::Resolve { .. }
+        | RelayError::Listen { .. }
+        | RelayError::Disk(_)
+        | RelayError::Start { .. }
+        | RelayError::Failed { .. } => Exit::CouldNotRun,
+    }
 }
 
 fn print_counts(arguments: &RelayArguments, report: &RelayReport, is_faulty: bool) {
@@ -88,5 +106,72 @@ fn print_counts(arguments: &RelayArguments, report: &RelayReport, is_faulty: boo
         Paint::print_message(&format!(
             "stillwell relay: refused requests with {refused} events"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+
+    use stillwell_http::HeadError;
+    use stillwell_relay::DiskError;
+    use stillwell_units::ByteSize;
+    use stillwell_wire::ListenError;
+
+    use super::*;
+
+    #[test]
+    fn options_that_no_relay_can_have_are_wrong_usage() {
+        let endpoint = || "tcp://127.0.0.1:1".to_owned();
+        let source = || io::Error::from(io::ErrorKind::AddrInUse);
+        for (error, exit) in [
+            (RelayError::InputDiscard, Exit::Usage),
+            (
+                RelayError::OutputOnlyIn {
+                    endpoint: endpoint(),
+                },
+                Exit::Usage,
+            ),
+            (
+                RelayError::CannotRefuse {
+                    endpoint: endpoint(),
+                },
+                Exit::Usage,
+            ),
+            (RelayError::NotRequests, Exit::Usage),
+            (
+                RelayError::Output {
+                    endpoint: endpoint(),
+                    source: HeadError::ConnectBody,
+                },
+                Exit::Usage,
+            ),
+            (
+                RelayError::DiskTooSmall {
+                    bytes_max: ByteSize::mib(1),
+                },
+                Exit::Usage,
+            ),
+            (
+                RelayError::Listen {
+                    endpoint: endpoint(),
+                    source: ListenError {
+                        address: endpoint(),
+                        source: source(),
+                    },
+                },
+                Exit::CouldNotRun,
+            ),
+            (
+                RelayError::Disk(DiskError::Taken {
+                    folder: PathBuf::from("buffer"),
+                }),
+                Exit::CouldNotRun,
+            ),
+            (RelayError::Start { source: source() }, Exit::CouldNotRun),
+        ] {
+            assert_eq!(exit_of(&error), exit, "{error}");
+        }
     }
 }

@@ -4,6 +4,7 @@ pub(super) mod fleet;
 pub(super) mod roles;
 pub(super) mod targets;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use stillwell_config::{SuiteOverrides, VariantArgument};
@@ -52,6 +53,7 @@ fn start(
     part: Option<SuitePart<'_>>,
 ) -> Result<Exit, CommandError> {
     output::check_resumed(arguments.resume)?;
+    export::check(&arguments.stats)?;
     if let Some(engine) = engine_of(arguments)? {
         return match arguments.fleet.generators {
             Some(generators) => roles::run(arguments, (engine, generators), paint),
@@ -99,6 +101,7 @@ fn engine_of(arguments: &RunArguments) -> Result<Option<EngineName>, CommandErro
         let error = anyhow::anyhow!("experiments with several targets run only on this machine");
         return Err(CommandError::new(Exit::Usage, error).hint("leave out --on"));
     }
+    export::check(&arguments.stats)?;
     if arguments.stats.has_exporters() {
         let error = anyhow::anyhow!("metrics are exported only by runs on this machine");
         return Err(CommandError::new(Exit::Usage, error)
@@ -318,6 +321,10 @@ fn store_of(arguments: &RunArguments) -> Result<Option<ObjectStore>, CommandErro
         return Err(CommandError::new(Exit::Usage, error)
             .hint("resume on the host that made them, with --results .stillwell/results/NAME"));
     }
+    if store.is_none() {
+        places::refuse_store(arguments.results.as_deref())
+            .map_err(|error| error.hint("write s3://BUCKET/PREFIX, or give a folder"))?;
+    }
     Ok(store)
 }
 
@@ -348,21 +355,29 @@ fn results_folder(
     store: Option<&ObjectStore>,
 ) -> Result<PathBuf, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let folder = arguments.results.as_ref().filter(|_| store.is_none());
-    let results = match (folder, arguments.resume) {
-        (Some(folder), _) => folder.clone(),
-        (None, false) => return new_folder(&name_of(arguments)),
-        (None, true) => latest(&Path::new(places::HOME).join("results"))
-            .map_err(|error| could_not(error.into()))?
-            .ok_or_else(|| {
-                CommandError::new(
-                    Exit::Usage,
-                    anyhow::anyhow!("there are no results to resume here"),
-                )
-                .hint("give --results DIR, or run from the folder that contains .stillwell")
-            })?,
-    };
-    std::path::absolute(&results).map_err(|error| could_not(error.into()))
+    let named = named_folder(arguments.results.as_deref(), store.is_some());
+    if let Some(folder) = named.map_err(|error| could_not(error.into()))? {
+        return Ok(folder);
+    }
+    if !arguments.resume {
+        return new_folder(&name_of(arguments));
+    }
+    let newest = latest(&Path::new(places::HOME).join("results"))
+        .map_err(|error| could_not(error.into()))?
+        .ok_or_else(|| {
+            CommandError::new(
+                Exit::Usage,
+                anyhow::anyhow!("there are no results to resume here"),
+            )
+            .hint("give --results DIR, or run from the folder that contains .stillwell")
+        })?;
+    std::path::absolute(&newest).map_err(|error| could_not(error.into()))
+}
+
+/// Returns the folder that --results names, as an absolute path. An object store is no folder.
+fn named_folder(results: Option<&Path>, is_store: bool) -> io::Result<Option<PathBuf>> {
+    let folder = results.filter(|_| !is_store);
+    folder.map(std::path::absolute).transpose()
 }
 
 /// Name of what is run.
@@ -439,4 +454,58 @@ fn labels(arguments: &RunArguments, plan: &SuitePlan) -> (String, String) {
         side(arguments.select.baseline.as_ref(), 0, "baseline"),
         side(arguments.select.comparison.as_ref(), 1, "comparison"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Arguments, ColorWhen, Command};
+
+    /// Parses `stillwell run absent` with these words.
+    fn parsed(words: &str) -> RunArguments {
+        let line = ["stillwell", "run", "absent"].into_iter();
+        let line = line.chain(words.split_whitespace());
+        match Arguments::try_parse_from(line).unwrap().command {
+            Command::Run(run) => *run,
+            command => panic!("{command:?}"),
+        }
+    }
+
+    #[test]
+    fn options_without_an_effect_are_refused_before_the_suite_is_loaded() {
+        let paint = Paint::new(ColorWhen::Never);
+        for words in ["--stats-label team=a", "--stats-flush-interval 1s"] {
+            let error = start(&parsed(words), &paint, None).unwrap_err();
+            assert_eq!(error.exit, Exit::Usage);
+            assert!(error.to_string().contains("has no effect"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_one_slash_is_neither_a_store_nor_a_folder() {
+        for results in ["s3:/bench/x", "s3:/", "s3:"] {
+            let error = store_of(&parsed(&format!("--results {results}"))).unwrap_err();
+            assert_eq!(error.exit, Exit::Usage);
+            let hint = "write s3://BUCKET/PREFIX, or give a folder";
+            assert_eq!(error.hint.as_deref(), Some(hint), "{results}");
+        }
+        for words in ["", "--results kept", "--results ./s3:/bench"] {
+            assert!(store_of(&parsed(words)).unwrap().is_none(), "{words}");
+        }
+    }
+
+    #[test]
+    fn an_object_store_names_no_results_folder() {
+        let folder = std::path::absolute("kept").unwrap();
+        for (results, is_store, named) in [
+            (None, false, None),
+            (Some("kept"), false, Some(folder)),
+            (Some("s3://b/p"), true, None),
+        ] {
+            let results = results.map(Path::new);
+            assert_eq!(named_folder(results, is_store).unwrap(), named);
+        }
+    }
 }

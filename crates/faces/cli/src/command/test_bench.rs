@@ -29,6 +29,7 @@ pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandE
     select::warn(&tree.warnings, paint);
     let outputs: Vec<PathBuf> = arguments.report.iter().cloned().collect();
     output::check_writable(&outputs)?;
+    places::refuse_store(arguments.results.as_deref())?;
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let results = arguments
         .results

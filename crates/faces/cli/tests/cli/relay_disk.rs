@@ -235,7 +235,7 @@ fn a_buffer_that_cannot_be_used_is_reported() {
     for (folder, more, code, expected) in [
         (&buffer, &[][..], 3, "is used by another relay"),
         (&file, &[], 3, "use the buffer in"),
-        (&buffer, &["--buffer-bytes", "1 MiB"], 3, "at least 16 MiB"),
+        (&buffer, &["--buffer-bytes", "1 MiB"], 2, "at least 16 MiB"),
         (
             &buffer,
             &["--fsync", "sometimes"],

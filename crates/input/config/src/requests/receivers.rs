@@ -71,13 +71,13 @@ impl FromStr for StatsSink {
                 .find(|(known, ..)| scheme.eq_ignore_ascii_case(known))?;
             Some((kind, rest))
         });
-        let Some(((_, protocol, scheme, port, path), rest)) = known else {
+        let Some(((kind, protocol, scheme, port, path), rest)) = known else {
             return Err(format!("write one of {kinds}"));
         };
         Ok(Self(StatsSinkPlan {
             name: text.to_owned(),
             protocol: *protocol,
-            receiver: receiver(*scheme, rest, *port, path)?,
+            receiver: receiver(kind, *scheme, rest, *port, path)?,
             prefix: PREFIX.to_owned(),
         }))
     }
@@ -100,10 +100,10 @@ impl FromStr for SpanSink {
                 .find(|(known, ..)| scheme.eq_ignore_ascii_case(known))?;
             Some((kind, rest))
         });
-        let Some(((_, protocol, scheme, port, path), rest)) = known else {
+        let Some(((kind, protocol, scheme, port, path), rest)) = known else {
             return Err(format!("write one of {kinds}"));
         };
-        let receiver = receiver(*scheme, rest, *port, path)?;
+        let receiver = receiver(kind, *scheme, rest, *port, path)?;
         if *protocol == SpanProtocol::Zipkin && receiver.path.contains("/api/v1/") {
             return Err(
                 "version 1 of Zipkin's interface is not supported: write /api/v2/spans".to_owned(),
@@ -117,9 +117,21 @@ impl FromStr for SpanSink {
     }
 }
 
-/// A receiver at `rest`, which is `HOST[:PORT][/PATH]`.
-fn receiver(scheme: Scheme, rest: &str, port: u16, path: &str) -> Result<ReceiverPlan, String> {
+/// A receiver of this kind at `rest`, which is `HOST[:PORT][/PATH][?QUERY]`. Without a path it has the one of its kind;
+/// a kind with the path `/` has no paths.
+fn receiver(
+    kind: &str,
+    scheme: Scheme,
+    rest: &str,
+    port: u16,
+    path: &str,
+) -> Result<ReceiverPlan, String> {
     let (host, given) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    if path == "/" && !matches!(given, "" | "/") {
+        return Err(format!(
+            "`{kind}://` has no path: write {kind}://HOST[:PORT]"
+        ));
+    }
     // A colon within brackets is part of an address.
     let has_port = host
         .rsplit_once(':')
@@ -129,12 +141,13 @@ fn receiver(scheme: Scheme, rest: &str, port: u16, path: &str) -> Result<Receive
     } else {
         format!(":{port}")
     };
+    let (given, query) = given.split_at(given.find('?').unwrap_or(given.len()));
     let path = if matches!(given, "" | "/") {
         path
     } else {
         given
     };
-    let url = format!("{}://{host}{port}{path}", scheme.as_str());
+    let url = format!("{}://{host}{port}{path}{query}", scheme.as_str());
     let target = Target::from_url(&url).map_err(|error| error.to_string())?;
     Ok(ReceiverPlan {
         address: target.dial_address(),
@@ -179,6 +192,35 @@ mod tests {
         assert_eq!(secured.receiver.address, "metrics.example:443");
         for text in ["statsd", "graphite://a", "statsd://", "statsd://a:b"] {
             assert!(text.parse::<StatsSink>().is_err(), "{text}");
+        }
+    }
+
+    /// A path that has no meaning was dropped, and a query replaced the path of the protocol.
+    #[test]
+    fn a_path_is_accepted_only_where_the_protocol_has_one() {
+        for kind in [
+            "statsd",
+            "statsd+tcp",
+            "dogstatsd",
+            "otlp+grpc",
+            "otlp+grpcs",
+        ] {
+            for path in ["/a", "?a", "/?a", "//"] {
+                let text = format!("{kind}://h:1{path}");
+                let error = text.parse::<StatsSink>().unwrap_err();
+                let refused = format!("`{kind}://` has no path: write {kind}://HOST[:PORT]");
+                assert_eq!(error, refused, "{text}");
+            }
+            assert_eq!(sink(&format!("{kind}://h:1/")).receiver.path, "/");
+        }
+        assert!("otlp+grpc://h/v1/traces".parse::<SpanSink>().is_err());
+        for (path, expected) in [
+            ("?a=b", "/v1/metrics?a=b"),
+            ("/?a=b", "/v1/metrics?a=b"),
+            ("/x?a=/b", "/x?a=/b"),
+        ] {
+            let plan = sink(&format!("otlp+http://h{path}"));
+            assert_eq!(plan.receiver.path, expected, "{path}");
         }
     }
 

@@ -124,7 +124,7 @@ impl FromStr for MessageRate {
     }
 }
 
-/// Address of a page, typed as `[HOST:]PORT`; on loopback without a host.
+/// Address of a page, typed as `[IP:]PORT`; on loopback without an IP address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PageListen(pub SocketAddr);
 
@@ -137,7 +137,7 @@ impl FromStr for PageListen {
             return Ok(Self(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)));
         }
         let address = text.parse().map(Self);
-        address.map_err(|_| "write a port, or an address such as 127.0.0.1:9464".to_owned())
+        address.map_err(|_| "write a port, or IP:PORT such as 127.0.0.1:9464".to_owned())
     }
 }
 
@@ -219,7 +219,9 @@ mod tests {
             let PageListen(read) = text.parse().unwrap();
             assert_eq!(read, address.parse().unwrap());
         }
-        assert!("localhost".parse::<PageListen>().is_err());
+        for text in ["localhost", "localhost:9464"] {
+            assert!(text.parse::<PageListen>().is_err(), "{text}");
+        }
     }
 
     #[test]

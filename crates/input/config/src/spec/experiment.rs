@@ -271,9 +271,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
         disks: &[],
         has_network,
     };
-    if has_network {
-        network::check_ends(reader, &sinks, &generators);
-    }
+    network::check_ends(reader, &map, &sinks, &generators);
     let mut parts = Parts::read(context, &map, around);
     generator::check_network(reader, &generators, &mut parts.isolation);
     let compared = variants.as_deref().unwrap_or_default();
@@ -286,6 +284,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
     let (targets, runs) = targets::read_targets(context, &map, &ready);
     let target = finish_target(target.flatten(), ready);
     target::check_delays(reader, &map, (&target, &targets), course.phases.ready);
+    network::check_probes(reader, &map, (&target, &targets));
     Some(ExperimentSpec {
         description: description.map(str::to_owned),
         run_plan: RunPlan {

@@ -1,22 +1,23 @@
 //! `network`: the links of a run whose target has a network namespace.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::slice;
 
+use stillwell_plan::generator::TransportTarget;
 use stillwell_plan::link::{
     INPUT_OURS, INPUT_TARGET, LinkChange, LinkPlan, NetworkPlan, OUTPUT_SINKS,
 };
 use stillwell_plan::placement::{IsolationPlan, Wanted};
 use stillwell_plan::step::StepAction;
 use stillwell_plan::target::ReadyProbe;
-use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, StepPlan, TransportPlan};
-use stillwell_text::{MapReader, Node, Reader, code};
+use stillwell_plan::targets::ComparedTargetPlan;
+use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, StepPlan, TargetPlan, TransportPlan};
+use stillwell_text::{MapReader, Node, Reader, Span, check_any_url, code};
 use stillwell_units::ByteRate;
 
 use super::generator::GeneratorSpec;
 use super::{ReadContext, timeline};
 use crate::element::{DURATION, Element, Shape, optional};
-use crate::rules::{Placed, ready_probe_of};
+use crate::rules::Placed;
 
 const LINK: Element = Element::new(
     "link",
@@ -93,12 +94,16 @@ pub(super) fn finish(
     isolation.links = Some(links);
 }
 
-/// Checks that all ends of a run with links are on them: other addresses are unreachable.
+/// Checks that all sinks and generators of a run with links are on them: other addresses are unreachable.
 pub(super) fn check_ends(
     reader: &Reader,
+    map: &MapReader<'_, '_>,
     sinks: &[Placed<SinkPlan>],
     generators: &[GeneratorSpec],
 ) {
+    if map.take("network").is_none() {
+        return;
+    }
     let sinks_at = Ipv4Addr::from(OUTPUT_SINKS);
     for sink in sinks {
         let (SinkProtocol::Tcp { address }
@@ -115,23 +120,57 @@ pub(super) fn check_ends(
             reader.report(error.label(format!("write `{sinks_at}:{}`", address.port())));
         }
     }
-    let target_address = Ipv4Addr::from(INPUT_TARGET).to_string();
     for generator in generators {
         let plan = &generator.plan;
-        let address = match (
-            &plan.value.transport,
-            ready_probe_of(slice::from_ref(&plan.value), [].iter()),
-        ) {
-            (TransportPlan::Udp { address, .. }, _) => address.clone(),
-            (_, ReadyProbe::Tcp { address }) => address,
-            _ => continue,
+        let address = match plan.value.transport.properties().target {
+            Some(TransportTarget::Tcp(address) | TransportTarget::Udp(address)) => {
+                Some(address.to_owned())
+            }
+            Some(TransportTarget::Url(url)) => check_any_url(url).ok(),
+            Some(TransportTarget::Unix(_)) | None => None,
         };
-        let host = address.rsplit_once(':').map_or("", |(host, _)| host);
-        if host != target_address {
-            let message = "with `network`, the target has another address";
-            let error = reader.error(code::TIMELINE, plan.span, message);
-            reader.report(error.label(format!("it is at {target_address}")));
+        if let Some(address) = address {
+            check_target_host(reader, plan.span, &address);
         }
+    }
+}
+
+/// Checks that the probes of all targets of a run with links connect over the link.
+pub(super) fn check_probes(
+    reader: &Reader,
+    map: &MapReader<'_, '_>,
+    (target, compared): (&TargetPlan, &[ComparedTargetPlan]),
+) {
+    if map.take("network").is_none() {
+        return;
+    }
+    let single = map.take("target").map(|node| (node, &target.ready));
+    let entries = map.take("targets");
+    let compared = compared.iter().filter_map(|target| {
+        let node = entries?.entry(&target.name)?;
+        Some((node, &target.target.ready))
+    });
+    for (node, ready) in single.into_iter().chain(compared) {
+        let address = match ready {
+            ReadyProbe::Tcp { address } => Some(address.clone()),
+            ReadyProbe::Http { url } => check_any_url(url).ok(),
+            _ => None,
+        };
+        // A probe that is not in the file connects where a generator does.
+        if let (Some(probe), Some(address)) = (node.entry("ready"), address) {
+            check_target_host(reader, probe.span, &address);
+        }
+    }
+}
+
+/// Reports an `address` (`host:port`) that is not on the link to the target.
+fn check_target_host(reader: &Reader, span: Span, address: &str) {
+    let target_address = Ipv4Addr::from(INPUT_TARGET).to_string();
+    let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+    if host != target_address {
+        let message = "with `network`, the target has another address";
+        let error = reader.error(code::TIMELINE, span, message);
+        reader.report(error.label(format!("it is at {target_address}")));
     }
 }
 

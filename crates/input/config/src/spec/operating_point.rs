@@ -11,7 +11,11 @@ const PROBE: Element = Element::new(
     "probe",
     "A run of the baseline at full speed that determines the rate.",
     &[
-        optional("share", Shape::Like("60%"), "Share of the capacity."),
+        optional(
+            "share",
+            Shape::Like("60%"),
+            "Share of the capacity; with `design: duet`, of at most half of it.",
+        ),
         optional("length", DURATION, "Length of the probe; 3s by default."),
     ],
 );

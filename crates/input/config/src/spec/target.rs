@@ -40,7 +40,11 @@ pub(super) const READY: Element = Element::new(
             Shape::Text,
             "It has written a line with this text.",
         ),
-        optional("file", Shape::Text, "A file or socket exists."),
+        optional(
+            "file",
+            Shape::Text,
+            "A file exists, or a program listens on a Unix socket.",
+        ),
         optional("delay", DURATION, "It has run for this time."),
     ],
 )

@@ -148,4 +148,7 @@ fn a_broker_outside_of_the_network_of_a_run_is_noted() {
     );
     let apart = format!("isolation: {{network: no}}\n{text}");
     assert!(!warnings(&apart).contains("isolation"));
+    let linked = text.replace("127.0.0.1", "10.64.1.2");
+    let linked = format!("network: {{}}\ntarget: {{command: ./x}}\n{linked}");
+    assert!(!warnings(&linked).contains("isolation"));
 }

@@ -184,6 +184,20 @@ fn steps_that_cannot_happen() {
     ));
 }
 
+/// Checks that the lines `expected` of `text` have errors of a timeline or a link.
+#[track_caller]
+fn assert_refused(text: &str, expected: &[usize]) {
+    let diagnostics = match run_plan(text) {
+        Ok(loaded) => loaded.warnings,
+        Err(diagnostics) => diagnostics,
+    };
+    let refused = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.code == code::TIMELINE);
+    let lines = refused.map(|diagnostic| diagnostic.place.as_ref().unwrap().start().line);
+    assert_eq!(lines.collect::<Vec<_>>(), expected, "{diagnostics}");
+}
+
 #[test]
 fn steps_on_a_target_that_is_a_url_are_errors() {
     for (step, expected) in [
@@ -199,15 +213,7 @@ fn steps_on_a_target_that_is_a_url_are_errors() {
              workload: {{generators: [{{requests: {{}}, rate: 10/s}}]}}\n\
              timeline:\n  - {{at: 1s, {step}}}\n"
         );
-        let diagnostics = match run_plan(&text) {
-            Ok(loaded) => loaded.warnings,
-            Err(diagnostics) => diagnostics,
-        };
-        let refused = diagnostics
-            .iter()
-            .filter(|diagnostic| diagnostic.code == code::TIMELINE);
-        let lines = refused.map(|diagnostic| diagnostic.place.as_ref().unwrap().start().line);
-        assert_eq!(lines.collect::<Vec<_>>(), expected, "{diagnostics}");
+        assert_refused(&text, expected);
     }
 }
 
@@ -244,4 +250,42 @@ workload:
 timeline: [{at: 1s, network: {}}]
 "
     );
+}
+
+#[test]
+fn generators_and_probes_of_a_run_with_links_connect_over_them() {
+    for (probe, expected) in [
+        ("{tcp: '127.0.0.1:9100'}", &[1][..]),
+        ("{http: 'http://127.0.0.1:9101/metrics'}", &[1]),
+        ("{tcp: '10.64.1.2:9100'}", &[]),
+        ("{http: 'http://10.64.1.2:9101/metrics'}", &[]),
+        ("{http: 'http://10.64.1.2/'}", &[]),
+        ("{delay: 1s}", &[]),
+    ] {
+        let text = LINKS.replace("./x}", &format!("./x, ready: {probe}}}"));
+        assert_refused(&text, expected);
+    }
+    for (generator, expected) in [
+        (
+            "requests: {url: 'https://127.0.0.1:9100/', protocol: http3}",
+            &[4][..],
+        ),
+        (
+            "requests: {url: 'https://10.64.1.2:9100/', protocol: http3}",
+            &[],
+        ),
+        (
+            "nats: {address: '127.0.0.1:4222', subject: a}, payload: ascii",
+            &[4],
+        ),
+        (
+            "nats: {address: '10.64.1.2:4222', subject: a}, payload: ascii",
+            &[],
+        ),
+    ] {
+        let text = LINKS.replace("tcp: '10.64.1.2:9100', payload: ascii", generator);
+        assert_refused(&text, expected);
+    }
+    let targets = "targets: {a: {command: ./x, ready: {tcp: '127.0.0.1:9100'}}}";
+    assert_refused(&LINKS.replace("target: {command: ./x}", targets), &[1]);
 }

@@ -333,6 +333,27 @@ fn requests_go_to_the_url_of_each_variant_in_the_network_of_the_host() {
 }
 
 #[test]
+fn a_target_needs_a_tcp_port_only_if_requests_go_there_over_tcp() {
+    let http3 = AT_URL.replace("http:", "https:");
+    let http3 = http3.replace("mix:", "protocol: http3, mix:");
+    let tcp = "    - id: tcp\n      requests: {mix: [{}]}\n      rate: 10/s\n";
+    for (text, is_immediate) in [(http3.clone(), true), (format!("{http3}{tcp}"), false)] {
+        let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+        let plan = &loaded.plan.experiments[0];
+        for variant in &plan.variants {
+            let run_plan = plan.run_plan.around(plan.target_of(variant, None));
+            let ready = run_plan.target.ready;
+            assert_eq!(ready == ReadyProbe::Immediately, is_immediate, "{text}");
+        }
+    }
+    let started = workload("{url: 'https://127.0.0.1:1/', protocol: http3}");
+    let started = run_plan(&format!("target: {{command: ./a}}\n{started}"));
+    let started = started.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let length = Nanos::SECOND;
+    assert_eq!(started.plan.target.ready, ReadyProbe::Delay { length });
+}
+
+#[test]
 fn a_host_header_is_the_same_for_each_variant() {
     let text = AT_URL.replace("mix:", "headers: {Host: '127.0.0.1:1'}, mix:");
     let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));

@@ -416,8 +416,8 @@ pub(super) fn refusal(metric: &GoalMetric, error: &PairedError) -> String {
     }
 }
 
-/// Reason for which a change of the cost of an event may be hidden: both variants spend most of it
-/// on going to sleep and waking up. A change that is found is one at this rate.
+/// Reason for which a change of the cost of an event may be hidden: going to sleep and waking up is
+/// usually most of it, in both variants. A measured change is one at this rate.
 pub(super) fn light_load(
     metric: &GoalMetric,
     pairs: &Pairs<'_>,
@@ -448,8 +448,8 @@ pub(crate) fn light_load_of(
         .min_by(|left, right| left.0.total_cmp(&right.0))?;
     (least < limits::LIGHT_LOAD_SHARE).then(|| {
         format!(
-            "light load: {variant} used {} of a core; below {}, most of its CPU time is spent on going to \
-             sleep and waking up, which can hide a change; raise the rate",
+            "light load: {variant} used {} of a core; below {}, going to sleep and waking up is \
+             usually most of its CPU time, which can hide a change; raise the rate",
             percent(least),
             percent(limits::LIGHT_LOAD_SHARE)
         )

@@ -174,18 +174,6 @@ fn no_part_dies_alone() {
 }
 
 #[test]
-fn a_fallen_cpu_total_is_another_process() {
-    let mut fixture = TestRun::healthy().without(catalogue::TARGET_CPU);
-    for second in 0..=15_u64 {
-        let value = Value::Int(second % 8);
-        fixture
-            .points
-            .push((catalogue::TARGET_CPU, Labels::none(), second, value));
-    }
-    assert_eq!(only_warning(&fixture), RunWarning::TargetRestarted);
-}
-
-#[test]
 fn kills_for_memory_are_a_warning() {
     let fixture = TestRun::healthy().with(catalogue::TARGET_OOM_KILLS, Labels::none(), 1.0);
     let warning = only_warning(&fixture);
@@ -204,6 +192,18 @@ fn a_target_that_made_no_progress_is_named_unless_a_step_stopped_it() {
         action: StepAction::Target(TargetChange::Pause),
     }];
     assert_eq!(fixture.summary().warnings, []);
+}
+
+/// A target that was stopped at the end was reported as stopped at all samples.
+#[test]
+fn the_share_of_a_stop_is_of_all_measured_samples() {
+    let mut fixture = TestRun::healthy();
+    for second in 12..=15 {
+        let (metric, value) = (catalogue::TARGET_STOPPED, Value::Int(1));
+        fixture.points.push((metric, Labels::none(), second, value));
+    }
+    let share = 2.0 / 11.0;
+    assert_eq!(only_warning(&fixture), RunWarning::TargetStopped { share });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Warnings of a run.
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
-use stillwell_metric::{Metric, Value, catalogue};
+use stillwell_metric::{Metric, catalogue};
 use stillwell_plan::step::{StepAction, StepPlan, TargetChange, TargetSignal};
 use stillwell_plan::{GeneratorPlan, Phase, RateUnit, TargetKind};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
@@ -67,8 +67,13 @@ fn of_pause(capture: &Capture, window: &Window<'_>) -> Option<RunWarning> {
     if capture.manifest.plan.timeline.iter().any(is_pause) {
         return None;
     }
-    let share = window.mean(catalogue::TARGET_STOPPED)?;
-    (share > 0.0).then_some(RunWarning::TargetStopped { share })
+    let beats = |metric: Metric| window.beats(metric.name, |_| true);
+    let mut stopped = beats(catalogue::TARGET_STOPPED);
+    stopped.retain(|(_, value)| *value > 0.0);
+    // The series begins when the target is stopped for the first time.
+    let measured = beats(catalogue::TARGET_CPU).len().max(stopped.len());
+    let share = float_from_u64(stopped.len() as u64) / float_from_u64(measured as u64);
+    (!stopped.is_empty()).then_some(RunWarning::TargetStopped { share })
 }
 
 fn of_outcome(manifest: &Manifest) -> Vec<RunWarning> {
@@ -124,19 +129,6 @@ fn of_recording(capture: &Capture, window: &Window<'_>) -> Vec<RunWarning> {
             by,
             limit: limits::CLOCK_STEP,
         });
-    }
-    let mut cpu = capture.series.of(catalogue::TARGET_CPU);
-    let fell = cpu.any(|(_, series)| {
-        let points = window.points(series);
-        points
-            .windows(2)
-            .any(|pair| match (&pair[0].value, &pair[1].value) {
-                (Value::Int(before), Value::Int(after)) => after < before,
-                _ => false,
-            })
-    });
-    if fell {
-        warnings.push(RunWarning::TargetRestarted);
     }
     warnings
 }

@@ -63,7 +63,7 @@ fn a_connection_begins_with_the_login() {
         password: Some("p"),
         ..ConnectOptions::default()
     };
-    write_connect(&options, &mut out);
+    write_connect(&options, &SubjectPublisher::new("a", None), &mut out);
     let text = String::from_utf8(out).unwrap();
     let json = text.strip_prefix("CONNECT ").unwrap();
     let json = json.strip_suffix("\r\nPING\r\n").unwrap();
@@ -72,6 +72,20 @@ fn a_connection_begins_with_the_login() {
     assert_eq!(value["pass"], "p");
     assert_eq!(value["verbose"], false);
     assert!(value.get("auth_token").is_none());
+}
+
+/// A user who may not subscribe waited for each acknowledgement until its timeout.
+#[test]
+fn a_server_refuses_the_login_and_the_subscription_before_it_is_ready() {
+    for (inbox, subscription) in [(None, ""), (Some("_INBOX.x"), "SUB _INBOX.x.* 1\r\n")] {
+        let publisher = SubjectPublisher::new("logs.a", inbox);
+        let mut out = Vec::new();
+        write_connect(&ConnectOptions::default(), &publisher, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let (connect, rest) = text.split_once("\r\n").unwrap();
+        assert!(connect.starts_with("CONNECT {"), "{connect}");
+        assert_eq!(rest, format!("{subscription}PING\r\n"));
+    }
 }
 
 #[test]

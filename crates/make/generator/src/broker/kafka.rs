@@ -24,6 +24,9 @@ use super::{Broker, BrokerMessage, Loss, Session};
 /// The pause before the next request about a topic that is being made.
 const METADATA_RETRY: Duration = Duration::from_millis(100);
 
+/// Maximum number of requests about a topic that is being made: 50 pauses, which take 5 s.
+const METADATA_TRIES: u32 = 51;
+
 /// Requests while a connection is opened all have this number.
 const OPENING_NUMBER: i32 = 0;
 
@@ -63,19 +66,36 @@ impl Kafka {
     /// The topic, once it has leaders. A topic that is being made has none at first.
     async fn metadata(&self, link: &mut Link) -> Result<Metadata, Outcome> {
         let plan = &self.plan;
+        let mut tries_left = tries(plan.create_topic);
         let mut out = Vec::new();
         loop {
             write_metadata(&plan.topic, plan.create_topic, OPENING_NUMBER, &mut out);
             let metadata = call(link, &mut out, Metadata::read).await?;
-            match metadata.refusal {
-                None if !metadata.partitions.is_empty() => return Ok(metadata),
-                None => return Err(Outcome::Status5xx),
-                Some(Refusal(3 | 5)) if plan.create_topic => {}
-                Some(refusal) => return Err(outcome_of(refusal)),
+            tries_left -= 1;
+            if let Some(result) = topic_result(metadata, tries_left) {
+                return result;
             }
             sleep(METADATA_RETRY).await;
         }
     }
+}
+
+/// Returns the maximum number of requests about the topic.
+const fn tries(create_topic: bool) -> u32 {
+    match create_topic {
+        true => METADATA_TRIES,
+        false => 1,
+    }
+}
+
+/// Returns the result of an answer about the topic, or `None` if the next answer may have a leader.
+fn topic_result(metadata: Metadata, tries_left: u32) -> Option<Result<Metadata, Outcome>> {
+    let (outcome, is_final) = match metadata.refusal {
+        None if !metadata.partitions.is_empty() => return Some(Ok(metadata)),
+        None => (Outcome::Status5xx, false),
+        Some(refusal) => (outcome_of(refusal), !matches!(refusal, Refusal(3 | 5))),
+    };
+    (is_final || tries_left == 0).then_some(Err(outcome))
 }
 
 fn refused(refusal: Refusal) -> Result<(), Outcome> {
@@ -304,6 +324,33 @@ mod tests {
         let partitions = [(0, 7), (1, 3), (2, 7), (3, 5)];
         let leaders = [0, 1, 2, 3, 4].map(|place| leader_of(place, &partitions));
         assert_eq!(leaders, [3, 5, 7, 3, 5]);
+    }
+
+    #[test]
+    fn a_topic_that_is_not_made_is_refused_by_the_last_answer() {
+        assert_eq!([false, true].map(tries), [1, 51]);
+        let (client, server) = (Outcome::Status4xx, Outcome::Status5xx);
+        // No such topic, no leader, no leader either, and no permission.
+        for (refusal, is_awaited, outcome) in [
+            (Some(Refusal(3)), true, client),
+            (Some(Refusal(5)), true, server),
+            (None, true, server),
+            (Some(Refusal(29)), false, client),
+        ] {
+            let metadata = Metadata {
+                refusal,
+                ..Metadata::default()
+            };
+            let early = (!is_awaited).then_some(Err(outcome));
+            assert_eq!(topic_result(metadata.clone(), 1), early, "{refusal:?}");
+            let last = topic_result(metadata, 0);
+            assert_eq!(last, Some(Err(outcome)), "{refusal:?}");
+        }
+        let made = Metadata {
+            partitions: vec![(0, 7)],
+            ..Metadata::default()
+        };
+        assert_eq!(topic_result(made.clone(), 0), Some(Ok(made)));
     }
 
     #[test]

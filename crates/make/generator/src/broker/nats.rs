@@ -138,9 +138,9 @@ impl Broker for Nats {
         let is_stored = self.plan.acks == NatsAcks::Jetstream;
         let inbox = is_stored.then(|| self.inbox());
         let publisher = SubjectPublisher::new(&self.plan.subject, inbox.as_deref());
+        let options = self.connect_options(self.security.is_some());
         let mut out = Vec::new();
-        write_connect(&self.connect_options(self.security.is_some()), &mut out);
-        publisher.write_subscription(&mut out);
+        write_connect(&options, &publisher, &mut out);
         link.send(&mut out).await?;
         loop {
             match link.receive(opening).await? {

@@ -286,3 +286,28 @@ fn variables_are_read_and_profiles_are_kept() {
     drop(std::net::TcpStream::connect(address));
     serving.close(Nanos::from_secs(20));
 }
+
+/// A profile that was due shortly after a beat waited for the next one.
+#[test]
+fn profiles_do_not_wait_for_a_beat() {
+    let mut serving = Scope::new(&Token::new());
+    let address = serve_page(&mut serving);
+    let folder = tempfile::tempdir().unwrap();
+    let plan = ObserverPlan {
+        period: Nanos::from_secs(3600),
+        profiles: vec![ProfilePlan {
+            url: format!("http://{address}/heap"),
+            every: Nanos::from_millis(1),
+        }],
+        ..ObserverPlan::default()
+    };
+    let mut scope = Scope::new(&Token::new());
+    let (_handle, receiver) = sampler_in(&mut scope, &plan, QUEUE, folder.path());
+    let third = folder.path().join("profiles/heap-0.0002.pb.gz");
+    assert!(wait_until(LONG, || third.exists()));
+    drop(receiver);
+    scope.close(Nanos::from_secs(20));
+    serving.token().cancel();
+    drop(std::net::TcpStream::connect(address));
+    serving.close(Nanos::from_secs(20));
+}

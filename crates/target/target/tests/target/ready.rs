@@ -1,7 +1,9 @@
 //! Readiness probes.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::Path;
 
 use stillwell_plan::target::ReadyProbe;
 use stillwell_scope::{Place, Scope, Token, clock};
@@ -79,6 +81,30 @@ fn files_lines_and_time_make_ready() {
     assert!(wait(&ReadyProbe::Immediately, &target, LONG).is_ok());
 }
 
+/// A killed target that was started again was ready at once, by the socket of its first process.
+#[test]
+fn a_unix_socket_makes_ready_while_a_program_has_it_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let streams = folder.path().join("streams");
+    let datagrams = folder.path().join("datagrams");
+    let probe = |path: &Path| ReadyProbe::File {
+        path: path.to_str().unwrap().to_owned(),
+    };
+    let target = TargetProcess::none();
+    let _bound = UnixDatagram::bind(&datagrams).unwrap();
+    assert!(wait(&probe(&datagrams), &target, LONG).is_ok());
+    let listener = UnixListener::bind(&streams).unwrap();
+    assert!(wait(&probe(&streams), &target, LONG).is_ok());
+    // Another test may just be starting a process, which has a copy of the socket until it executes its program.
+    socket2::SockRef::from(&listener)
+        .shutdown(Shutdown::Both)
+        .unwrap();
+    drop(listener);
+    // One attempt precedes the end of a deadline that has passed.
+    let error = wait(&probe(&streams), &target, Nanos::ZERO).unwrap_err();
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
 #[test]
 fn a_target_that_is_not_ready_has_a_reason() {
     let fixture = Fixture::new("while :; do sleep 0.05; done");
@@ -124,7 +150,7 @@ fn an_address_that_answers_before_the_start_is_of_another_program() {
     }
     // Another test may just be starting a process, which has a copy of the socket until it executes its program.
     socket2::SockRef::from(&listener)
-        .shutdown(std::net::Shutdown::Both)
+        .shutdown(Shutdown::Both)
         .unwrap();
     drop(listener);
     for probe in [tcp, http, named, ReadyProbe::Immediately] {

@@ -268,7 +268,15 @@ impl TransportPlan {
                 };
                 (http, Some(Url(url)))
             }
-            Self::Requests(plan) => (Of::REQUESTS, Some(Url(plan.url()))),
+            Self::Requests(plan) => {
+                let protocol = plan.client().connecting.protocol;
+                let requests = TransportProperties {
+                    // HTTP/3 has no TCP port.
+                    is_ready_by_listening: protocol != LoadProtocol::Http3,
+                    ..Of::REQUESTS
+                };
+                (requests, Some(Url(plan.url())))
+            }
             Self::Scenario(plan) => (Of::SCENARIO, Some(Url(&plan.url))),
             Self::SplunkHec { url, .. } => (Of::SPLUNK_HEC, Some(Url(url))),
             Self::Acknowledged(plan) => {

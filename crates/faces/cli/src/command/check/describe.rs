@@ -146,7 +146,7 @@ fn operating_point(plan: &ExperimentPlan) -> String {
         OperatingPoint::Stated => "as in the file".to_owned(),
         OperatingPoint::Max => "as fast as the target accepts".to_owned(),
         OperatingPoint::Probe { share, length } => {
-            let percent = share * 100.0;
+            let share = of_capacity(share, plan.design);
             let generators = &plan.run_plan.generators;
             let stated = generators
                 .iter()
@@ -156,8 +156,17 @@ fn operating_point(plan: &ExperimentPlan) -> String {
                 1 => "; 1 generator keeps its stated rate".to_owned(),
                 many => format!("; {many} generators keep their stated rates"),
             };
-            format!("{percent:.0} % of capacity, found by a probe of {length}{stated_rates}")
+            format!("{share}, found by a probe of {length}{stated_rates}")
         }
+    }
+}
+
+/// `60 % of capacity`. The two runs of a duet share the machine.
+fn of_capacity(share: f64, design: DesignPlan) -> String {
+    let percent = share * 100.0;
+    match design {
+        DesignPlan::Paired | DesignPlan::Sliced { .. } => format!("{percent:.0} % of capacity"),
+        DesignPlan::Duet => format!("{percent:.0} % of at most half of the capacity"),
     }
 }
 
@@ -312,6 +321,17 @@ mod tests {
         assert!(of(20).contains("4, 6, 8, 10, 12, 14, 16, 18, 20;"));
         assert!(of(100).contains("4, 6, 8 … 100;"));
         assert!(stopping(StoppingPlan::Fixed { pairs: 3 }).contains("too few"));
+    }
+
+    #[test]
+    fn a_rate_is_a_share_of_what_each_run_can_have() {
+        for (design, expected) in [
+            (DesignPlan::Paired, "60 % of capacity"),
+            (DesignPlan::SLICED, "60 % of capacity"),
+            (DesignPlan::Duet, "60 % of at most half of the capacity"),
+        ] {
+            assert_eq!(of_capacity(0.6, design), expected);
+        }
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(super) fn run(
     name: EngineName,
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
+    places::refuse_store(arguments.results.as_deref())?;
     let (plan, roles) = planned(arguments, paint)?;
     let fleet = &arguments.fleet;
     output::check_outputs(&arguments.output)?;

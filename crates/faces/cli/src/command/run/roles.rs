@@ -23,7 +23,7 @@ use stillwell_units::{Nanos, RunId, Seed};
 use stillwell_verdict::RunSummary;
 
 pub(crate) use self::task::be_task;
-use super::{SuiteRun, load, results_folder, store_of};
+use super::{SuiteRun, load, named_folder, results_folder, store_of};
 use crate::arguments::{EngineName, JobArguments, RunArguments};
 use crate::command::fleet::{
     could_not, engine_named, logs, open_store, place, print_rendered, shared_line, task_words,
@@ -53,7 +53,9 @@ pub(super) fn run(
     output::check_outputs(&arguments.output)?;
     let line = shared_line()?;
     let engine = engine_named(name, &arguments.fleet.job)?;
-    let (store, begun) = job_store(arguments, roles, &line.0)?;
+    let named = named_folder(arguments.results.as_deref(), upload.is_some());
+    let named = named.map_err(could_not)?;
+    let (store, begun) = job_store(arguments, roles, (&line.0, named.as_deref()))?;
     let resume = arguments.resume || begun.is_some();
     let results = match begun {
         Some(results) => results,
@@ -119,11 +121,12 @@ fn planned(
 }
 
 /// Returns the objects of the job, and the results that an earlier session of this command has
-/// begun. Without --resume, a job of another command is refused.
+/// begun. Without --resume, a job is refused if its command is another one or did not start in
+/// `folder`, or if its results are not in the `named` folder.
 fn job_store(
     arguments: &RunArguments,
     roles: RunRoles,
-    folder: &Path,
+    (folder, named): (&Path, Option<&Path>),
 ) -> Result<(JobStore, Option<PathBuf>), CommandError> {
     let store = open_store(&arguments.fleet.job, "suite", true)?;
     let job = store.job();
@@ -140,8 +143,6 @@ fn job_store(
     let Some(begun) = begun.filter(|begun| begun.is_of(roles, folder)) else {
         return taken("it is of another command: choose another name for --job");
     };
-    let named = arguments.results.as_deref().map(std::path::absolute);
-    let named = named.transpose().map_err(could_not)?;
     if named.is_some_and(|named| named != begun.results) || !holds_suite(&begun.results) {
         let results = begun.results.display();
         return taken(&format!(

@@ -392,13 +392,14 @@ fn read_short(context: &ReadContext<'_>, node: &Node) -> Option<ShortText> {
     None
 }
 
-/// Warns of brokers that a run cannot reach, unless its target starts them.
+/// Warns of brokers that a run cannot reach, unless its target starts them. With links, they have the
+/// address of the target.
 pub(super) fn check_brokers(
     reader: &Reader,
     generators: &[GeneratorSpec],
     isolation: &IsolationPlan,
 ) {
-    if isolation.network == Wanted::No {
+    if isolation.network == Wanted::No || isolation.links.is_some() {
         return;
     }
     for generator in generators {
