@@ -21,8 +21,8 @@ Each side is one of these, or several of one kind separated by commas:
   7.88MiB,7.86MiB,7.85MiB           the numbers themselves
 PATH@NAME selects one variant of saved runs, or one column of a table. If both sides
 are the same results folder or report, its first two variants are compared. COMPARISON
-can be left out only if there are two. If two
-results or reports hold several variants each, the second one of each is compared.
+can be left out only if BASELINE has at least two variants. If two results or reports
+hold several variants each, the second one of each is compared.
 Each run counts as one number. The seconds of one run do not count as runs.
 
 Example:

@@ -15,6 +15,7 @@ use stillwell_text::{MapReader, Node, Reader, Span, check_any_url, code};
 use stillwell_units::ByteRate;
 
 use super::generator::GeneratorSpec;
+use super::target::ready_probes;
 use super::{ReadContext, timeline};
 use crate::element::{DURATION, Element, Shape, optional};
 use crate::rules::Placed;
@@ -144,13 +145,7 @@ pub(super) fn check_probes(
     if map.take("network").is_none() {
         return;
     }
-    let single = map.take("target").map(|node| (node, &target.ready));
-    let entries = map.take("targets");
-    let compared = compared.iter().filter_map(|target| {
-        let node = entries?.entry(&target.name)?;
-        Some((node, &target.target.ready))
-    });
-    for (node, ready) in single.into_iter().chain(compared) {
+    for (node, ready) in ready_probes(map, target, compared) {
         let address = match ready {
             ReadyProbe::Tcp { address } => Some(address.clone()),
             ReadyProbe::Http { url } => check_any_url(url).ok(),

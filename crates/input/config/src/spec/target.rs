@@ -395,6 +395,21 @@ fn read_ready(context: &ReadContext<'_>, node: &Node) -> Option<ReadyProbe> {
     }
 }
 
+/// Returns the readiness probe of the target, or of each of several, with the node of the target.
+pub(super) fn ready_probes<'n, 'p>(
+    map: &MapReader<'_, 'n>,
+    target: &'p TargetPlan,
+    compared: &'p [ComparedTargetPlan],
+) -> impl Iterator<Item = (&'n Node, &'p ReadyProbe)> {
+    let single = map.take("target").map(|node| (node, &target.ready));
+    let entries = map.take("targets");
+    let compared = compared.iter().filter_map(move |target| {
+        let node = entries?.entry(&target.name)?;
+        Some((node, &target.target.ready))
+    });
+    single.into_iter().chain(compared)
+}
+
 /// Reports targets that are ready only after the `deadline`: no run of them would begin.
 pub(super) fn check_delays(
     reader: &Reader,
@@ -402,13 +417,7 @@ pub(super) fn check_delays(
     (target, compared): (&TargetPlan, &[ComparedTargetPlan]),
     deadline: Nanos,
 ) {
-    let single = map.take("target").map(|node| (node, &target.ready));
-    let entries = map.take("targets");
-    let compared = compared.iter().filter_map(|target| {
-        let node = entries?.entry(&target.name)?;
-        Some((node, &target.target.ready))
-    });
-    for (node, ready) in single.into_iter().chain(compared) {
+    for (node, ready) in ready_probes(map, target, compared) {
         let ReadyProbe::Delay { length } = ready else {
             continue;
         };

@@ -153,6 +153,13 @@ fn a_sampler_without_a_consumer_fails() {
     assert_eq!(taken, 1);
 }
 
+fn end_page(mut serving: Scope, address: SocketAddr) {
+    serving.token().cancel();
+    drop(std::net::TcpStream::connect(address));
+    let ends = serving.close(Nanos::from_secs(20));
+    assert!(ends.iter().all(|end| end.name == "serve"), "{ends:?}");
+}
+
 /// Serves a metrics page until `scope` ends and a last connection comes.
 fn serve_page(scope: &mut Scope) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -242,10 +249,7 @@ fn pages_are_scraped_beside_the_beats() {
     assert_eq!(count_of("scrape_surplus"), 0);
     drop(receiver);
     scope.close(Nanos::from_secs(20));
-    serving.token().cancel();
-    drop(std::net::TcpStream::connect(address));
-    let ends = serving.close(Nanos::from_secs(20));
-    assert!(ends.iter().all(|end| end.name == "serve"), "{ends:?}");
+    end_page(serving, address);
 }
 
 // compat: lading, files | target_metrics: expvar | works
@@ -282,9 +286,7 @@ fn variables_are_read_and_profiles_are_kept() {
     assert_eq!(std::fs::read(first).unwrap(), b"a profile");
     drop(receiver);
     scope.close(Nanos::from_secs(20));
-    serving.token().cancel();
-    drop(std::net::TcpStream::connect(address));
-    serving.close(Nanos::from_secs(20));
+    end_page(serving, address);
 }
 
 /// A profile that was due shortly after a beat waited for the next one.
@@ -307,7 +309,5 @@ fn profiles_do_not_wait_for_a_beat() {
     assert!(wait_until(LONG, || third.exists()));
     drop(receiver);
     scope.close(Nanos::from_secs(20));
-    serving.token().cancel();
-    drop(std::net::TcpStream::connect(address));
-    serving.close(Nanos::from_secs(20));
+    end_page(serving, address);
 }

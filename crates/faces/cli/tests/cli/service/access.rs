@@ -123,19 +123,10 @@ fn a_call_without_the_token_is_refused() {
         start(&mut call, load(&target));
         assert_eq!(answer(&mut call).await.error_detail, None);
     });
-    // The client of the command line has it in the environment.
-    let (_folder, name) = named("nighthawk_client");
-    let words = format!(
-        "--nighthawk-service grpc://{} --rps 50 --duration 1 --sequencer-idle-strategy sleep http://{}/",
+    assert_needs_token(&format!(
+        "--nighthawk-service grpc://{} --rps 50 --duration 1 http://{}/",
         service.1, target.1
-    );
-    for (token, code) in [(TOKEN, 0), ("another-token-of-it", 1)] {
-        let mut command = Command::new(&name);
-        command.args(words.split_whitespace());
-        command.env("STILLWELL_SERVICE_TOKEN", token);
-        let ended = Process::start(&mut command).finish(LONG);
-        assert_eq!(ended.code, code, "{}", ended.stderr);
-    }
+    ));
     // A distributor has that of its services in a file.
     let words = ["--service", "distributor", "--services-token-file"];
     let distributor = Listening::service(&[&words[..], &[file.to_str().unwrap()]].concat());
@@ -151,12 +142,16 @@ fn a_request_source_requires_the_token_of_its_clients() {
     let target = Listening::target(&[]);
     let words = ["--service", "request-source", "--token-file"];
     let source = Listening::service(&[&words[..], &[file.to_str().unwrap()]].concat());
-    let (_folder, name) = named("nighthawk_client");
-    let words = format!(
-        "--request-source grpc://{} --rps 50 --duration 100 --sequencer-idle-strategy sleep \
+    assert_needs_token(&format!(
+        "--request-source grpc://{} --rps 50 --duration 100 \
          --termination-predicate benchmark.http_2xx:9 http://{}/",
         source.1, target.1
-    );
+    ));
+}
+
+/// Checks that the client of the command line sends the token that is in its environment.
+fn assert_needs_token(words: &str) {
+    let (_folder, name) = named("nighthawk_client");
     for (token, code) in [(TOKEN, 0), ("another-token-of-it", 1)] {
         let mut command = Command::new(&name);
         command.args(words.split_whitespace());
