@@ -153,7 +153,7 @@ fn a_sampler_without_a_consumer_fails() {
     assert_eq!(taken, 1);
 }
 
-fn end_page(mut serving: Scope, address: SocketAddr) {
+fn end_page(serving: Scope, address: SocketAddr) {
     serving.token().cancel();
     drop(std::net::TcpStream::connect(address));
     let ends = serving.close(Nanos::from_secs(20));
