@@ -70,6 +70,7 @@ impl Metadata {
     pub(super) fn check(&self, root_manifest: &str) -> Vec<Problem> {
         let mut problems = self.check_order(root_manifest);
         problems.extend(self.check_use(root_manifest));
+        problems.extend(check_profiles(root_manifest));
         for package in &self.packages {
             let manifest = self.relative(&package.manifest_path);
             let Some(entry) = entry(table_name(&package.name)) else {
@@ -218,7 +219,33 @@ fn place(name: &str) -> Option<usize> {
     CRATES.iter().position(|entry| entry.name == name)
 }
 
-/// The line, from 1, that begins with `word`; 1 where none does.
+/// A crate of hot paths, which the profile `release` builds as one unit, is optimised in `quick-build` too.
+fn check_profiles(root_manifest: &str) -> Vec<Problem> {
+    let hot = overrides(root_manifest, "release", "codegen-units = 1");
+    let cold = overrides(root_manifest, "quick-build", "opt-level = 0");
+    let both = cold
+        .into_iter()
+        .filter(|(_, name)| hot.iter().any(|(_, hot)| hot == name));
+    let problem = |(line, name)| {
+        let message = format!("`{name}` has a hot path: leave it out of the profile `quick-build`");
+        Problem::new("Cargo.toml", line, message)
+    };
+    both.map(problem).collect()
+}
+
+/// The packages for which `profile` has `setting` in the line below the head of its table, with the line of that head.
+fn overrides<'a>(root_manifest: &'a str, profile: &str, setting: &str) -> Vec<(usize, &'a str)> {
+    let head = format!("[profile.{profile}.package.");
+    let lines = root_manifest.lines();
+    let pairs = (1..).zip(lines.clone().zip(lines.skip(1)));
+    let set = pairs.filter(|(_, (_, next))| *next == setting);
+    let named = set.filter_map(|(number, (line, _))| {
+        let name = line.strip_prefix(head.as_str())?.strip_suffix(']')?;
+        Some((number, name))
+    });
+    named.collect()
+}
+
 /// The last parts of the members' paths, in the order in which a manifest lists them.
 fn members(root_manifest: &str) -> Vec<&str> {
     let lines = root_manifest.lines().map(str::trim);
@@ -228,6 +255,7 @@ fn members(root_manifest: &str) -> Vec<&str> {
     quoted.filter_map(|path| path.rsplit('/').next()).collect()
 }
 
+/// The line, from 1, that begins with `word`; 1 where none does.
 fn line_of(text: &str, word: &str) -> usize {
     let line = text.lines().position(|line| line.starts_with(word));
     line.map_or(1, |index| index + 1)

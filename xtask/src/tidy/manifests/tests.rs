@@ -1,4 +1,4 @@
-use super::{CRATES, Dependency, Metadata, Package, check_lints};
+use super::{CRATES, Dependency, Metadata, Package, check_lints, check_profiles};
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -227,4 +227,18 @@ fn lints_are_inherited() {
             "{manifest:?}"
         );
     }
+}
+
+#[test]
+fn hot_crates_are_optimised_in_the_quick_build() {
+    let hot = "[profile.release.package.stillwell-load]\ncodegen-units = 1\n";
+    let cold = "[profile.quick-build.package.stillwell-report]\nopt-level = 0\n";
+    let both = "[profile.quick-build.package.stillwell-load]\nopt-level = 0\n";
+    assert!(check_profiles(&format!("{hot}{cold}")).is_empty());
+    let problems = check_profiles(&format!("{hot}{cold}{both}"));
+    let [problem] = problems.as_slice() else {
+        panic!("one crate is in both: {problems:?}");
+    };
+    assert_eq!(problem.line, 5);
+    assert!(problem.message.contains("stillwell-load"), "{problem:?}");
 }
