@@ -10,18 +10,19 @@ mod files;
 mod grammar;
 mod manifests;
 mod messages;
+mod problem;
 mod rust;
 mod scan;
 mod table;
 mod words;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
 
 use anyhow::Context as _;
 
 use self::files::SourceFile;
+use self::problem::Problem;
 pub(crate) use self::words::{Finding, Kind};
 
 /// Result of the checks.
@@ -33,31 +34,6 @@ pub(crate) struct Report {
     pub(crate) crates: usize,
     /// Everything that is wrong, by path and line.
     pub(crate) problems: Vec<Problem>,
-}
-
-/// One broken rule. Printed as `path:line: message`.
-#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Problem {
-    path: String,
-    line: usize,
-    message: String,
-}
-
-impl Problem {
-    /// `line` counts from 1.
-    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            message: message.into(),
-        }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}: {}", self.path, self.line, self.message)
-    }
 }
 
 /// Checks the repository at `root`.

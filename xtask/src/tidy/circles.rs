@@ -1,8 +1,10 @@
 //! Circles of files that import each other within a crate.
 //!
-//! A file imports another where a `use` or a path names an item that the other one
-//! defines; an item that is passed on by a public `use` counts for the file that defines
-//! it. Declarations by `mod` and test modules do not count.
+//! A file imports another where a `use` or a path in code names an item that the other one
+//! defines. A path begins at the root of the crate, at a parent, at a child module as in
+//! `child::f()`, or with a name that a `use` of the file gives. An item that is passed on by
+//! a public `use` counts for the file that defines it. Declarations by `mod` and test modules
+//! do not count, nor do names without `::` in code.
 
 mod paths;
 #[cfg(test)]
@@ -124,7 +126,8 @@ fn module_path(file: &str) -> Option<ModulePath> {
     Some(name.split('/').map(str::to_owned).collect())
 }
 
-/// The module that defines what `path` means in module `at`; `None` outside of the crate.
+/// The module that defines what `path` means in module `at`; `None` if `at` imports it from
+/// outside of the crate.
 fn resolve(
     modules: &Modules,
     at: &ModulePath,
@@ -133,7 +136,6 @@ fn resolve(
 ) -> Option<ModulePath> {
     let mut here = at.clone();
     let mut rest = path;
-    let mut is_rooted = false;
     while let Some((first, behind)) = rest.split_first() {
         match first.as_str() {
             "crate" => here.clear(),
@@ -141,19 +143,15 @@ fn resolve(
             "self" => {}
             _ => break,
         }
-        (is_rooted, rest) = (true, behind);
+        rest = behind;
     }
-    let mut entered = 0;
     while let Some((first, behind)) = rest.split_first() {
         here.push(first.clone());
         if !modules.contains_key(&here) {
             here.pop();
             break;
         }
-        (entered, rest) = (entered + 1, behind);
-    }
-    if !is_rooted && entered == 0 && steps == 0 {
-        return None;
+        rest = behind;
     }
     let Some((item, behind)) = rest.split_first() else {
         return Some(here);

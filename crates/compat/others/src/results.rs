@@ -102,8 +102,10 @@ pub fn is_load_csv(text: &str) -> bool {
 }
 
 /// Returns the summary in a CSV of `stillwell load` as its JSON; `null` if `text` is something else.
-#[must_use]
-pub fn load_csv(text: &str) -> Value {
+///
+/// # Errors
+/// [`ResultError::ListRow`] for a row that `stillwell load` does not write.
+pub fn load_csv(text: &str) -> Result<Value, ResultError> {
     native::of_csv(text)
 }
 
@@ -114,7 +116,7 @@ pub fn load_csv(text: &str) -> Value {
 pub fn read_result(text: &str) -> Result<ToolResult, ResultError> {
     let result = behind_logs(text);
     let value: Value = match is_load_csv(result) {
-        true => native::of_csv(result),
+        true => native::of_csv(result)?,
         false => serde_json::from_str(result).map_err(|error| {
             if is_unknown_json(text, result) {
                 return ResultError::Unknown;
@@ -181,6 +183,14 @@ pub enum ResultError {
         tool: &'static str,
         /// The missing part.
         missing: &'static str,
+    },
+    /// A row of CSV in a list, without a number.
+    #[error(
+        "`{name}` is not a row of `stillwell load`: the part behind the first dot must be a whole number"
+    )]
+    ListRow {
+        /// Name of the row.
+        name: String,
     },
     /// JSON of another shape.
     #[error(

@@ -37,7 +37,7 @@ pub fn read_saved_load(path: &Path) -> anyhow::Result<BriefLoad> {
 
 fn of_text(text: &str) -> anyhow::Result<BriefLoad> {
     if is_load_csv(text) {
-        let summary = serde_json::from_value(load_csv(text));
+        let summary = serde_json::from_value(load_csv(text)?);
         return summary.context("its CSV is not that of `stillwell load`");
     }
     let text = behind_logs(text);
@@ -143,10 +143,7 @@ fn of_nighthawk(output: &Output) -> anyhow::Result<BriefLoad> {
         protocol: nighthawk_protocol(options).to_string(),
         open_loop: options.open_loop == Some(true),
         workers,
-        connections: options
-            .connections
-            .unwrap_or_default()
-            .saturating_mul(workers),
+        connections: nighthawk_connections(options, workers)?,
         started_wall_millis: result.execution_start.or(output.timestamp).map(millis),
         duration: seconds,
         requested_per_second: options
@@ -180,6 +177,17 @@ fn nighthawk_workers(output: &Output, all: &WorkerResult) -> u32 {
     let concurrency = output.options.concurrency.as_deref();
     let workers = concurrency.and_then(|text| text.parse::<u32>().ok());
     workers.unwrap_or(1).max(1)
+}
+
+/// Returns the number of connections of all workers.
+fn nighthawk_connections(options: &CommandLineOptions, workers: u32) -> anyhow::Result<u32> {
+    let each = options.connections.unwrap_or_default();
+    each.checked_mul(workers).with_context(|| {
+        format!(
+            "`connections` is {each} for each of {workers} workers: at most {} in total can be read",
+            u32::MAX
+        )
+    })
 }
 
 fn nighthawk_protocol(options: &CommandLineOptions) -> LoadProtocol {
@@ -253,9 +261,7 @@ fn of_fortio(value: &Value) -> anyhow::Result<BriefLoad> {
     let start = value["StartTime"].as_str().and_then(parse_timestamp);
     let mut load = BriefLoad {
         targets: fortio_targets(value),
-        connections: whole(&value["NumThreads"])
-            .and_then(|threads| u32::try_from(threads).ok())
-            .unwrap_or_default(),
+        connections: fortio_connections(&value["NumThreads"], whole)?,
         started_wall_millis: start.map(millis),
         duration: number(&value["ActualDuration"]).unwrap_or_default() / 1e9,
         requested_per_second: number(&value["RequestedQPS"]),
@@ -287,6 +293,23 @@ fn of_fortio(value: &Value) -> anyhow::Result<BriefLoad> {
     let sent = number(&value["ActualQPS"]).filter(|rate| rate.is_finite());
     count_requests(&mut load, sent);
     Ok(load)
+}
+
+/// Returns the number of threads, which have a connection each; 0 for a load without it.
+fn fortio_connections(
+    threads: &Value,
+    whole: impl Fn(&Value) -> Option<u64>,
+) -> anyhow::Result<u32> {
+    if threads.is_null() {
+        return Ok(0);
+    }
+    let connections = whole(threads).and_then(|threads| u32::try_from(threads).ok());
+    connections.with_context(|| {
+        format!(
+            "`NumThreads` is {threads}: a whole number of at most {} is expected",
+            u32::MAX
+        )
+    })
 }
 
 fn fortio_times(

@@ -102,6 +102,13 @@ pub enum FleetError {
     /// The load did not start.
     #[error("the load did not start: {0}")]
     NoStart(String),
+    /// More experiments than a job has tasks.
+    #[error(
+        "a suite with --on has {0} experiments, but at most {max} are possible: select some with \
+         --only",
+        max = u16::MAX
+    )]
+    TooManyExperiments(usize),
     /// A run on several machines did not start, or no task has a result.
     #[error("the run did not start: {}{why}", part_before(.part.as_deref()))]
     NoRun {

@@ -141,8 +141,9 @@ impl FleetSuite<'_> {
     /// Makes the job, or returns the one that another controller made.
     ///
     /// # Errors
-    /// [`FleetError`] if the name is taken, or the store does not answer.
+    /// [`FleetError`] if there are too many experiments, the name is taken, or the store does not answer.
     pub fn job(&self, job: SuiteJob) -> Result<SuiteJob, FleetError> {
+        tasks_of(job.experiments.len())?;
         Ok(agreed_job(
             self.store,
             self.interrupt,
@@ -154,9 +155,9 @@ impl FleetSuite<'_> {
     /// Returns the text with which the engine would start this number of experiments.
     ///
     /// # Errors
-    /// [`FleetError`] if it would refuse.
+    /// [`FleetError`] if there are too many, or it would refuse.
     pub fn render(&self, experiments: usize) -> Result<String, FleetError> {
-        Ok(self.engine.render(&self.submission(experiments))?)
+        Ok(self.engine.render(&self.submission(experiments)?)?)
     }
 
     /// Has all experiments run, and writes the results of each to a folder below `folder`, which
@@ -214,14 +215,14 @@ impl FleetSuite<'_> {
         if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
             return Ok(handle);
         }
-        let submission = self.submission(job.experiments.len());
+        let submission = self.submission(job.experiments.len())?;
         submit_tasks(self.engine, self.store, self.interrupt, &submission)
     }
 
-    fn submission(&self, experiments: usize) -> Submission<'_> {
-        Submission {
+    fn submission(&self, experiments: usize) -> Result<Submission<'_>, FleetError> {
+        Ok(Submission {
             job: self.store.job(),
-            tasks: u16::try_from(experiments).unwrap_or(u16::MAX),
+            tasks: tasks_of(experiments)?,
             cpus: 1,
             connects_tasks: false,
             program: &self.program,
@@ -230,7 +231,7 @@ impl FleetSuite<'_> {
             logs: &self.logs,
             secrets: None,
             end_max: self.end_max,
-        }
+        })
     }
 
     /// Returns the end of an experiment, if it has one. An attempt of another controller does not fail for the suite, and its
@@ -257,6 +258,11 @@ impl FleetSuite<'_> {
         let failed = failed.filter(|failed| may_be_of(&failed.attempt, handle));
         Ok(failed.map(|failed| Err(failed.why)))
     }
+}
+
+/// Returns the number of tasks for this number of experiments.
+fn tasks_of(experiments: usize) -> Result<u16, FleetError> {
+    u16::try_from(experiments).map_err(|_| FleetError::TooManyExperiments(experiments))
 }
 
 /// One experiment of a suite, as a task.

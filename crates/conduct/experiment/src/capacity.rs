@@ -6,6 +6,7 @@
 
 mod load;
 mod run;
+mod run_search;
 mod search;
 
 pub use load::{
@@ -13,4 +14,7 @@ pub use load::{
     probe_load,
 };
 pub use run::{RunProbeError, RunProbes};
+pub use run_search::{
+    ERRORS_BOUND, RunSearchError, check_connections, check_measurable, default_bounds, search_range,
+};
 pub use search::{CapacitySearched, KNEE_LOADS_MIN, SearchWatcher, highest_rate, knee, knee_loads};

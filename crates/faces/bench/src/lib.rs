@@ -59,6 +59,7 @@ mod account;
 mod bench;
 mod plan;
 mod report;
+mod shared;
 mod sink;
 mod source;
 mod ticket;

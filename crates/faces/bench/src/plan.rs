@@ -1,5 +1,6 @@
 //! The plan of a bench.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 /// Most events of one bench: each takes one bit at every sink.
@@ -66,17 +67,32 @@ impl Plan {
             answers: false,
         }
     }
+}
 
-    /// Checks the bounds of the plan.
-    pub(crate) fn check(&self) -> Result<(), PlanError> {
-        if !(1..=EVENTS_LIMIT).contains(&self.events) {
-            return Err(PlanError::Events { given: self.events });
+/// A plan that can be carried out: a bench and its ends have no [`Plan`] of another kind.
+#[derive(Debug)]
+pub(crate) struct CheckedPlan(Plan);
+
+impl TryFrom<Plan> for CheckedPlan {
+    type Error = PlanError;
+
+    fn try_from(plan: Plan) -> Result<Self, PlanError> {
+        if !(1..=EVENTS_LIMIT).contains(&plan.events) {
+            return Err(PlanError::Events { given: plan.events });
         }
-        match self.rate {
+        match plan.rate {
             Rate::PerSecond(given) if !(given > 0.0 && given <= PER_SECOND_MAX) => {
                 Err(PlanError::Rate { given })
             }
-            Rate::PerSecond(_) | Rate::Max => Ok(()),
+            Rate::PerSecond(_) | Rate::Max => Ok(Self(plan)),
         }
+    }
+}
+
+impl Deref for CheckedPlan {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
     }
 }

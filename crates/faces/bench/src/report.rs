@@ -11,7 +11,7 @@ use stillwell_units::human::counted;
 use stillwell_units::{Moment, Nanos};
 
 use crate::account::Numbers;
-use crate::plan::Plan;
+use crate::plan::CheckedPlan;
 use crate::sink::SinkAccount;
 
 /// Maximum number of ranges of lost events in a report.
@@ -70,7 +70,7 @@ pub struct Answers {
 
 impl Report {
     pub(crate) fn of(
-        plan: &Plan,
+        plan: &CheckedPlan,
         sent: Volume,
         accounts: Vec<SinkAccount>,
         from: Moment,
@@ -113,7 +113,7 @@ impl Report {
         report
     }
 
-    fn empty(plan: &Plan, sent: Volume, stopped: bool) -> Self {
+    fn empty(plan: &CheckedPlan, sent: Volume, stopped: bool) -> Self {
         Self {
             name: plan.name.clone(),
             stopped,

@@ -9,7 +9,7 @@ use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 
 use crate::account::Numbers;
-use crate::bench::Shared;
+use crate::shared::Shared;
 use crate::ticket::Ticket;
 
 /// Takes in what comes out of the pipeline. Each clone has an account of its own,

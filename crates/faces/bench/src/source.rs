@@ -9,8 +9,8 @@ use stillwell_metric::Volume;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, float_from_u64};
 
-use crate::bench::Shared;
-use crate::plan::{Plan, Rate};
+use crate::plan::{CheckedPlan, Rate};
+use crate::shared::Shared;
 use crate::ticket::Ticket;
 
 /// Time before an event is due in which the source spins: the kernel wakes a sleeper late.
@@ -43,7 +43,7 @@ pub enum Due {
 }
 
 impl Source {
-    pub(crate) fn new(plan: &Plan, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(plan: &CheckedPlan, shared: Arc<Shared>) -> Self {
         Self {
             shared,
             rate: plan.rate,

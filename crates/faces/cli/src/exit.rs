@@ -102,6 +102,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Returns the exit code: 0 for every verdict if `exit_zero`. Wrong usage, a command that could not run, and a signal are
+/// no verdicts and keep their codes.
+pub(crate) const fn exit_of_verdicts(exit: Exit, exit_zero: bool) -> Exit {
+    match exit {
+        Exit::Held | Exit::Failed | Exit::Invalid if exit_zero => Exit::Held,
+        exit => exit,
+    }
+}
+
 /// An error of a command.
 #[derive(Debug)]
 pub(crate) struct CommandError {
@@ -164,6 +173,18 @@ mod tests {
         }
         assert_eq!(Exit::Interrupted(2).code(), 130);
         assert_eq!(Exit::Interrupted(15).code(), 143);
+    }
+
+    #[test]
+    fn exit_zero_applies_to_verdicts_alone() {
+        for exit in [Exit::Held, Exit::Failed, Exit::Invalid] {
+            assert_eq!(exit_of_verdicts(exit, true), Exit::Held, "{exit:?}");
+            assert_eq!(exit_of_verdicts(exit, false), exit);
+        }
+        for exit in [Exit::Usage, Exit::CouldNotRun, Exit::Interrupted(15)] {
+            assert_eq!(exit_of_verdicts(exit, true), exit);
+            assert_eq!(exit_of_verdicts(exit, false), exit);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod command;
+mod command_line;
 mod exit;
 mod formats;
 mod help;
@@ -15,7 +16,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{FromArgMatches as _, Parser};
+use clap::Parser;
 use stillwell_environment::{PROCESS_TREE_WORD, be_process};
 use stillwell_target::{prepare_privileges, raise_open_files};
 use stillwell_units::Secrets;
@@ -24,6 +25,7 @@ use crate::arguments::{
     Arguments, CaptoolArguments, ColorWhen, Command, PayloadtoolArguments, parse_lading,
 };
 use crate::command::{test_harness, tremor};
+use crate::command_line::read_words;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -146,12 +148,6 @@ fn read_arguments(typed: Vec<OsString>) -> Result<Arguments, ExitCode> {
         return Err(finish(printed, &Paint::new(ColorWhen::Auto)));
     }
     Ok(read_words(typed).unwrap_or_else(|error| refuse(&help::with_hint(error))))
-}
-
-/// Reads the words of a command line.
-pub(crate) fn read_words(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
-    let matches = help::command().try_get_matches_from(words)?;
-    Arguments::from_arg_matches(&matches)
 }
 
 /// Runs one of Nighthawk's tools, if this program was called by that name.

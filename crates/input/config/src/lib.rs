@@ -22,6 +22,7 @@ pub mod files;
 pub mod foreign;
 mod lint;
 mod load;
+mod loaded;
 pub mod manifest;
 mod matrix;
 mod overrides;
@@ -43,7 +44,8 @@ pub use descriptors::{
     Descriptors, DescriptorsError, GrpcMethod, MessageTextError, MethodError, MethodName,
     MethodNameError, TextFormatError, read_text_format,
 };
-pub use load::{AdjustableRun, Loaded, Loader};
+pub use load::{AdjustableRun, Loader};
+pub use loaded::Loaded;
 pub use overrides::{
     CommandArgument, DesignOverride, ProgramOverride, RunOverrides, StoppingOverride,
     SuiteOverrides, TargetOverride, TargetsOverrides, VariantArgument, VariantArgumentError,

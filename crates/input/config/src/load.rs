@@ -15,6 +15,7 @@ use crate::discover::{Case, CaseFile, CaseKind, Lookup};
 use crate::files::{EntryKind, Files, absolute, read_source};
 use crate::foreign::{ForeignFile, ForeignFormat, Linted};
 use crate::lint;
+use crate::loaded::{Loaded, NATIVE};
 use crate::matrix::Cell;
 use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, TargetsOverrides};
 use crate::rules::ready_probe_of;
@@ -31,43 +32,6 @@ use native::NativeFile;
 
 pub use adjustable::AdjustableRun;
 pub use apply::{FileTarget, to_run as apply_to_run};
-
-/// Name of the native format.
-pub(crate) const NATIVE: &str = "native";
-
-/// A plan that may be run, and remarks about it.
-#[derive(Clone, Debug)]
-pub struct Loaded<T> {
-    /// The plan.
-    pub plan: T,
-    /// Warnings and notes, in the order of files.
-    pub warnings: Diagnostics,
-    /// Name of the format that it was read from: `native`, or that of another tool; of
-    /// several experiments the first's.
-    pub format: &'static str,
-}
-
-impl<T> Loaded<T> {
-    /// The plan, unless there is none or something was an error.
-    ///
-    /// # Errors
-    /// All of `found`.
-    pub fn checked(
-        plan: Option<T>,
-        format: &'static str,
-        diagnostics: Diagnostics,
-    ) -> Result<Self, Diagnostics> {
-        let diagnostics = diagnostics.sorted();
-        match plan {
-            Some(plan) if !diagnostics.has_errors() => Ok(Self {
-                plan,
-                warnings: diagnostics,
-                format,
-            }),
-            _ => Err(diagnostics),
-        }
-    }
-}
 
 /// Reads configurations in the native format and in a table of others.
 #[derive(Clone, Copy, Debug)]

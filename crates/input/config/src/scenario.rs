@@ -14,7 +14,7 @@ use stillwell_text::{Diagnostic, Diagnostics, MapReader, Node, Reader, Value, co
 use stillwell_units::{Nanos, Seed, Target};
 
 use crate::files::{Files, absolute, read_source, resolve};
-use crate::load::Loaded;
+use crate::loaded::{Loaded, NATIVE};
 use crate::rate::parse_request_rate;
 use crate::requests::{TlsSpec, suggested_path, tls_flag_without_effect};
 
@@ -98,7 +98,7 @@ pub fn load_scenario(
             seed: flags.seed,
         })
     });
-    Loaded::checked(plan, crate::load::NATIVE, diagnostics)
+    Loaded::checked(plan, NATIVE, diagnostics)
 }
 
 /// Reads the scenario of the file at `path` for a generator, which has a duration of its own.

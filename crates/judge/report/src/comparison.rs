@@ -13,7 +13,6 @@ pub use ancestors::{AncestorTables, SmpTable, SoakTable};
 pub use json::COMPARISON_SCHEMA;
 pub use stillwell_verdict::across::{ComparedRuns, ComparisonRow, Finding};
 
-use crate::FullReport;
 use crate::document::Curve;
 
 /// The content of a comparison's report.
@@ -46,16 +45,6 @@ pub struct ComparisonGroup {
     pub remarks: Vec<String>,
     /// Lines of both sides over time and by percentile, if there are captures.
     pub curves: Vec<Curve>,
-}
-
-impl From<&ComparisonReport> for FullReport {
-    fn from(report: &ComparisonReport) -> Self {
-        Self {
-            document: document::document(report),
-            data: json::json(report),
-            page_data: None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -143,16 +143,6 @@ impl SuiteReport {
     }
 }
 
-impl From<&SuiteReport> for FullReport {
-    fn from(report: &SuiteReport) -> Self {
-        Self {
-            document: suite::document(report),
-            data: json(report),
-            page_data: None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

@@ -9,8 +9,8 @@ use stillwell_profile::{
 use stillwell_verdict::RunSummary;
 
 use crate::document::{Block, Cell, Chart, Column, FlameChart, Medium, Severity, Table, Text};
-use crate::suite::{few_samples, named_profile, profile_amount};
-use crate::words;
+use crate::suite::{few_samples, named_profile};
+use crate::words::{self, profile_amount};
 
 /// Functions that a terminal shows of each quantity.
 const SCREEN_FUNCTIONS: usize = 5;

@@ -28,16 +28,13 @@ use crate::document::{
     Block, Cell, Column, Comment, Document, Fold, Inline, Medium, Section, Severity, Sign, Table,
     Text,
 };
-use crate::json::base_unit;
+use crate::json::{base_unit, json};
 use crate::words::{self, GoalText as _};
-use crate::{Format, Style, SuiteReport};
+use crate::{Format, FullReport, Style, SuiteReport};
 
 pub use comment::{CommentOptions, comment};
 pub use profiles::ExperimentProfiles;
-pub(crate) use profiles::{
-    amount as profile_amount, change as profile_change, data as profiles_data, few_samples,
-    named as named_profile,
-};
+pub(crate) use profiles::{data as profiles_data, few_samples, named as named_profile};
 pub use regression_detector::regression_detector;
 pub use runs::{ExperimentRuns, RunCollector, RunDelivery, RunValues};
 
@@ -57,6 +54,16 @@ const COMMENT: Comment = Comment {
     noun: ("experiment", "experiments"),
 };
 
+impl From<&SuiteReport> for FullReport {
+    fn from(report: &SuiteReport) -> Self {
+        Self {
+            document: document(report),
+            data: json(report),
+            page_data: None,
+        }
+    }
+}
+
 /// Returns the report for readers at a terminal: each experiment, where the results are and what to type next, and
 /// the answers at the end.
 #[must_use]
@@ -72,7 +79,7 @@ pub fn markdown(report: &SuiteReport) -> String {
 }
 
 /// Returns the document.
-pub(crate) fn document(report: &SuiteReport) -> Document {
+fn document(report: &SuiteReport) -> Document {
     let responses: Vec<Block> = family::families(&report.experiments)
         .iter()
         .map(family::Family::section)

@@ -6,6 +6,7 @@ pub(crate) use crate::document::escape::terminal as plain;
 use stillwell_plan::goal::{LatencyQuantile, Reduction, Scale};
 use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{GoalMetric, Validity, WorkUnit};
+use stillwell_profile::ProfileQuantity;
 use stillwell_units::human::signed_percent_digits as signed_digits;
 pub(crate) use stillwell_units::human::{
     bytes, clock, counted, grouped, length, nanos, percent, signed_percent, significant, time,
@@ -148,6 +149,38 @@ pub fn change_with_interval(scale: Scale, change: Change) -> String {
         change_size(scale, change.estimate),
         interval(change)
     )
+}
+
+/// Returns an amount of a profile with its unit.
+pub(crate) fn profile_amount(quantity: ProfileQuantity, value: f64) -> String {
+    match quantity {
+        ProfileQuantity::CpuTime | ProfileQuantity::MutexTime | ProfileQuantity::BlockTime => {
+            time(value)
+        }
+        ProfileQuantity::Allocations => significant(value),
+        ProfileQuantity::AllocatedBytes | ProfileQuantity::LiveHeap => bytes(value),
+    }
+}
+
+/// Returns a difference between amounts of a profile with its sign: `+1.20 µs`.
+pub(crate) fn profile_difference(quantity: ProfileQuantity, value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", profile_amount(quantity, value.abs()))
+}
+
+/// Returns the change of a profile from the first amount to the second: `+1.20 µs (+13.8 %)`.
+pub(crate) fn profile_change(
+    quantity: ProfileQuantity,
+    [baseline, comparison]: [f64; 2],
+) -> String {
+    let absolute = profile_difference(quantity, comparison - baseline);
+    // What was below a thousandth of it is noise of the sampling.
+    if baseline > comparison / 1000.0 {
+        let share = signed_percent(comparison / baseline - 1.0);
+        format!("{absolute} ({share})")
+    } else {
+        format!("{absolute} (new)")
+    }
 }
 
 /// `value`, or a word for its absence.
@@ -500,6 +533,19 @@ mod tests {
             ] {
                 assert_eq!(goal_title(&metric, work), format!("{title} {unit}"));
             }
+        }
+    }
+
+    #[test]
+    fn changes_of_profiles_have_a_sign_a_unit_and_a_share() {
+        let cpu = ProfileQuantity::CpuTime;
+        for (amounts, text) in [
+            ([10_000.0, 11_200.0], "+1.20 µs (+12.0 %)"),
+            ([10_000.0, 8_000.0], "-2.00 µs (-20.0 %)"),
+            ([0.0, 1_000.0], "+1.00 µs (new)"),
+            ([0.5, 1_000.0], "+1.00 µs (new)"),
+        ] {
+            assert_eq!(profile_change(cpu, amounts), text);
         }
     }
 

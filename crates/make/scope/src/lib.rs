@@ -13,14 +13,13 @@
 //! [`clock`] is the one clock of a process.
 
 pub mod clock;
-mod explain;
 mod place;
 mod stopping;
 mod tasks;
 mod thread;
 
-pub use explain::explain;
 pub use place::{NetworkNamespace, Place, PlaceError, permitted_cpus};
+pub use stillwell_units::explain;
 pub use stopping::{Drain, Stopping};
 pub use tasks::Tasks;
 pub use thread::{PartEnd, PartError, PartFailure, Scope, ThreadInfo};

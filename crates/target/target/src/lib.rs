@@ -32,7 +32,6 @@ mod child;
 mod container;
 mod cpus;
 mod exit;
-mod failure;
 mod inspector;
 mod kernel;
 mod leftover;

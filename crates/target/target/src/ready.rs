@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use stillwell_http::Target;
 use stillwell_plan::target::ReadyProbe;
-use stillwell_scope::{Token, clock};
+use stillwell_scope::{Token, clock, explain};
 use stillwell_units::{ByteSize, Moment, Nanos, human};
 use stillwell_wire::client::Endpoint;
 use stillwell_wire::{Timer, dial};
 
-use crate::failure::with_source;
 use crate::logs::Follower;
 use crate::{Exit, TargetProcess};
 
@@ -166,7 +165,8 @@ impl<'a> ReadinessCheck<'a> {
             ReadyProbe::Tcp { address } => Self::Tcp { address },
             ReadyProbe::Http { url } => {
                 let target = Target::from_url(url).map_err(|error| error.to_string())?;
-                let endpoint = Endpoint::unverified(&target).map_err(with_source)?;
+                let endpoint = Endpoint::unverified(&target);
+                let endpoint = endpoint.map_err(|error| explain(&error))?;
                 Self::Http { target, endpoint }
             }
             ReadyProbe::LogLine { contains } => {
@@ -194,7 +194,10 @@ impl<'a> ReadinessCheck<'a> {
     async fn look(&mut self) -> Result<(), String> {
         match self {
             Self::Ready => Ok(()),
-            Self::Tcp { address } => dial::tcp(address).await.map(drop).map_err(with_source),
+            Self::Tcp { address } => {
+                let connected = dial::tcp(address).await;
+                connected.map(drop).map_err(|error| explain(&error))
+            }
             Self::Http { target, endpoint } => get(target, endpoint).await,
             Self::Log { text, logs } => {
                 let mut logs = logs.iter_mut();
@@ -227,7 +230,7 @@ async fn look_at_file(path: &Path) -> Result<(), String> {
         Err(error) if is_closed(&error.source) => {
             let reason = format!(
                 "it is a Unix socket, and no program listens on it: {}",
-                with_source(error)
+                explain(&error)
             );
             Err(reason)
         }
@@ -246,7 +249,7 @@ fn is_closed(error: &io::Error) -> bool {
 
 async fn get(target: &Target, endpoint: &Endpoint) -> Result<(), String> {
     let response = endpoint.get(target, &[], BODY_MAX).await;
-    let response = response.map_err(with_source)?;
+    let response = response.map_err(|error| explain(&error))?;
     match response.status {
         200..300 => Ok(()),
         status => Err(format!("it returned status {status}")),

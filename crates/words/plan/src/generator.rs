@@ -32,7 +32,9 @@ pub use concurrency::{Concurrency, ConcurrencyError};
 pub use exchange::ExchangePlan;
 pub use kubernetes::{KubernetesKind, KubernetesPlan};
 pub use message_length::{MessageLength, MessageLengthError};
-pub use properties::{EventsDefault, StampForms, TransportProperties, TransportTarget};
+pub use properties::{
+    EventsDefault, StampForms, TransportProperties, TransportRecords, TransportTarget,
+};
 pub use renames::{RenameShare, RenameShareError};
 pub use requests::RequestsPlan;
 pub use system::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
@@ -330,3 +332,6 @@ impl TransportPlan {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -347,7 +347,7 @@ fn check_sinks(sinks: &mut [SinkPlan], tasks: u16) -> Result<(), String> {
 /// Refuses a generator that cannot be on another machine than the target, or on several.
 fn check_generator(generator: &GeneratorPlan) -> Result<(), String> {
     let id = &generator.id;
-    if !is_relocatable(&generator.transport) {
+    if !generator.transport.properties().is_relocatable {
         return Err(format!(
             "generator `{id}` sends over {}, which cannot reach a target on another machine: use \
              tcp, tls, udp, http, grpc, tcp_rr, requests or a trace agent",
@@ -368,23 +368,6 @@ fn check_generator(generator: &GeneratorPlan) -> Result<(), String> {
         )),
         _ => Ok(()),
     }
-}
-
-const fn is_relocatable(transport: &TransportPlan) -> bool {
-    matches!(
-        transport,
-        TransportPlan::Tcp { .. }
-            | TransportPlan::Udp { .. }
-            | TransportPlan::Http { .. }
-            | TransportPlan::Requests(_)
-            | TransportPlan::Grpc { .. }
-            | TransportPlan::TraceAgent { .. }
-            | TransportPlan::TcpRr { .. }
-            | TransportPlan::Tls {
-                to: StreamTarget::Tcp(_),
-                ..
-            }
-    )
 }
 
 fn relocate(transport: &mut TransportPlan, host: IpAddr) {
@@ -463,11 +446,8 @@ fn bracketed(host: IpAddr) -> String {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_units::Target;
-
     use super::*;
-    use crate::generator::{ExchangePlan, RequestsPlan};
-    use crate::load::{BodyPlan, EndpointPlan, RequestPlan};
+    use crate::generator::tests::{every_transport, requests_to};
 
     #[test]
     fn tasks_have_roles_in_a_fixed_order() {
@@ -548,25 +528,18 @@ mod tests {
         }
     }
 
-    fn requests_to(url: &str) -> TransportPlan {
-        let target = Target::from_url(url).unwrap();
-        let request = RequestPlan {
-            method: "GET".to_owned(),
-            path: target.path_and_query().to_owned(),
-            authority: target.authority(),
-            is_authority_stated: false,
-            headers: Vec::new(),
-            body: BodyPlan::None,
-        };
-        let endpoint = EndpointPlan {
-            address: target.dial_address(),
-            tls_host: None,
-            weight: 1,
-            requests: vec![request],
-        };
-        let client = ExchangePlan::default().client();
-        let plan = RequestsPlan::try_new(url.to_owned(), endpoint, client).unwrap();
-        TransportPlan::Requests(Box::new(plan))
+    #[test]
+    fn a_relocatable_transport_sends_to_the_machine_of_the_target() {
+        for (transport, properties) in every_transport() {
+            let mut relocated = transport.clone();
+            relocate(&mut relocated, IpAddr::from([10, 0, 0, 7]));
+            let is_relocated = relocated != transport;
+            assert_eq!(
+                is_relocated,
+                transport.properties().is_relocatable,
+                "{properties}"
+            );
+        }
     }
 
     #[test]

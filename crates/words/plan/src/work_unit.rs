@@ -35,12 +35,13 @@ impl WorkUnit {
     /// Returns the unit of what `generators` send: requests if all of them send requests, else events.
     #[must_use]
     pub fn of(generators: &[GeneratorPlan]) -> Self {
-        let units = generators
-            .iter()
-            .map(|generator| match &generator.transport {
-                TransportPlan::Requests(_) | TransportPlan::Scenario(_) => Self::Requests,
-                _ => Self::Events,
-            });
+        let units = generators.iter().map(|generator| {
+            match generator.transport.properties().unit {
+                // A user sends requests.
+                Self::Users => Self::Requests,
+                unit => unit,
+            }
+        });
         Self::common(units)
     }
 
@@ -58,12 +59,11 @@ impl WorkUnit {
     /// payload counts no bytes, although a rate of `max` is a rate of bytes.
     #[must_use]
     pub fn of_rate(unit: RateUnit, transport: &TransportPlan) -> Self {
-        match (unit, transport) {
-            (RateUnit::Bytes, _) if transport.sends_payload() => Self::Bytes,
-            (RateUnit::Blocks, _) => Self::Blocks,
-            (_, TransportPlan::Requests(_)) => Self::Requests,
-            (_, TransportPlan::Scenario(_)) => Self::Users,
-            _ => Self::Events,
+        let properties = transport.properties();
+        match unit {
+            RateUnit::Bytes if properties.sends_payload => Self::Bytes,
+            RateUnit::Blocks => Self::Blocks,
+            RateUnit::Bytes | RateUnit::Events => properties.unit,
         }
     }
 

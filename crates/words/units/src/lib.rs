@@ -20,6 +20,7 @@
 //! ```
 
 mod bytes;
+mod explain;
 pub mod human;
 mod identity;
 mod number;
@@ -31,6 +32,7 @@ mod target;
 mod time;
 
 pub use bytes::ByteSize;
+pub use explain::explain;
 pub use identity::{RunId, Seed};
 pub use number::{as_usize, count, float_from_u64, floor_to_u64, parse_count, whole_number};
 pub use rate::{ByteRate, EventRate};

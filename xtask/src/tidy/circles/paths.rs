@@ -105,7 +105,7 @@ fn segments(path: &str) -> impl Iterator<Item = String> {
     segments.map(str::to_owned)
 }
 
-/// Paths in code that begin at the crate's root or at a parent.
+/// The paths in a line of code.
 fn inline(line: &str) -> Vec<Import> {
     // A visibility is no import.
     let line = match line.split_once("pub(in ") {
@@ -114,7 +114,8 @@ fn inline(line: &str) -> Vec<Import> {
     };
     let is_in_path = |char: char| char.is_alphanumeric() || matches!(char, '_' | ':');
     let paths = line.split(|char| !is_in_path(char));
-    let paths = paths.filter(|path| path.starts_with("crate::") || path.starts_with("super::"));
+    // A path that begins with `::` is of another crate, or the end of `<T as Trait>::NAME`.
+    let paths = paths.filter(|path| path.contains("::") && !path.starts_with("::"));
     paths
         .map(|path| Import {
             path: segments(path).collect(),

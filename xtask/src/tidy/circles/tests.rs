@@ -75,6 +75,42 @@ fn files_that_import_each_other_are_a_circle() {
 }
 
 #[test]
+fn a_path_in_code_is_an_import() {
+    for (name, files, expected) in [
+        (
+            "from a parent to its child",
+            &[
+                ("a.rs", "mod b;\nfn f() { b::g(); }"),
+                ("a/b.rs", "use super::A;"),
+            ][..],
+            vec![vec!["a.rs", "a/b.rs"]],
+        ),
+        (
+            "through the name that a `use` gives to a module",
+            &[
+                ("a.rs", "use crate::b as c;\nfn f() { c::g(); }"),
+                ("b.rs", "mod d;\npub use self::d::g;"),
+                ("b/d.rs", "use crate::a::A;"),
+            ],
+            vec![vec!["a.rs", "b/d.rs"]],
+        ),
+        (
+            "not to a type of the file, a crate or an associated item",
+            &[
+                (
+                    "a.rs",
+                    "mod b;\nuse std::fmt;\nfn f() { fmt::g(); A::h(); <A as C>::b(); }",
+                ),
+                ("a/b.rs", "use super::A;"),
+            ],
+            vec![],
+        ),
+    ] {
+        assert_eq!(circles_of(files), expected, "{name}");
+    }
+}
+
+#[test]
 fn a_large_circle_is_a_problem_unless_the_table_has_it() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let text = |index: usize| format!("use crate::{}::X;", names[(index + 1) % names.len()]);

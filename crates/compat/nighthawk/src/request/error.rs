@@ -106,6 +106,19 @@ pub enum RequestError {
         /// Duration of the load.
         duration: Nanos,
     },
+    /// A quantity of each worker whose total for all workers is too large.
+    #[error(
+        "{flag}: {each} for each of {workers} workers, at most {} in total",
+        u32::MAX
+    )]
+    Total {
+        /// The option's flag, with its dashes.
+        flag: &'static str,
+        /// The quantity of each worker.
+        each: u32,
+        /// The number of workers.
+        workers: u32,
+    },
     /// A header that names no host.
     #[error("`{host}` is not a host")]
     Host {

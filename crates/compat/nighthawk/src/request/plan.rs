@@ -88,7 +88,7 @@ impl NighthawkRequest {
             pace: pace(load, times)?,
             client: ClientPlan {
                 connecting: ConnectingPlan {
-                    connections: connections.saturating_mul(times),
+                    connections: total("--connections", connections, times)?,
                     protocol,
                     streams,
                     prefetch: load.prefetch_connections,
@@ -170,7 +170,7 @@ fn pace(load: &NighthawkLoad, workers: u32) -> Result<LoadPace, RequestError> {
             (0, None | Some(Nanos::ZERO)) => Spacing::Even,
             (0, Some(most)) => Spacing::JitterUniform { most },
             (size, _) => Spacing::Burst {
-                size: size.saturating_mul(workers),
+                size: total("--burst-size", size, workers)?,
             },
         },
         overflow: if load.open_loop {
@@ -180,6 +180,15 @@ fn pace(load: &NighthawkLoad, workers: u32) -> Result<LoadPace, RequestError> {
         } else {
             Overflow::Hold { waiting_max }
         },
+    })
+}
+
+/// Returns the sum over all `workers` of a quantity that the option `flag` gives to each.
+fn total(flag: &'static str, each: u32, workers: u32) -> Result<u32, RequestError> {
+    each.checked_mul(workers).ok_or(RequestError::Total {
+        flag,
+        each,
+        workers,
     })
 }
 
@@ -431,5 +440,29 @@ mod tests {
         let plans = last_of_each(&predicates, None);
         let thresholds: Vec<_> = plans.iter().map(|plan| plan.threshold).collect();
         assert_eq!(thresholds, [0, 1_000]);
+    }
+
+    #[test]
+    fn a_quantity_whose_total_of_all_workers_is_too_large_is_refused() {
+        for (each, workers, sum) in [
+            (1_000_000, 4_294, Some(4_294_000_000)),
+            (1_000_000, 4_295, None),
+            (65_537, 65_535, Some(u32::MAX)),
+            (65_538, 65_535, None),
+        ] {
+            let connections = total("--connections", each, workers);
+            assert_eq!(connections.ok(), sum, "{each} x {workers}");
+            let load = NighthawkLoad {
+                burst_size: each,
+                ..NighthawkLoad::DEFAULT
+            };
+            let burst = pace(&load, workers);
+            assert_eq!(burst.is_ok(), sum.is_some(), "{each} x {workers}");
+        }
+        let error = total("--burst-size", 1_000_000, 4_295).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "--burst-size: 1000000 for each of 4295 workers, at most 4294967295 in total"
+        );
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use stillwell_metric::Unit;
 use stillwell_plan::goal::Direction;
 
-use super::{Figure, FigureUnit, number};
+use super::{Figure, FigureUnit, ResultError, number};
 
 /// Beginning of the schema name of summaries.
 const SUMMARY: &str = "stillwell/load-summary/";
@@ -52,8 +52,11 @@ const TEXTS: [&str; 10] = [
 ];
 
 /// Reads a summary that was written as CSV, a name and a value in each line, as its JSON. Keys of one
-/// level are joined by points.
-pub(super) fn of_csv(text: &str) -> Value {
+/// level are joined by points. Returns `null` if `text` is something else.
+///
+/// # Errors
+/// [`ResultError::ListRow`] for a value in a list that is not at a number.
+pub(super) fn of_csv(text: &str) -> Result<Value, ResultError> {
     let mut all = Map::new();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     // Stillwell writes only lines that are pairs.
@@ -62,25 +65,37 @@ pub(super) fn of_csv(text: &str) -> Value {
             continue;
         };
         let keys = keys_of(name);
+        if lacks_number(&keys) {
+            let name = name.to_owned();
+            return Err(ResultError::ListRow { name });
+        }
         let value = match (keys.first(), keys.last()) {
             (Some(first), _) if first == "targets" => Value::String(cell.to_owned()),
             (_, Some(last)) if TEXTS.contains(&last.as_str()) => Value::String(cell.to_owned()),
             _ => serde_json::from_str(cell).unwrap_or_else(|_| Value::String(cell.to_owned())),
         };
         if insert(&mut all, &keys, value).is_none() {
-            return Value::Null;
+            return Ok(Value::Null);
         }
     }
     for list in LISTS {
         if let Some(Value::Object(items)) = all.get(list) {
-            let place = |(key, _): &(&String, &Value)| key.parse::<usize>().unwrap_or(usize::MAX);
+            let place = |(key, _): &(&String, &Value)| key.parse::<usize>().ok();
             let mut items: Vec<_> = items.iter().collect();
             items.sort_by_key(place);
             let items = items.into_iter().map(|(_, item)| item.clone()).collect();
             all.insert(list.to_owned(), Value::Array(items));
         }
     }
-    Value::Object(all)
+    Ok(Value::Object(all))
+}
+
+/// Returns true if `keys` are those of a value in a list, without its number there.
+fn lacks_number(keys: &[String]) -> bool {
+    let [list, number, ..] = keys else {
+        return false;
+    };
+    LISTS.contains(&list.as_str()) && number.parse::<usize>().is_err()
 }
 
 /// Inserts a value below its keys; `None` if a name is both a value and a group.

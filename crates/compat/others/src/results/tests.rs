@@ -83,6 +83,27 @@ fn a_summary_as_csv_gives_the_figures_of_its_json() {
 }
 
 #[test]
+fn a_row_of_a_list_has_a_number() {
+    for (name, is_row) in [
+        ("routes.0.name", true),
+        ("targets.18446744073709551615", true),
+        ("routes.first.name", false),
+        ("targets.-1", false),
+        ("warnings.18446744073709551616.code", false),
+        ("status_codes.first", true),
+    ] {
+        let read = load_csv(&format!("name,value\nbytes_received,7\n{name},1\n"));
+        let expected = match is_row {
+            true => None,
+            false => Some(ResultError::ListRow {
+                name: name.to_owned(),
+            }),
+        };
+        assert_eq!(read.err(), expected);
+    }
+}
+
+#[test]
 fn nighthawk_gives_the_figures_of_all_workers_together() {
     let result = read_result(NIGHTHAWK).unwrap();
     assert_eq!(result.tool, ResultTool::Nighthawk);

@@ -213,6 +213,40 @@ fn quantities_for_each_worker_of_nighthawk_are_summed() {
 }
 
 #[test]
+fn a_number_of_connections_above_the_largest_is_refused_by_its_name() {
+    let nighthawk = |each: u32, workers: u16| {
+        let options = format!("\"connections\": {each}, \"concurrency\": \"{workers}\"");
+        NIGHTHAWK.replace("\"connections\": 5", &options)
+    };
+    let fortio = |threads: &str| {
+        FORTIO_2020.replace("\"NumThreads\": 4", &format!("\"NumThreads\": {threads}"))
+    };
+    for (text, expected) in [
+        (nighthawk(65_537, 65_535), Ok(u32::MAX)),
+        (
+            nighthawk(1_000_000, 4_295),
+            Err("`connections` is 1000000 "),
+        ),
+        (fortio("null"), Ok(0)),
+        (fortio("\"7\""), Ok(7)),
+        (fortio("4294967295"), Ok(u32::MAX)),
+        (fortio("4294967296"), Err("`NumThreads` is 4294967296:")),
+        (fortio("1e30"), Err("`NumThreads` is 1e")),
+        (fortio("-1"), Err("`NumThreads` is -1:")),
+    ] {
+        match (of_text(&text), expected) {
+            (Ok(load), Ok(connections)) => assert_eq!(load.connections, connections),
+            (Err(error), Err(message)) => {
+                let error = format!("{error:#}");
+                assert!(error.contains(message), "{error}");
+                assert!(error.contains("at most 4294967295"), "{error}");
+            }
+            (read, _) => panic!("{text}: {read:?}"),
+        }
+    }
+}
+
+#[test]
 fn results_of_nighthawk_name_their_protocol() {
     for (option, protocol) in [
         ("", "HTTP/1.1"),

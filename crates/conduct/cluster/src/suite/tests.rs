@@ -169,3 +169,21 @@ fn a_job_without_a_fingerprint_is_not_continued() {
         "{refused:?}"
     );
 }
+
+#[test]
+fn a_suite_with_more_experiments_than_tasks_makes_no_job() {
+    let (_folder, store) = job_store();
+    let quiet = Interrupt::new();
+    let suite = suite(&store, &quiet);
+    assert!(matches!(tasks_of(65_535), Ok(u16::MAX)));
+    let names = vec!["a".to_owned(); 65_536];
+    let (seed, fingerprint) = ("s".to_owned(), "1".to_owned());
+    let folder = PathBuf::from("/");
+    let job = SuiteJob::new("1", folder, Vec::new(), seed, names, fingerprint);
+    for refused in [suite.job(job).err(), suite.render(65_536).err()] {
+        let message = refused.unwrap().to_string();
+        assert!(message.contains("65536 experiments"), "{message}");
+        assert!(message.contains("at most 65535"), "{message}");
+    }
+    assert_eq!(store.get(&quiet, JOB).unwrap(), None);
+}

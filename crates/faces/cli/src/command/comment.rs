@@ -18,7 +18,7 @@ use self::host::{CommentThread, HostKind, Surroundings};
 use self::post::Posted;
 use crate::arguments::{CommentArguments, CommentHost, CommentLayout};
 use crate::command::{output, report};
-use crate::exit::{CommandError, Exit};
+use crate::exit::{CommandError, Exit, exit_of_verdicts};
 use crate::paint::Paint;
 use crate::secrets;
 
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
     };
     let policy = GatePolicy::from(arguments.gate);
     let exit = Exit::from_code(report.exit_code(policy));
-    let exit = report::exit_of_verdicts(exit, arguments.exit_zero);
+    let exit = exit_of_verdicts(exit, arguments.exit_zero);
     let secrets = secrets::handling();
     if let Some(file) = &arguments.junit {
         write(file, &junit(&report, secrets))?;

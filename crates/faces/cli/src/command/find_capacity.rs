@@ -36,9 +36,6 @@ pub(super) const SAVED: &str = "capacity.json";
 /// Longest part of a URL in the name of a folder.
 const NAME_MAX: usize = 60;
 
-/// Default bound of requests that get responses.
-const ERRORS: &str = "errors<1%";
-
 /// Returns the bounds of `given`, and those of `defaults` about figures without one.
 fn with_defaults(given: &[CapacityBound], defaults: &[&str]) -> Vec<CapacityBound> {
     let mut bounds = given.to_vec();

@@ -11,6 +11,7 @@ use stillwell_units::{Secrets, Seed};
 
 use super::random::random;
 use crate::arguments::{Command, EngineName, JobArguments};
+use crate::command_line::read_words;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::secrets;
@@ -166,7 +167,7 @@ pub(crate) fn typed_line(
     }
     std::env::set_current_dir(folder).map_err(could_not)?;
     let words = words.iter().map(std::ffi::OsString::from).collect();
-    let typed = crate::read_words(words).map_err(could_not)?;
+    let typed = read_words(words).map_err(could_not)?;
     let seed = seed.parse().map_err(|_| {
         usage("the seed of the job is not valid: start it again under another --job")
     })?;
@@ -176,6 +177,7 @@ pub(crate) fn typed_line(
 pub(crate) fn refused(error: FleetError) -> CommandError {
     match error {
         FleetError::Store(StoreError::Taken(_))
+        | FleetError::TooManyExperiments(_)
         | FleetError::Engine(EngineError::Option { .. }) => CommandError::new(Exit::Usage, error),
         _ => could_not(error),
     }

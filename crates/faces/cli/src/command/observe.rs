@@ -18,7 +18,7 @@ use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 
 use crate::arguments::ObserveArguments;
 use crate::command::random::random;
-use crate::command::report::profiles_of;
+use crate::command::report::runs::profiles_of;
 use crate::command::{export, output, places, privileges, reflection, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;

@@ -2,27 +2,25 @@
 
 pub(super) mod runs;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use stillwell_capture::{Capture, LoadCapture, RunProfiles};
+use stillwell_capture::{Capture, LoadCapture};
 use stillwell_config::requests::read_text;
 use stillwell_experiment::{Results, host_facts};
 use stillwell_report::load::{BriefLoad, LoadReport, LoadReportInput, load_report, read_load_json};
 use stillwell_report::{
     CapacityJsonError, FullReport, RunReport, ScenarioReport, SuiteProblem, SuiteReport,
-    TargetProfiles, read_capacity_json,
+    read_capacity_json,
 };
 use stillwell_sides::read_saved_load;
 use stillwell_units::Nanos;
-use stillwell_verdict::{
-    LoadRules, RunSummary, apply_error_budget, judge, load_warnings, summarise,
-};
+use stillwell_verdict::{LoadRules, apply_error_budget, judge, load_warnings, summarise};
 
 use crate::arguments::{Gate, ReportArguments};
 use crate::command::load::remedy::OptionNames;
 use crate::command::run::targets;
 use crate::command::{find_capacity, output, problems};
-use crate::exit::{CommandError, Exit};
+use crate::exit::{CommandError, Exit, exit_of_verdicts};
 use crate::paint::Paint;
 
 pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, CommandError> {
@@ -30,15 +28,6 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
     let (report, exit) = saved(&arguments.results, arguments.gate)?;
     output::deliver(&arguments.output, paint, &report)?;
     Ok(exit_of_verdicts(exit, arguments.exit_zero))
-}
-
-/// Returns the exit code: 0 for every verdict if `exit_zero`. Wrong usage, a command that could not run, and a signal are
-/// no verdicts and keep their codes.
-pub(super) const fn exit_of_verdicts(exit: Exit, exit_zero: bool) -> Exit {
-    match exit {
-        Exit::Held | Exit::Failed | Exit::Invalid if exit_zero => Exit::Held,
-        exit => exit,
-    }
 }
 
 /// Returns the report of saved results, and its exit code.
@@ -180,23 +169,10 @@ fn one_run(folder: &Path) -> anyhow::Result<(FullReport, Exit)> {
     let command = output::typed(&capture.manifest.command);
     let report = RunReport {
         host: host_facts(&capture.manifest),
-        profiles: profiles_of(("", &summary.target), [(&summary, folder.to_path_buf())]),
+        profiles: runs::profiles_of(("", &summary.target), [(&summary, folder.to_path_buf())]),
         ..RunReport::new(summary, &capture, output::show_path(folder), command)
     };
     Ok((FullReport::from(&report), Exit::Held))
-}
-
-/// Returns the profiles of one target in one experiment, of runs in these folders. They are read one after the other;
-/// runs without profiles are left out.
-pub(super) fn profiles_of<'a>(
-    names: (&str, &str),
-    runs: impl IntoIterator<Item = (&'a RunSummary, PathBuf)>,
-) -> TargetProfiles {
-    let stored = runs.into_iter().filter_map(|(run, folder)| {
-        let profiles = RunProfiles::open(&folder).ok().flatten()?;
-        Some((run, profiles))
-    });
-    TargetProfiles::of(names, stored)
 }
 
 /// The report of what lies in `folder`, judged again from its record and the
@@ -290,18 +266,6 @@ mod tests {
             fs::create_dir_all(&folder).unwrap();
             let text = serde_json::to_vec(&run).unwrap();
             fs::write(folder.join("summary.json"), text).unwrap();
-        }
-    }
-
-    #[test]
-    fn exit_zero_applies_to_verdicts_alone() {
-        for exit in [Exit::Held, Exit::Failed, Exit::Invalid] {
-            assert_eq!(exit_of_verdicts(exit, true), Exit::Held, "{exit:?}");
-            assert_eq!(exit_of_verdicts(exit, false), exit);
-        }
-        for exit in [Exit::Usage, Exit::CouldNotRun, Exit::Interrupted(15)] {
-            assert_eq!(exit_of_verdicts(exit, true), exit);
-            assert_eq!(exit_of_verdicts(exit, false), exit);
         }
     }
 

@@ -24,7 +24,7 @@ use crate::command::conduct::Conductor;
 use crate::command::fleet::no_engine;
 use crate::command::report::runs;
 use crate::command::{counters, export, output, places, privileges, problems, programs, select};
-use crate::exit::{CommandError, Exit};
+use crate::exit::{CommandError, Exit, exit_of_verdicts};
 use crate::formats::loader;
 use crate::paint::Paint;
 
@@ -228,7 +228,7 @@ impl SuiteRun<'_> {
             return Ok(exit_of(&outcome, self.gate));
         }
         problems::keep_outcome(results, &outcome);
-        let exit = super::report::exit_of_verdicts(exit_of(&outcome, self.gate), self.exit_zero);
+        let exit = exit_of_verdicts(exit_of(&outcome, self.gate), self.exit_zero);
         let reported = self.report(paint, &outcome);
         let uploaded = self.upload(interrupt);
         output::exit_after(exit, output::with_upload(reported, uploaded), paint)

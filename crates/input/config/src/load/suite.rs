@@ -8,10 +8,11 @@ use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::build_file::RepositoryBuild;
 use super::native::NativeFile;
-use super::{Loaded, NATIVE, apply, build_file, plan_of};
+use super::{apply, build_file, plan_of};
 use crate::discover::{Case, CaseKind, Lookup, first_prose, is_selected, matches};
 use crate::files::Files;
 use crate::foreign::ForeignFormat;
+use crate::loaded::{Loaded, NATIVE};
 use crate::matrix::{Cell, names_of};
 use crate::overrides::SuiteOverrides;
 use crate::rules::is_built;

@@ -6,11 +6,12 @@ use stillwell_plan::TargetsPlan;
 use stillwell_plan::targets::{RUNS_DEFAULT, RUNS_MAX};
 use stillwell_text::{Diagnostic, Diagnostics, Place, code, nearest};
 
+use super::apply;
 use super::native::NativeFile;
 use super::suite::no_match;
-use super::{Loaded, NATIVE, apply};
 use crate::discover::{Case, Lookup, first_prose, is_selected, matches};
 use crate::files::Files;
+use crate::loaded::{Loaded, NATIVE};
 use crate::matrix::Cell;
 use crate::overrides::TargetsOverrides;
 use crate::spec::{ExperimentSpec, RateContext};

@@ -205,6 +205,8 @@ fn read_link(context: &ReadContext<'_>, node: &Node) -> Option<LinkChange> {
 
 /// The slowest link: below that a packet takes longer than a run.
 const BITS_PER_SECOND_MIN: u64 = 8_000;
+/// The fastest link: `tc` counts the bytes of its queue, 60 ms of them, with 32 bits.
+const BITS_PER_SECOND_MAX: u64 = 500_000_000_000;
 
 /// Bits in each second; 0 for `none`.
 fn read_rate(context: &ReadContext<'_>, node: &Node) -> Option<u64> {
@@ -225,12 +227,12 @@ fn read_rate(context: &ReadContext<'_>, node: &Node) -> Option<u64> {
     let bytes = || text.parse::<ByteRate>().ok();
     let bits = bits.or_else(|| Some(bytes()?.bytes_per_second().saturating_mul(8)));
     match bits {
-        Some(bits) if bits >= BITS_PER_SECOND_MIN => Some(bits),
+        Some(bits @ BITS_PER_SECOND_MIN..=BITS_PER_SECOND_MAX) => Some(bits),
         _ => {
             let message = format!("`{text}` is not the rate of a link");
             let error = context.reader.error(code::BAD_VALUE, node.span, message);
-            let label =
-                "write for example `10 Mbit/s` or `1 MiB/s`, at least `8 kbit/s`; or `none`";
+            let label = "write for example `10 Mbit/s` or `1 MiB/s`, from `8 kbit/s` to \
+                         `500 Gbit/s`; or `none`";
             context.reader.report(error.label(label));
             None
         }

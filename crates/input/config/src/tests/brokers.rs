@@ -85,6 +85,24 @@ fn configured_values_are_kept() {
 }
 
 #[test]
+fn a_timeout_of_kafka_fits_in_its_requests() {
+    let text = |timeout: &str| {
+        format!(
+            "isolation: {{network: no}}\nworkload:\n  generators:\n    - {{kafka: {{address: 'a:1', \
+             topic: t, timeout: {timeout}}}, payload: ascii, rate: 1k/s}}\n"
+        )
+    };
+    for longest in ["24d", "2147483647ms"] {
+        assert!(run_plan(&text(longest)).is_ok(), "{longest}");
+    }
+    for too_long in ["2147483648ms", "25d", "200000d"] {
+        let message = run_plan(&text(too_long)).unwrap_err().to_string();
+        assert!(message.contains("the `timeout` of a kafka"), "{message}");
+        assert!(message.contains("at most 2147483.647s"), "{message}");
+    }
+}
+
+#[test]
 fn a_mistake_in_a_producer_is_reported_at_its_place() {
     for (generator, expected) in [
         ("kafka: {address: 'a:1'}", "`topic`"),

@@ -161,6 +161,31 @@ fn links_are_made_for_all_that_ever_happens_to_them() {
 }
 
 #[test]
+fn the_rate_of_a_link_is_within_its_limits() {
+    for (rate, expected) in [
+        ("8 kbit/s", Some(8_000)),
+        ("500 Gbit/s", Some(500_000_000_000)),
+        ("62.5 GB/s", Some(500_000_000_000)),
+        ("7999 bit/s", None),
+        ("500.1 Gbit/s", None),
+        ("62.6 GB/s", None),
+        ("1e30 Gbit/s", None),
+        ("4000000 TiB/s", None),
+    ] {
+        let text = LINKS.replace("rate: 10 Mbit/s", &format!("rate: {rate}"));
+        let bits = match run_plan(&text) {
+            Ok(loaded) => Some(loaded.plan.isolation.links.unwrap().input.bits_per_second),
+            Err(diagnostics) => {
+                let message = diagnostics.to_string();
+                assert!(message.contains("`500 Gbit/s`"), "{rate}: {message}");
+                None
+            }
+        };
+        assert_eq!(bits, expected, "{rate}");
+    }
+}
+
+#[test]
 fn steps_that_cannot_happen() {
     snapshot!(&format!(
         "{TEXT}timeline:

@@ -7,9 +7,9 @@ use stillwell_metric::Unit;
 use stillwell_plan::goal::Scale;
 use stillwell_verdict::{Change, Verdict};
 
-use super::{ComparisonGroup, ComparisonReport, ComparisonRow, Finding, ancestors, charts};
+use super::{ComparisonGroup, ComparisonReport, ComparisonRow, Finding, ancestors, charts, json};
 use crate::document::{Block, Cell, Column, Document, Language, Severity, Table, Text};
-use crate::words;
+use crate::{FullReport, words};
 
 /// Cell text for a missing verdict.
 const NO_VERDICT: &str = "no verdict";
@@ -27,8 +27,18 @@ const HEADS: [&str; 9] = [
     "verdict",
 ];
 
+impl From<&ComparisonReport> for FullReport {
+    fn from(report: &ComparisonReport) -> Self {
+        Self {
+            document: document(report),
+            data: json::json(report),
+            page_data: None,
+        }
+    }
+}
+
 /// Returns the document: for each experiment its changes, and what to know when reading them.
-pub(super) fn document(report: &ComparisonReport) -> Document {
+fn document(report: &ComparisonReport) -> Document {
     let title = headline(report);
     let tables = ancestors::text(report);
     let tables = tables.map(|text| Block::Code(Language::Markdown, text));

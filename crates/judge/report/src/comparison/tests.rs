@@ -8,7 +8,7 @@ use stillwell_units::Tolerance;
 use stillwell_verdict::{Change, Verdict};
 
 use super::*;
-use crate::{Format, Style};
+use crate::{Format, FullReport, Style};
 
 fn runs(values: &[f64]) -> ComparedRuns {
     ComparedRuns {

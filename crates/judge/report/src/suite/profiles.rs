@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use stillwell_plan::WorkUnit;
 use stillwell_profile::{FunctionChange, ProfileComparison, ProfileQuantity};
-use stillwell_units::human;
 
 use super::runs::ExperimentRuns;
 use crate::SuiteReport;
 use crate::document::{Block, Cell, Chart, Column, FlameChart, Medium, Severity, Table, Text};
+use crate::words::{profile_amount, profile_change, profile_difference};
 
 /// Profiles of the runs of one experiment, compared with its baseline.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -209,7 +209,7 @@ fn functions(comparisons: &[ProfileComparison], work: WorkUnit, max: usize) -> V
                 number(quantity, baseline),
                 number(quantity, comparison),
                 change_cell(quantity, function.with_callees),
-                difference(quantity, itself).into(),
+                profile_difference(quantity, itself).into(),
             ]
         });
         let rows: Vec<_> = rows.collect();
@@ -263,41 +263,12 @@ pub(crate) fn named(quantity: ProfileQuantity, unit: &str) -> String {
     }
 }
 
-/// Returns an amount with its unit.
-pub(crate) fn amount(quantity: ProfileQuantity, value: f64) -> String {
-    match quantity {
-        ProfileQuantity::CpuTime | ProfileQuantity::MutexTime | ProfileQuantity::BlockTime => {
-            human::time(value)
-        }
-        ProfileQuantity::Allocations => human::significant(value),
-        ProfileQuantity::AllocatedBytes | ProfileQuantity::LiveHeap => human::bytes(value),
-    }
-}
-
-/// Returns a difference with its sign: `+1.20 µs`.
-fn difference(quantity: ProfileQuantity, value: f64) -> String {
-    let sign = if value < 0.0 { "-" } else { "+" };
-    format!("{sign}{}", amount(quantity, value.abs()))
-}
-
-/// Returns the change from the first amount to the second: `+1.20 µs (+13.8 %)`.
-pub(crate) fn change(quantity: ProfileQuantity, [baseline, comparison]: [f64; 2]) -> String {
-    let absolute = difference(quantity, comparison - baseline);
-    // What was below a thousandth of it is noise of the sampling.
-    if baseline > comparison / 1000.0 {
-        let share = human::signed_percent(comparison / baseline - 1.0);
-        format!("{absolute} ({share})")
-    } else {
-        format!("{absolute} (new)")
-    }
-}
-
 fn number(quantity: ProfileQuantity, value: f64) -> Cell {
-    amount(quantity, value).into()
+    profile_amount(quantity, value).into()
 }
 
 fn change_cell(quantity: ProfileQuantity, amounts: [f64; 2]) -> Cell {
-    change(quantity, amounts).into()
+    profile_change(quantity, amounts).into()
 }
 
 #[cfg(test)]
@@ -305,16 +276,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_have_a_sign_a_unit_and_a_share() {
+    fn flows_are_named_by_the_unit_of_work() {
         let cpu = ProfileQuantity::CpuTime;
-        for (amounts, text) in [
-            ([10_000.0, 11_200.0], "+1.20 µs (+12.0 %)"),
-            ([10_000.0, 8_000.0], "-2.00 µs (-20.0 %)"),
-            ([0.0, 1_000.0], "+1.00 µs (new)"),
-            ([0.5, 1_000.0], "+1.00 µs (new)"),
-        ] {
-            assert_eq!(change(cpu, amounts), text);
-        }
         assert_eq!(title(cpu, WorkUnit::Events), "CPU time per event");
         assert_eq!(title(cpu, WorkUnit::Requests), "CPU time per request");
         assert_eq!(

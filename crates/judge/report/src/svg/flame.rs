@@ -5,8 +5,7 @@ use stillwell_profile::FlameNode;
 
 use super::{Drawing, WIDTH, at, float, shortened};
 use crate::document::{FlameChart, escape};
-use crate::suite::{profile_amount, profile_change};
-use crate::words;
+use crate::words::{self, profile_amount, profile_change};
 
 const ROW: f64 = 18.0;
 const TOP: f64 = 2.0;

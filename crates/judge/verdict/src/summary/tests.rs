@@ -6,7 +6,7 @@ mod steal;
 
 use proptest::prelude::*;
 use stillwell_capture::{
-    BusyProgram, EventRecord, LedgerRecord, Note, PartNote, RunOutcome, TargetEnd,
+    BusyProgram, Capture, EventRecord, LedgerRecord, Note, PartNote, RunOutcome, TargetEnd,
 };
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
 use stillwell_plan::Validity;

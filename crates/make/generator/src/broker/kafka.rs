@@ -191,6 +191,7 @@ impl KafkaSession {
             KafkaCompression::Zstd => Compression::Zstd,
         };
         let timeout_ms = plan.producer.timeout.as_u64() / 1_000_000;
+        // No timeout is longer than `KafkaPlan::TIMEOUT_MAX`.
         let timeout_ms = i32::try_from(timeout_ms).unwrap_or(i32::MAX);
         Self {
             acks: plan.acks,

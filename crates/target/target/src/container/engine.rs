@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use stillwell_scope::explain;
 use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::client::Response;
 use stillwell_wire::client::docker::{Docker, id_of, message_of};
 
 use super::body::State;
 use super::{ContainerError, RESPONSE_MAX};
-use crate::failure::with_source;
 
 /// Limit on the engine's responses, which have some kilobytes.
 const BODY_MAX: ByteSize = ByteSize::mib(4);
@@ -46,7 +46,7 @@ impl Engine {
         let sent = self.docker.send(method, path, body).await;
         sent.map_err(|error| ContainerError::Engine {
             socket: self.socket.clone(),
-            reason: with_source(error),
+            reason: explain(&error),
         })
     }
 
@@ -119,7 +119,7 @@ impl Engine {
         let removed = self.docker.remove(id).await;
         removed.map_err(|error| ContainerError::Remains {
             id: id.to_owned(),
-            reason: with_source(error),
+            reason: explain(&error),
         })
     }
 }

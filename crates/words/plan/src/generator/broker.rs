@@ -49,6 +49,11 @@ pub struct KafkaPlan {
     pub login: Option<Login>,
 }
 
+impl KafkaPlan {
+    /// The longest timeout: requests state it in milliseconds, with 31 bits. It is 24.8 days.
+    pub const TIMEOUT_MAX: Nanos = Nanos::from_millis((1 << 31) - 1);
+}
+
 /// The state of a batch when it is acknowledged.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -143,4 +148,81 @@ pub struct AmqpPlan {
     pub persistent: bool,
     /// Credentials for PLAIN.
     pub login: Login,
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::generator::TransportPlan;
+
+    /// Every broker with and without answers, and its properties as a text.
+    pub(crate) fn brokers() -> Vec<(TransportPlan, &'static str)> {
+        vec![
+            (kafka(KafkaAcks::None), "kafka events"),
+            (
+                kafka(KafkaAcks::Leader),
+                "kafka events response_times acknowledged refused",
+            ),
+            (nats(NatsAcks::None), "nats events"),
+            (
+                nats(NatsAcks::Server),
+                "nats events response_times acknowledged refused",
+            ),
+            (amqp(false), "amqp events"),
+            (
+                amqp(true),
+                "amqp events response_times acknowledged refused",
+            ),
+        ]
+    }
+
+    fn producer() -> ProducerPlan {
+        ProducerPlan {
+            address: "127.0.0.1:1".to_owned(),
+            tls: None,
+            message: MessageOf::Event,
+            in_flight: 1,
+            timeout: Nanos::SECOND,
+        }
+    }
+
+    fn name() -> ShortText {
+        "x".try_into().unwrap()
+    }
+
+    fn kafka(acks: KafkaAcks) -> TransportPlan {
+        TransportPlan::Kafka(Box::new(KafkaPlan {
+            producer: producer(),
+            topic: name(),
+            acks,
+            compression: KafkaCompression::None,
+            create_topic: false,
+            login: None,
+        }))
+    }
+
+    fn nats(acks: NatsAcks) -> TransportPlan {
+        TransportPlan::Nats(Box::new(NatsPlan {
+            producer: producer(),
+            subject: name().into(),
+            acks,
+            login: NatsLogin::None,
+        }))
+    }
+
+    fn amqp(confirms: bool) -> TransportPlan {
+        TransportPlan::Amqp(Box::new(AmqpPlan {
+            producer: producer(),
+            virtual_host: name(),
+            exchange: name(),
+            routing_key: name(),
+            confirms,
+            mandatory: false,
+            persistent: false,
+            login: Login {
+                user: String::new(),
+                password: String::new(),
+            },
+        }))
+    }
 }

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use stillwell_units::ByteSize;
 
-use super::{AcknowledgedBy, StreamTarget, TransportPlan};
+use super::{
+    AcknowledgedBy, ExchangePlan, KafkaAcks, NatsAcks, RequestsPlan, StreamTarget, TransportPlan,
+};
+use crate::WorkUnit;
 use crate::load::LoadProtocol;
 use crate::stamp::StampForm;
 
@@ -31,6 +34,35 @@ pub struct TransportProperties<'p> {
     pub target: Option<TransportTarget<'p>>,
     /// True if a target is ready once it listens there.
     pub is_ready_by_listening: bool,
+    /// True if a search can vary its number of connections.
+    pub has_variable_connections: bool,
+    /// True if it can run on several machines, none of which runs the target.
+    pub is_relocatable: bool,
+    /// Unit of its work: events, unless it sends requests or starts users.
+    pub unit: WorkUnit,
+    /// Metrics that it records, besides those of all transports.
+    pub records: TransportRecords,
+}
+
+/// Metrics that some transports record.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TransportRecords {
+    /// Times of the responses to its sends.
+    pub response_times: bool,
+    /// Statuses of responses, and the times of their first bytes.
+    pub statuses: bool,
+    /// Bytes of the messages of responses.
+    pub response_bytes: bool,
+    /// Events that the receiver acknowledged.
+    pub acknowledged_events: bool,
+    /// Events that the receiver refused permanently.
+    pub refused_events: bool,
+    /// Requests that were resent.
+    pub resends: bool,
+    /// Polls for acknowledgements, and their results.
+    pub polls: bool,
+    /// Maximum number of requests in flight.
+    pub requests_max: bool,
 }
 
 /// Events in a block by default.
@@ -101,10 +133,36 @@ impl StampForms {
     }
 }
 
+impl TransportRecords {
+    const NONE: Self = Self {
+        response_times: false,
+        statuses: false,
+        response_bytes: false,
+        acknowledged_events: false,
+        refused_events: false,
+        resends: false,
+        polls: false,
+        requests_max: false,
+    };
+    const RESPONSES: Self = Self {
+        response_times: true,
+        ..Self::NONE
+    };
+    const ACKNOWLEDGED: Self = Self {
+        acknowledged_events: true,
+        refused_events: true,
+        ..Self::RESPONSES
+    };
+}
+
 impl TransportProperties<'static> {
-    const TCP: Self = Self::stream("tcp");
+    const TCP: Self = Self {
+        is_relocatable: true,
+        ..Self::stream("tcp")
+    };
     const UDP: Self = Self {
         is_ready_by_listening: false,
+        is_relocatable: true,
         ..Self::datagrams(
             "udp",
             // The largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
@@ -117,21 +175,71 @@ impl TransportProperties<'static> {
     // The kernel's default buffers (208 KiB) and those of sinks have room for the largest block.
     const UNIX_DATAGRAM: Self =
         Self::datagrams("unix_datagram", ByteSize::kib(128), ByteSize::new(8192));
-    const HTTP: Self = Self::requests("http");
+    const HTTP: Self = Self {
+        is_relocatable: true,
+        records: TransportRecords {
+            statuses: true,
+            ..TransportRecords::RESPONSES
+        },
+        ..Self::requests("http")
+    };
     const REQUESTS: Self = Self {
+        name: "requests",
         sends_payload: false,
         events_default: EventsDefault::Count(1),
         stamps: StampForms::NONE,
-        ..Self::requests("requests")
+        has_variable_connections: false,
+        unit: WorkUnit::Requests,
+        ..Self::HTTP
     };
     const SCENARIO: Self = Self {
         name: "scenario",
+        is_relocatable: false,
+        unit: WorkUnit::Users,
         ..Self::REQUESTS
     };
-    const SPLUNK_HEC: Self = Self::requests("splunk_hec");
-    const GRPC: Self = Self::requests("grpc");
+    const SPLUNK_HEC: Self = Self {
+        records: TransportRecords {
+            refused_events: true,
+            resends: true,
+            requests_max: true,
+            ..TransportRecords::RESPONSES
+        },
+        ..Self::requests("splunk_hec")
+    };
+    /// Of a collector that is polled for acknowledgements.
+    const SPLUNK_HEC_POLLED: Self = Self {
+        records: TransportRecords {
+            acknowledged_events: true,
+            polls: true,
+            ..Self::SPLUNK_HEC.records
+        },
+        ..Self::SPLUNK_HEC
+    };
+    /// Of requests that are acknowledged by their statuses.
+    const HTTP_ACKNOWLEDGED: Self = Self {
+        is_relocatable: false,
+        records: TransportRecords {
+            resends: true,
+            ..TransportRecords::ACKNOWLEDGED
+        },
+        ..Self::HTTP
+    };
+    const GRPC: Self = Self {
+        is_relocatable: true,
+        records: TransportRecords {
+            response_bytes: true,
+            ..TransportRecords::RESPONSES
+        },
+        ..Self::requests("grpc")
+    };
     const TRACE_AGENT: Self = Self {
         stamps: StampForms::HEADER,
+        is_relocatable: true,
+        records: TransportRecords {
+            resends: true,
+            ..TransportRecords::RESPONSES
+        },
         ..Self::requests("trace_agent")
     };
     const FILE_GEN: Self = Self::file("file_gen");
@@ -139,13 +247,16 @@ impl TransportProperties<'static> {
     const TCP_RR: Self = Self {
         sends_payload: false,
         stamps: StampForms::NONE,
+        has_variable_connections: false,
+        is_relocatable: true,
+        records: TransportRecords::RESPONSES,
         ..Self::stream("tcp_rr")
     };
     const FILE_TREE: Self = Self::environment("file_tree");
-    const PROCESS_TREE: Self = Self::environment("process_tree");
+    const PROCESS_TREE: Self = Self::answering_environment("process_tree");
     const PROC_FS: Self = Self::environment("proc_fs");
-    const CONTAINER: Self = Self::environment("container");
-    const KUBERNETES: Self = Self::environment("kubernetes");
+    const CONTAINER: Self = Self::answering_environment("container");
+    const KUBERNETES: Self = Self::answering_environment("kubernetes");
     const KAFKA: Self = Self {
         events_default: EventsDefault::Count(100),
         ..Self::broker("kafka")
@@ -154,7 +265,7 @@ impl TransportProperties<'static> {
     const AMQP: Self = Self::broker("amqp");
 
     /// All transports, as they are without a plan.
-    const ALL: [Self; 21] = [
+    pub(super) const ALL: [Self; 21] = [
         Self::TCP,
         Self::UDP,
         Self::UNIX_STREAM,
@@ -198,6 +309,18 @@ impl TransportProperties<'static> {
             streams: 1,
             target: None,
             is_ready_by_listening: false,
+            has_variable_connections: false,
+            is_relocatable: false,
+            unit: WorkUnit::Events,
+            records: TransportRecords::NONE,
+        }
+    }
+
+    /// Of a simulated environment that reports when its work is done.
+    const fn answering_environment(name: &'static str) -> Self {
+        Self {
+            records: TransportRecords::RESPONSES,
+            ..Self::environment(name)
         }
     }
 
@@ -214,6 +337,7 @@ impl TransportProperties<'static> {
             sends_payload: true,
             stamps: StampForms::SOCKET,
             is_ready_by_listening: true,
+            has_variable_connections: true,
             ..Self::environment(name)
         }
     }
@@ -224,6 +348,7 @@ impl TransportProperties<'static> {
             block_default,
             events_default: EventsDefault::Count(1),
             is_framed: true,
+            has_variable_connections: false,
             ..Self::stream(name)
         }
     }
@@ -232,6 +357,7 @@ impl TransportProperties<'static> {
         Self {
             events_default: EventsDefault::Count(100),
             stamps: StampForms::REQUEST,
+            records: TransportRecords::RESPONSES,
             ..Self::stream(name)
         }
     }
@@ -241,7 +367,47 @@ impl TransportProperties<'static> {
         Self {
             stamps: StampForms::TEXT,
             is_ready_by_listening: false,
+            has_variable_connections: false,
             ..Self::stream(name)
+        }
+    }
+
+    /// The same of a broker that confirms events, if `is_confirmed`.
+    const fn confirmed_if(self, is_confirmed: bool) -> Self {
+        let records = if is_confirmed {
+            TransportRecords::ACKNOWLEDGED
+        } else {
+            TransportRecords::NONE
+        };
+        Self { records, ..self }
+    }
+
+    /// Of requests with blocks over the connections of `exchange`.
+    fn http(exchange: &ExchangePlan) -> Self {
+        Self {
+            is_framed: true,
+            streams: match exchange.protocol {
+                LoadProtocol::Http1 => 1,
+                _ => exchange.streams.max(1),
+            },
+            ..Self::HTTP
+        }
+    }
+
+    /// Of the requests of `plan`.
+    fn of_requests(plan: &RequestsPlan) -> Self {
+        Self {
+            // HTTP/3 has no TCP port.
+            is_ready_by_listening: plan.client().connecting.protocol != LoadProtocol::Http3,
+            ..Self::REQUESTS
+        }
+    }
+
+    /// Of requests that are sent until they are acknowledged in this way.
+    const fn acknowledged(by: &AcknowledgedBy) -> Self {
+        match by {
+            AcknowledgedBy::Status { .. } => Self::HTTP_ACKNOWLEDGED,
+            AcknowledgedBy::SplunkHec { .. } => Self::SPLUNK_HEC_POLLED,
         }
     }
 }
@@ -257,52 +423,54 @@ impl TransportPlan {
             Self::Udp { address, .. } => (Of::UDP, Some(Udp(address))),
             Self::UnixStream { path } => (Of::UNIX_STREAM, Some(Unix(path))),
             Self::UnixDatagram { path } => (Of::UNIX_DATAGRAM, Some(Unix(path))),
-            Self::Http { url, exchange, .. } => {
-                let http = TransportProperties {
-                    is_framed: true,
-                    streams: match exchange.protocol {
-                        LoadProtocol::Http1 => 1,
-                        _ => exchange.streams.max(1),
-                    },
-                    ..Of::HTTP
-                };
-                (http, Some(Url(url)))
-            }
-            Self::Requests(plan) => {
-                let protocol = plan.client().connecting.protocol;
-                let requests = TransportProperties {
-                    // HTTP/3 has no TCP port.
-                    is_ready_by_listening: protocol != LoadProtocol::Http3,
-                    ..Of::REQUESTS
-                };
-                (requests, Some(Url(plan.url())))
-            }
+            Self::Http { url, exchange, .. } => (Of::http(exchange), Some(Url(url))),
+            Self::Requests(plan) => (Of::of_requests(plan), Some(Url(plan.url()))),
             Self::Scenario(plan) => (Of::SCENARIO, Some(Url(&plan.url))),
-            Self::SplunkHec { url, .. } => (Of::SPLUNK_HEC, Some(Url(url))),
-            Self::Acknowledged(plan) => {
-                let properties = match plan.by {
-                    AcknowledgedBy::Status { .. } => Of::HTTP,
-                    AcknowledgedBy::SplunkHec { .. } => Of::SPLUNK_HEC,
+            Self::SplunkHec {
+                url,
+                acknowledgements,
+                ..
+            } => {
+                let properties = match acknowledgements {
+                    Some(_) => Of::SPLUNK_HEC_POLLED,
+                    None => Of::SPLUNK_HEC,
                 };
-                (properties, Some(Url(&plan.url)))
+                (properties, Some(Url(url)))
             }
+            Self::Acknowledged(plan) => (Of::acknowledged(&plan.by), Some(Url(&plan.url))),
             Self::Grpc { url } => (Of::GRPC, Some(Url(url))),
             Self::TraceAgent { url, .. } => (Of::TRACE_AGENT, Some(Url(url))),
             Self::Files { .. } => (Of::FILE_GEN, None),
             Self::PassthruFile { .. } => (Of::PASSTHRU_FILE, None),
             Self::TcpRr { address, .. } => (Of::TCP_RR, Some(Tcp(address))),
             Self::FileTree(_) => (Of::FILE_TREE, None),
-            Self::Tls { to, .. } => match to {
-                StreamTarget::Tcp(address) => (Of::TCP, Some(Tcp(address))),
-                StreamTarget::Unix(path) => (Of::UNIX_STREAM, Some(Unix(path))),
-            },
+            Self::Tls { to, .. } => {
+                let (stream, target) = match to {
+                    StreamTarget::Tcp(address) => (Of::TCP, Tcp(address)),
+                    StreamTarget::Unix(path) => (Of::UNIX_STREAM, Unix(path)),
+                };
+                let tls = TransportProperties {
+                    has_variable_connections: false,
+                    ..stream
+                };
+                (tls, Some(target))
+            }
             Self::ProcessTree(_) => (Of::PROCESS_TREE, None),
             Self::ProcFs(_) => (Of::PROC_FS, None),
             Self::Container(_) => (Of::CONTAINER, None),
             Self::Kubernetes(_) => (Of::KUBERNETES, None),
-            Self::Kafka(plan) => (Of::KAFKA, Some(Tcp(&plan.producer.address))),
-            Self::Nats(plan) => (Of::NATS, Some(Tcp(&plan.producer.address))),
-            Self::Amqp(plan) => (Of::AMQP, Some(Tcp(&plan.producer.address))),
+            Self::Kafka(plan) => (
+                Of::KAFKA.confirmed_if(plan.acks != KafkaAcks::None),
+                Some(Tcp(&plan.producer.address)),
+            ),
+            Self::Nats(plan) => (
+                Of::NATS.confirmed_if(plan.acks != NatsAcks::None),
+                Some(Tcp(&plan.producer.address)),
+            ),
+            Self::Amqp(plan) => (
+                Of::AMQP.confirmed_if(plan.confirms),
+                Some(Tcp(&plan.producer.address)),
+            ),
         };
         TransportProperties {
             target,

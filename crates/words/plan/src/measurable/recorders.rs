@@ -4,7 +4,7 @@
 
 use stillwell_metric::{Metric, catalogue};
 
-use crate::generator::{AcknowledgedBy, FileLayout, KafkaAcks, NatsAcks};
+use crate::generator::{FileLayout, TransportRecords};
 use crate::payload::PayloadFormat;
 use crate::sink::{IntakeService, SeriesRecord};
 use crate::step::{SinkChange, StepAction, TargetChange};
@@ -115,7 +115,7 @@ static RECORDERS: &[Recorders] = {
         ),
         Recorders::generators(
             alone(of::STATUSES),
-            counts_statuses,
+            |plan| records(plan).statuses,
             "no generator is `http`, `requests` or `scenario`",
         ),
         Recorders::generators(
@@ -125,37 +125,37 @@ static RECORDERS: &[Recorders] = {
         ),
         Recorders::generators(
             alone(of::EVENTS_ACKNOWLEDGED),
-            is_acknowledged,
+            |plan| records(plan).acknowledged_events,
             "no generator waits for acknowledgements",
         ),
         Recorders::generators(
             alone(of::EVENTS_REFUSED),
-            |plan| is_acknowledged(plan) || is_hec(plan),
+            |plan| records(plan).refused_events,
             "no generator waits for acknowledgements",
         ),
         Recorders::generators(
             alone(of::REQUESTS_AGAIN),
-            resends,
+            |plan| records(plan).resends,
             "no generator is `splunk_hec` or `trace_agent`, or waits for acknowledgements",
         ),
         Recorders::generators(
             (of::ACKS_RECEIVED, of::ACK_QUESTIONS_LATE),
-            polls,
+            |plan| records(plan).polls,
             "no generator polls for acknowledgements",
         ),
         Recorders::generators(
             alone(of::ACK_QUESTIONS_FAILED),
-            polls,
+            |plan| records(plan).polls,
             "no generator polls for acknowledgements",
         ),
         Recorders::generators(
             alone(of::RESPONSE_BYTES),
-            |plan| matches!(plan.transport, TransportPlan::Grpc { .. }),
+            |plan| records(plan).response_bytes,
             "no generator is `grpc`",
         ),
         Recorders::generators(
             alone(of::REQUESTS_MAX),
-            is_hec,
+            |plan| records(plan).requests_max,
             "no generator is `splunk_hec`",
         ),
         Recorders::run(
@@ -165,7 +165,7 @@ static RECORDERS: &[Recorders] = {
         ),
         Recorders::generators(
             alone(of::FIRST_BYTE_TIME),
-            counts_statuses,
+            |plan| records(plan).statuses,
             "no generator is `http`, `requests` or `scenario`",
         ),
         Recorders::run(
@@ -322,42 +322,12 @@ impl GeneratorPlan {
     /// Returns true if it records the times of responses to its sends.
     #[must_use]
     pub fn has_responses(&self) -> bool {
-        let transport = &self.transport;
-        let waits = matches!(
-            transport,
-            TransportPlan::TcpRr { .. }
-                | TransportPlan::ProcessTree(_)
-                | TransportPlan::Container(_)
-                | TransportPlan::Kubernetes(_)
-        );
-        waits || transport.url().is_some() || is_confirmed(transport)
+        records(self).response_times
     }
 }
 
-/// Returns true if a broker answers what it is given.
-fn is_confirmed(transport: &TransportPlan) -> bool {
-    match transport {
-        TransportPlan::Kafka(plan) => plan.acks != KafkaAcks::None,
-        TransportPlan::Nats(plan) => plan.acks != NatsAcks::None,
-        TransportPlan::Amqp(plan) => plan.confirms,
-        _ => false,
-    }
-}
-
-const fn counts_statuses(plan: &GeneratorPlan) -> bool {
-    matches!(
-        plan.transport,
-        TransportPlan::Http { .. } | TransportPlan::Requests(_) | TransportPlan::Scenario(_)
-    )
-}
-
-const fn resends(plan: &GeneratorPlan) -> bool {
-    matches!(
-        plan.transport,
-        TransportPlan::SplunkHec { .. }
-            | TransportPlan::Acknowledged(_)
-            | TransportPlan::TraceAgent { .. }
-    )
+fn records(plan: &GeneratorPlan) -> TransportRecords {
+    plan.transport.properties().records
 }
 
 fn has_routes(plan: &GeneratorPlan) -> bool {
@@ -366,28 +336,6 @@ fn has_routes(plan: &GeneratorPlan) -> bool {
         TransportPlan::Scenario(scenario) => scenario.routes().are_several(),
         _ => false,
     }
-}
-
-const fn is_hec(plan: &GeneratorPlan) -> bool {
-    match &plan.transport {
-        TransportPlan::SplunkHec { .. } => true,
-        TransportPlan::Acknowledged(plan) => matches!(plan.by, AcknowledgedBy::SplunkHec { .. }),
-        _ => false,
-    }
-}
-
-const fn polls(plan: &GeneratorPlan) -> bool {
-    match &plan.transport {
-        TransportPlan::SplunkHec {
-            acknowledgements, ..
-        } => acknowledgements.is_some(),
-        _ => is_hec(plan),
-    }
-}
-
-fn is_acknowledged(plan: &GeneratorPlan) -> bool {
-    let is_by_answer = matches!(plan.transport, TransportPlan::Acknowledged(_));
-    is_by_answer || polls(plan) || is_confirmed(&plan.transport)
 }
 
 fn has_ledger(plan: &GeneratorPlan) -> bool {

@@ -1,6 +1,8 @@
 //! Probes of a URL: each is a load of `stillwell load`.
 
-use stillwell_experiment::capacity::{LoadProbeError, load_at_rate, probe_length, probe_load};
+use stillwell_experiment::capacity::{
+    ERRORS_BOUND, LoadProbeError, load_at_rate, probe_length, probe_load,
+};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::load::LoadPlanParts;
 use stillwell_plan::{LoadPlan, RateUnit, WorkUnit};
@@ -8,7 +10,7 @@ use stillwell_run::LoadSnapshot;
 use stillwell_scope::Place;
 use stillwell_verdict::capacity::CapacityProbe;
 
-use super::{ERRORS, Found, Search, Watch, usage, with_defaults};
+use super::{Found, Search, Watch, usage, with_defaults};
 use crate::arguments::{CapacityRate, FindCapacityArguments, load_arguments};
 use crate::command::load;
 use crate::command::load::remedy::OptionNames;
@@ -43,7 +45,7 @@ fn places(arguments: &FindCapacityArguments) -> Vec<Place> {
 }
 
 pub(super) fn bounds(arguments: &FindCapacityArguments) -> Vec<CapacityBound> {
-    with_defaults(&arguments.bound, &[ERRORS])
+    with_defaults(&arguments.bound, &[ERRORS_BOUND])
 }
 
 pub(super) fn search(search: &Search<'_>) -> Result<Found, CommandError> {

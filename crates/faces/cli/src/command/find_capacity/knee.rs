@@ -53,7 +53,7 @@ pub(super) fn of_run(
     paint: &Paint,
 ) -> Result<Found, CommandError> {
     let run_plan = VariedRun::load(search, file, paint)?;
-    run_plan.has_connections()?;
+    run_plan.check_connections()?;
     let most = search.arguments.over.connections;
     if most > u32::from(u16::MAX) {
         let what = format!(

@@ -1,11 +1,12 @@
-//! The runs of a suite, read from its captures for the charts of a page.
+//! The runs of a suite, read from its captures for the charts of a page; and the profiles of runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use stillwell_capture::{Capture, Manifest, RunProfiles, RunStage};
 use stillwell_experiment::Results;
 use stillwell_plan::ExperimentPlan;
-use stillwell_report::{Curve, ExperimentRuns, RunCollector, by_attention};
+use stillwell_report::{Curve, ExperimentRuns, RunCollector, TargetProfiles, by_attention};
 use stillwell_units::Nanos;
 use stillwell_verdict::{ExperimentVerdict, RunSummary};
 
@@ -62,6 +63,19 @@ pub(crate) fn compared(
         collector.finish().curves
     });
     drawn.collect()
+}
+
+/// Returns the profiles of one target in one experiment, of runs in these folders. They are read one after the other;
+/// runs without profiles are left out.
+pub(crate) fn profiles_of<'a>(
+    names: (&str, &str),
+    runs: impl IntoIterator<Item = (&'a RunSummary, PathBuf)>,
+) -> TargetProfiles {
+    let stored = runs.into_iter().filter_map(|(run, folder)| {
+        let profiles = RunProfiles::open(&folder).ok().flatten()?;
+        Some((run, profiles))
+    });
+    TargetProfiles::of(names, stored)
 }
 
 /// Adds the runs of the tested variant of an experiment.

@@ -17,9 +17,9 @@ use stillwell_verdict::{RunSummary, TargetsVerdict, judge_targets, targets_exit_
 
 use crate::arguments::{RunArguments, SelectArguments};
 use crate::command::conduct::Conductor;
-use crate::command::report::{exit_of_verdicts, profiles_of as read_profiles};
+use crate::command::report::runs::profiles_of as read_profiles;
 use crate::command::{export, output, privileges, problems, select};
-use crate::exit::{CommandError, Exit};
+use crate::exit::{CommandError, Exit, exit_of_verdicts};
 use crate::formats::loader;
 use crate::paint::Paint;
 

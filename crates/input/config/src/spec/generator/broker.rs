@@ -181,6 +181,7 @@ pub(super) fn read_kafka(context: &ReadContext<'_>, node: &Node) -> Option<Trans
     let login = read_login(context, &map);
     let is_answered = acks != Some(KafkaAcks::None);
     let producer = read_producer(context, &map, KAFKA_IN_FLIGHT, is_answered);
+    let producer = producer.filter(|producer| is_timeout_of_kafka(reader, &map, producer.timeout));
     Some(TransportPlan::Kafka(Box::new(KafkaPlan {
         producer: producer?,
         topic: topic?,
@@ -288,6 +289,18 @@ fn read_producer(
         in_flight: in_flight?,
         timeout: timeout?,
     })
+}
+
+/// Returns true if requests can state `timeout`, the value of a key of `map`; reports it if they cannot.
+fn is_timeout_of_kafka(reader: &Reader, map: &MapReader<'_, '_>, timeout: Nanos) -> bool {
+    let is_possible = timeout <= KafkaPlan::TIMEOUT_MAX;
+    if !is_possible && let Some(node) = map.take("timeout") {
+        let message = "the `timeout` of a kafka generator is out of range";
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        let limit = KafkaPlan::TIMEOUT_MAX.to_exact_text();
+        reader.report(error.label(format!("at most {limit} (24.8 days)")));
+    }
+    is_possible
 }
 
 /// `user` and `password`, if they are there.

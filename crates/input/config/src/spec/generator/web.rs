@@ -7,6 +7,7 @@ use stillwell_plan::TransportPlan;
 use stillwell_plan::generator::{ExchangePlan, RequestsPlan};
 use stillwell_plan::load::{LoadProtocol, Spacing};
 use stillwell_text::{MapReader, Node, Value, check_any_url, code};
+use stillwell_units::explain;
 
 use super::http::{self, EXCHANGE};
 use super::{ReadContext, is_short};
@@ -322,12 +323,7 @@ fn read_url(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<String
 }
 
 fn report<T>(context: &ReadContext<'_>, node: &Node, error: &dyn Error) -> Option<T> {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        message = format!("{message}: {cause}");
-        source = cause.source();
-    }
+    let message = explain(error);
     let error = context.reader.error(code::BAD_VALUE, node.span, message);
     context.reader.report(error);
     None
