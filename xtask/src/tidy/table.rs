@@ -130,6 +130,8 @@ pub(super) const OWNED: &[(&str, &[&str])] = &[
     // For memory that lies in large pages. No file is ever mapped.
     ("memmap2", &["payload"]),
     ("perf-event2", &["observer"]),
+    // It reads the environment.
+    ("rustls-native-certs", &["wire"]),
 ];
 
 /// The only files that may contain `unsafe`, each with the reason why safe code cannot do it.

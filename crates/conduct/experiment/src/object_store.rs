@@ -10,7 +10,7 @@ use std::time::Duration;
 use stillwell_http::{
     Scheme, StoreKeys, Target, TargetError, Unsigned, encoded_path, encoded_query,
 };
-use stillwell_plan::tls::{ClientTlsPlan, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, RootSource, Verification};
 use stillwell_run::Interrupt;
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{ByteSize, Moment, Nanos};
@@ -400,7 +400,7 @@ impl ObjectStore {
         let tls = match self.endpoint.scheme() {
             Scheme::Https => Some(ClientTls::new(&ClientTlsPlan {
                 verification: Verification::Roots {
-                    extra: self.roots.clone(),
+                    extra: self.roots.iter().cloned().map(RootSource::File).collect(),
                     public: true,
                 },
                 ..ClientTlsPlan::default()

@@ -8,6 +8,7 @@
 mod client;
 mod failure;
 mod greeting;
+mod host_roots;
 mod pem;
 mod server;
 mod stream;
@@ -59,6 +60,15 @@ pub enum TlsError {
         place: String,
         /// The cause.
         source: rustls::Error,
+    },
+    /// The host has no certificate of an authority.
+    #[error(
+        "load the certificates of this host (`system`): {cause}; set SSL_CERT_FILE to a file \
+         of certificates in PEM, or SSL_CERT_DIR to a folder of such files"
+    )]
+    HostRoots {
+        /// The cause.
+        cause: String,
     },
     /// A certificate and a key that cannot be used together.
     #[error("use the certificate in {certificates} with the key in {key}")]

@@ -1,6 +1,6 @@
 //! Settings of both ends of a TLS connection.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,11 +43,11 @@ impl Default for ClientTlsPlan {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verification {
-    /// Against the roots that ship with Stillwell, and those of these files.
+    /// Against the roots that ship with Stillwell, and further ones.
     Roots {
-        /// PEM files of further roots.
-        extra: Vec<PathBuf>,
-        /// True if the roots of Stillwell count, or only those of the files.
+        /// Sources of further roots.
+        extra: Vec<RootSource>,
+        /// True if the roots of Stillwell count, or only the further ones.
         public: bool,
     },
     /// The certificate must carry the name, and may be of any origin: a man in the middle is
@@ -55,6 +55,40 @@ pub enum Verification {
     Name,
     /// No verification: a man in the middle is possible.
     None,
+}
+
+/// The word for the certificates of the host.
+const SYSTEM: &str = "system";
+
+/// Source of root certificates. As text it is the word `system` or a path; a file of that
+/// name is `./system`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(from = "PathBuf", into = "PathBuf")]
+pub enum RootSource {
+    /// A PEM file.
+    File(PathBuf),
+    /// The certificates of the host that connects.
+    System,
+}
+
+impl From<PathBuf> for RootSource {
+    /// Reads `system` or a path, as users write them.
+    fn from(text: PathBuf) -> Self {
+        match text.as_os_str() == SYSTEM {
+            true => Self::System,
+            false => Self::File(text),
+        }
+    }
+}
+
+impl From<RootSource> for PathBuf {
+    fn from(source: RootSource) -> Self {
+        match source {
+            RootSource::System => SYSTEM.into(),
+            RootSource::File(path) if path.as_os_str() == SYSTEM => Path::new(".").join(path),
+            RootSource::File(path) => path,
+        }
+    }
 }
 
 /// A certificate and its key.
@@ -156,4 +190,31 @@ pub enum TlsVersion {
     V1_2,
     /// 1.3.
     V1_3,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Other tools name files without that word: such a file is one in a plan that is read
+    /// back, too.
+    #[test]
+    fn the_word_system_is_the_host_and_a_path_is_a_file() {
+        for (text, is_system) in [
+            ("system", true),
+            ("./system", false),
+            ("/etc/system", false),
+            ("system.pem", false),
+            ("System", false),
+        ] {
+            let source = RootSource::from(PathBuf::from(text));
+            assert_eq!(source == RootSource::System, is_system, "{text}");
+            let written = serde_json::to_string(&source).unwrap();
+            assert_eq!(written, format!("\"{text}\""));
+            let read: RootSource = serde_json::from_str(&written).unwrap();
+            assert_eq!(read, source, "{text}");
+        }
+        let file = RootSource::File("system".into());
+        assert_eq!(serde_json::to_string(&file).unwrap(), "\"./system\"");
+    }
 }

@@ -1,6 +1,6 @@
 //! TLS of clients as Envoy has it.
 
-use stillwell_plan::tls::{ClientTlsPlan, TlsSuites, TlsVersion, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, RootSource, TlsSuites, TlsVersion, Verification};
 use stillwell_text::{Keys, Node, Reader, code};
 
 use super::common::{check_type, config_of, only};
@@ -92,7 +92,7 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ClientTlsPlan
         && let Some(path) = read_roots(reader, node)?
     {
         plan.verification = Verification::Roots {
-            extra: vec![path],
+            extra: vec![RootSource::File(path)],
             public: false,
         };
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stillwell_plan::LoadPlan;
 use stillwell_plan::load::{LoadPace, LoadPlanParts};
-use stillwell_plan::tls::{ClientTlsPlan, PemSource, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, PemSource, RootSource, Verification};
 use stillwell_units::{Nanos, RunId, Seed};
 
 use super::files_below::{AllowedFolder, FilesBelow};
@@ -249,8 +249,10 @@ fn resolve_tls(files: &FilesBelow<'_>, tls: &mut ClientTlsPlan) -> Result<(), Ac
         }
     }
     if let Verification::Roots { extra, .. } = &mut tls.verification {
-        for path in extra {
-            *path = files.checked_path(path).map_err(refused(path))?;
+        for source in extra {
+            if let RootSource::File(path) = source {
+                *path = files.checked_path(path).map_err(refused(path))?;
+            }
         }
     }
     Ok(())

@@ -343,7 +343,8 @@ pub(crate) struct LoadTlsArguments {
     /// Accept any server certificate, without verification
     #[arg(short = 'k', long, conflicts_with = "ca")]
     pub(crate) insecure: bool,
-    /// PEM file of additional trusted certificate authorities; repeatable
+    /// PEM file of additional trusted certificate authorities, or `system`: those of this
+    /// host; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Vec<PathBuf>,
     /// PEM file of the client certificate chain

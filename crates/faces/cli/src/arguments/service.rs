@@ -52,8 +52,8 @@ pub(crate) struct ServiceArguments {
     /// With --service distributor: connect to load services over TLS
     #[arg(long)]
     pub(crate) services_tls: bool,
-    /// PEM file of additional trusted certificate authorities for load services;
-    /// repeatable
+    /// PEM file of additional trusted certificate authorities for load services, or
+    /// `system`: those of this host; repeatable
     #[arg(long, value_name = "FILE", requires = "services_tls")]
     pub(crate) services_ca: Vec<PathBuf>,
     /// PEM file of the client certificate chain for load services

@@ -16,8 +16,8 @@ use stillwell_nighthawk::service::{
 };
 use stillwell_nighthawk::wire::ExecutionResponse;
 use stillwell_plan::tls::{
-    Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
-    Verification,
+    Alpn, ClientTlsPlan, PemSource, RootSource, ServerIdentity, ServerTlsPlan, TlsIdentity,
+    TlsSuites, Verification,
 };
 use stillwell_scope::{Scope, Token};
 use stillwell_units::Nanos;
@@ -178,10 +178,11 @@ fn services_token(arguments: &ServiceArguments) -> Result<Option<AccessToken>, C
 /// TLS of a distributor to its services.
 fn services_tls(arguments: &ServiceArguments) -> Option<ClientTlsPlan> {
     let file = |path: &PathBuf| PemSource::File(path.clone());
+    let roots = arguments.services_ca.iter().cloned();
     let identity = (&arguments.services_certificate, &arguments.services_key);
     arguments.services_tls.then(|| ClientTlsPlan {
         verification: Verification::Roots {
-            extra: arguments.services_ca.clone(),
+            extra: roots.map(RootSource::from).collect(),
             public: true,
         },
         identity: match identity {

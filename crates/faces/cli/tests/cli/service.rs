@@ -430,7 +430,7 @@ fn tls_is_used_with_clients_that_trust_the_certificate() {
         suites: TlsSuites::default(),
     };
     wait_for(async {
-        let channel = Channel::new(&service.1, Some(&plan(vec![pem.clone()]))).unwrap();
+        let channel = Channel::new(&service.1, Some(&plan(vec![pem.clone().into()]))).unwrap();
         let mut call = channel.call(EXECUTION, &[]).await.unwrap();
         start(&mut call, load(&target));
         assert_eq!(answer(&mut call).await.error_detail, None);

@@ -165,7 +165,7 @@ pub struct ConnectingSpec {
 pub struct TlsSpec {
     /// `true`: any certificate is accepted.
     pub insecure: bool,
-    /// Files with more authorities.
+    /// Files with more authorities; `system` for those of the host.
     pub ca: Vec<PathBuf>,
     /// File with the certificate of this client.
     pub certificate: Option<PathBuf>,
@@ -190,7 +190,7 @@ pub struct TunnelSpec {
     pub headers: Vec<Header>,
     /// `true`: any certificate of it is accepted.
     pub insecure: bool,
-    /// Files with authorities for its certificate.
+    /// Files with authorities for its certificate; `system` for those of the host.
     pub ca: Vec<PathBuf>,
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::tls::{ClientTlsPlan, PemSource, TlsIdentity, TlsSuites, Verification};
+use stillwell_plan::tls::{
+    ClientTlsPlan, PemSource, RootSource, TlsIdentity, TlsSuites, Verification,
+};
 
 use super::TlsSpec;
 
@@ -14,7 +16,7 @@ pub(crate) fn plan(spec: &TlsSpec) -> ClientTlsPlan {
             Verification::None
         } else {
             Verification::Roots {
-                extra: spec.ca.clone(),
+                extra: spec.ca.iter().cloned().map(RootSource::from).collect(),
                 public: true,
             }
         },

@@ -1,7 +1,7 @@
 //! The proxy through which a load goes.
 
 use stillwell_plan::load::{TunnelPlan, TunnelProtocol};
-use stillwell_plan::tls::{ClientTlsPlan, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, RootSource, Verification};
 use stillwell_units::Scheme;
 
 use super::endpoint::{target, tls_host};
@@ -34,7 +34,7 @@ pub(super) fn plan(spec: &TunnelSpec) -> Result<Option<TunnelPlan>, LoadSpecErro
         Verification::None
     } else {
         Verification::Roots {
-            extra: spec.ca.clone(),
+            extra: spec.ca.iter().cloned().map(RootSource::from).collect(),
             public: true,
         }
     };

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use stillwell_plan::tls::RootSource;
 use stillwell_text::{
     Node, Reader, Value, check_address, check_any_url, check_url, code, split_command,
 };
@@ -48,6 +49,14 @@ impl ReadContext<'_> {
     pub(crate) fn existing(&self, node: &Node, wanted: EntryKind) -> Option<PathBuf> {
         let path = self.path(node)?;
         self.existing_path(node, path, wanted)
+    }
+
+    /// `system`, or a path to a file of certificates that must be there already.
+    pub(super) fn roots(&self, node: &Node) -> Option<RootSource> {
+        match RootSource::from(PathBuf::from(self.filled(node)?)) {
+            RootSource::System => Some(RootSource::System),
+            RootSource::File(_) => self.existing(node, EntryKind::File).map(RootSource::File),
+        }
     }
 
     /// The absolute `path`, which `node` names, to something that must be there already.

@@ -320,6 +320,37 @@ workload:
     insta::assert_debug_snapshot!(transports);
 }
 
+/// The word is no path: a file of that name is `./system`.
+#[test]
+fn every_generator_with_tls_takes_the_certificates_of_the_host() {
+    for generator in [
+        "{http: {url: 'https://a/', ca: CA}, payload: ascii, rate: 1/s}",
+        "{tcp: {address: 'a:1', tls: {ca: CA}}, payload: ascii, rate: 1/s}",
+        "{requests: {url: 'https://a/', ca: CA}, rate: 1/s}",
+        "{scenario: {url: 'https://a/', ca: CA, steps: [{name: a, path: /}]}}",
+    ] {
+        for (ca, expected) in [
+            ("system", Ok("extra: [System]")),
+            ("./x.log", Ok("extra: [File(\"/suite/x.log\")]")),
+            ("./system", Err("there is no file /suite/system")),
+        ] {
+            let generator = generator.replace("CA", ca);
+            let read = run_plan(&format!("workload:\n  generators:\n    - {generator}\n"));
+            match (read, expected) {
+                (Ok(loaded), Ok(expected)) => {
+                    let plan = format!("{:?}", loaded.plan.generators[0].transport);
+                    assert!(plan.contains(expected), "{generator}: {plan}");
+                }
+                (Err(diagnostics), Err(expected)) => {
+                    let message = diagnostics.to_string();
+                    assert!(message.contains(expected), "{generator}: {message}");
+                }
+                (read, _) => panic!("{generator}: {:?}", read.err()),
+            }
+        }
+    }
+}
+
 #[test]
 fn a_generator_without_connections_has_one_worker() {
     for generator in [

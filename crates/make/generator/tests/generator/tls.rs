@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use stillwell_metric::Outcome;
 use stillwell_plan::TransportPlan;
 use stillwell_plan::generator::StreamTarget;
-use stillwell_plan::tls::{ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification};
+use stillwell_plan::tls::{
+    ClientTlsPlan, RootSource, ServerIdentity, ServerTlsPlan, TlsSuites, Verification,
+};
 use stillwell_scope::PartError;
 use stillwell_testkit::{free_port, program_or_skip};
 use stillwell_wire::Stream;
@@ -150,7 +152,7 @@ fn openssl_reads_the_request() {
         .unwrap();
     let tls = Box::new(ClientTlsPlan {
         verification: Verification::Roots {
-            extra: vec![folder.path().join("cert.pem")],
+            extra: vec![RootSource::File(folder.path().join("cert.pem"))],
             public: false,
         },
         server_name: Some("stillwell.test".to_owned()),

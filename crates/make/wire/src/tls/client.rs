@@ -6,10 +6,11 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
-use stillwell_plan::tls::{Alpn, ClientTlsPlan, PemSource, Verification};
+use stillwell_plan::tls::{Alpn, ClientTlsPlan, PemSource, RootSource, Verification};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
+use super::host_roots::add_host_roots;
 use super::pem::{Identity, add_roots, unusable};
 use super::suites::{provider, quic_provider};
 use super::unverified::Unverified;
@@ -64,11 +65,7 @@ impl ClientTls {
                     .with_custom_certificate_verifier(noting(verifier))
             }
             Verification::Roots { extra, public } => {
-                let mut roots = RootCertStore::empty();
-                if *public {
-                    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-                }
-                add_roots(&mut roots, extra.iter().cloned().map(PemSource::File))?;
+                let mut roots = root_store(extra, *public)?;
                 add_roots(&mut roots, authorities.iter().cloned())?;
                 let verifier =
                     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
@@ -154,6 +151,21 @@ impl ClientTls {
         let handshaking = connector.connect(name.clone(), stream);
         TlsStream::shake(handshaking, &name.to_str(), true).await
     }
+}
+
+/// The roots in `extra`, and those that ship with Stillwell if `is_public`.
+fn root_store(extra: &[RootSource], is_public: bool) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    if is_public {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    for source in extra {
+        match source {
+            RootSource::File(path) => add_roots(&mut roots, [PemSource::File(path.clone())])?,
+            RootSource::System => add_host_roots(&mut roots)?,
+        }
+    }
+    Ok(roots)
 }
 
 fn noting(verifier: Arc<dyn ServerCertVerifier>) -> Arc<dyn ServerCertVerifier> {

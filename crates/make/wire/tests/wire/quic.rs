@@ -105,34 +105,43 @@ async fn first_line(server: &mut QuicServer) -> usize {
     }
 }
 
-/// A worker that pauses, or has no CPU, reads late what came in time.
+/// Returns true if one of ten messages over a new connection came before the time at which the writer looked.
+async fn comes_before_the_read() -> Result<bool, PartError> {
+    let (mut server, client, near, address) = ends()?;
+    let name = near.server_name("a")?;
+    let connect = async {
+        let mut quic = client.open(None, &address, &name).await.unwrap();
+        quic.handshake().await.unwrap();
+        quic
+    };
+    let (mut quic, key) = tokio::join!(connect, first_line(&mut server));
+    let mut came_before = false;
+    for _ in 0..10 {
+        let line = server.line(key).unwrap();
+        let stream = line.open_uni().unwrap();
+        assert!(line.write(stream, &mut Bytes::from_static(b"hello")));
+        poll_fn(|context| Poll::Ready(server.flush(context, key))).await;
+        let looked = clock::now();
+        while !matches!(
+            poll_fn(|context| quic.poll_event(context)).await,
+            QuicEvent::Opened | QuicEvent::Readable(_)
+        ) {}
+        assert!(quic.came() <= clock::now());
+        came_before |= quic.came() < looked;
+    }
+    Ok(came_before)
+}
+
+/// A worker that pauses, or has no CPU, reads late what came in time. A busy kernel may deliver a message late, and it
+/// begins to note arrivals some milliseconds after the first socket of the machine has requested it.
 #[test]
 fn arrivals_have_their_own_time_before_the_read() {
     on_worker(|| async {
-        let (mut server, client, near, address) = ends()?;
-        let name = near.server_name("a")?;
-        let connect = async {
-            let mut quic = client.open(None, &address, &name).await.unwrap();
-            quic.handshake().await.unwrap();
-            quic
-        };
-        let (mut quic, key) = tokio::join!(connect, first_line(&mut server));
-        // A busy kernel may deliver one of them late, and be interrupted meanwhile.
-        let mut came_before = false;
-        for _ in 0..10 {
-            let line = server.line(key).unwrap();
-            let stream = line.open_uni().unwrap();
-            assert!(line.write(stream, &mut Bytes::from_static(b"hello")));
-            poll_fn(|context| Poll::Ready(server.flush(context, key))).await;
-            let looked = clock::now();
-            while !matches!(
-                poll_fn(|context| quic.poll_event(context)).await,
-                QuicEvent::Opened | QuicEvent::Readable(_)
-            ) {}
-            assert!(quic.came() <= clock::now());
-            came_before |= quic.came() < looked;
+        for _ in 0..100 {
+            if comes_before_the_read().await? {
+                return Ok(());
+            }
         }
-        assert!(came_before);
-        Ok(())
+        panic!("no arrival of 100 connections was before its read");
     });
 }

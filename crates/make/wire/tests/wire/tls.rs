@@ -5,8 +5,8 @@ use rcgen::{
 };
 use stillwell_metric::TlsWish;
 use stillwell_plan::tls::{
-    Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
-    TlsVersion, Verification,
+    Alpn, ClientTlsPlan, PemSource, RootSource, ServerIdentity, ServerTlsPlan, TlsIdentity,
+    TlsSuites, TlsVersion, Verification,
 };
 use stillwell_scope::PartError;
 use stillwell_wire::tls::{
@@ -63,7 +63,7 @@ impl Authority {
 fn client(authority: &Authority) -> ClientTlsPlan {
     ClientTlsPlan {
         verification: Verification::Roots {
-            extra: vec![authority.file()],
+            extra: vec![RootSource::File(authority.file())],
             public: true,
         },
         identity: None,
@@ -363,7 +363,7 @@ fn files_that_are_wrong_are_named() {
     };
     let roots = |path: &Path| ClientTlsPlan {
         verification: Verification::Roots {
-            extra: vec![path.to_path_buf()],
+            extra: vec![RootSource::File(path.to_path_buf())],
             public: false,
         },
         ..client(&authority)

@@ -3,7 +3,7 @@ use std::sync::mpsc::sync_channel;
 use stillwell_http::Scheme;
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits};
 use stillwell_plan::tls::{
-    Alpn, ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification,
+    Alpn, ClientTlsPlan, RootSource, ServerIdentity, ServerTlsPlan, TlsSuites, Verification,
 };
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
@@ -34,7 +34,7 @@ fn client_tls(server: &Server, alpn: Alpn) -> ClientTls {
     std::fs::write(&root, server.certificate.as_ref().unwrap()).unwrap();
     ClientTls::new(&ClientTlsPlan {
         verification: Verification::Roots {
-            extra: vec![root],
+            extra: vec![RootSource::File(root)],
             public: false,
         },
         identity: None,

@@ -23,7 +23,8 @@ pub(crate) struct LoadTunnelArguments {
     /// Accept any certificate of the proxy, without verification
     #[arg(long, requires = "tunnel_uri", conflicts_with = "tunnel_ca")]
     pub(crate) tunnel_insecure: bool,
-    /// PEM file of additional trusted certificate authorities for the proxy; repeatable
+    /// PEM file of additional trusted certificate authorities for the proxy, or `system`:
+    /// those of this host; repeatable
     #[arg(long, value_name = "FILE", requires = "tunnel_uri")]
     pub(crate) tunnel_ca: Vec<PathBuf>,
 }

@@ -8,7 +8,7 @@ use stillwell_testkit::{Process, program_or_skip};
 use tempfile::TempDir;
 
 use super::{LONG, STILLWELL};
-use crate::both_ends::ends::{Report, Serving, load, start_on_free_ports};
+use crate::both_ends::ends::{Certificate, Report, Serving, load, start_on_free_ports};
 
 /// Kinds of keys: how openssl makes one.
 const KINDS: [(&str, &[&str]); 6] = [
@@ -114,6 +114,32 @@ fn certificates_of_every_kind_of_today_are_shown_and_checked() {
         assert_eq!(counts["requests"], 40, "{name}");
         assert_eq!(counts["handshakes_failed"], 0, "{name}");
     }
+}
+
+/// A company's authority is often in the stores of its hosts only.
+#[test]
+fn the_word_system_names_the_certificates_of_the_host() {
+    let made = Certificate::new();
+    let path = |name: &str| made.path(name).display().to_string();
+    let shown = Shown {
+        certificate: path("certificate.pem"),
+        key: path("key.pem"),
+    };
+    let [certificate, key] = shown.flags();
+    let server = Serving::start(&[&certificate, &key]);
+    let load_with = |file: &str| {
+        let mut command = Command::new(STILLWELL);
+        command.args(["load", "--quiet", "--output-format=stillwell"]);
+        command.args([server.url.as_str(), "--ca=system", "-n6", "-c2"]);
+        command.env("SSL_CERT_FILE", file);
+        Process::start(command.env_remove("SSL_CERT_DIR")).finish(LONG)
+    };
+    Report::of(load_with(&shown.certificate)).assert_all_well(6);
+    let refused = load_with(&shown.key);
+    let stderr = refused.stderr;
+    assert_eq!(refused.code, 2, "{stderr}");
+    assert!(stderr.contains("set SSL_CERT_FILE"), "{stderr}");
+    server.stop();
 }
 
 /// openssl makes certificates of authorities by default: a server that shows one gets a

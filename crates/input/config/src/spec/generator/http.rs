@@ -9,7 +9,6 @@ use stillwell_units::Nanos;
 
 use super::{ReadContext, is_short};
 use crate::element::{DURATION, Element, Field, Shape, TEXT_MAP, concat, optional, required};
-use crate::files::EntryKind;
 
 const PROTOCOLS: [(&str, LoadProtocol); 2] = [
     ("http1", LoadProtocol::Http1),
@@ -64,7 +63,11 @@ pub(super) const EXCHANGE: [Field; 7] = [
         Shape::Boolean,
         "`true`: certificates of https URLs are not checked.",
     ),
-    optional("ca", Shape::Text, "PEM file of an additional authority."),
+    optional(
+        "ca",
+        Shape::Text,
+        "PEM file of an additional authority, or `system`: the certificates of the host.",
+    ),
 ];
 
 const FIELDS: [Field; SPECIFIC_FIELDS.len() + EXCHANGE.len()] = concat(&SPECIFIC_FIELDS, &EXCHANGE);
@@ -165,10 +168,9 @@ pub(super) fn read_limits(
             set(None);
         }
     } else if let Some(node) = ca {
-        let file = context.existing(node, EntryKind::File);
-        set(file.map(|file| {
+        set(context.roots(node).map(|source| {
             plan.tls.verification = Verification::Roots {
-                extra: vec![file],
+                extra: vec![source],
                 public: true,
             };
         }));

@@ -43,7 +43,11 @@ const SPECIFIC_FIELDS: [Field; 6] = [
         Shape::Boolean,
         "`true`: certificates of https URLs are not checked.",
     ),
-    optional("ca", Shape::Text, "PEM file of an additional authority."),
+    optional(
+        "ca",
+        Shape::Text,
+        "PEM file of an additional authority, or `system`: the certificates of the host.",
+    ),
 ];
 
 const FIELDS: [Field; SPECIFIC_FIELDS.len() + SCENARIO_FIELDS.len()] =

@@ -5,13 +5,16 @@ use stillwell_text::{Node, code};
 
 use super::ReadContext;
 use crate::element::{Element, Shape, optional};
-use crate::files::EntryKind;
 
 pub(super) const TLS: Element = Element::new(
     "tls",
     "TLS over the stream; `{}` checks the certificate against public roots.",
     &[
-        optional("ca", Shape::Text, "PEM file of additional roots."),
+        optional(
+            "ca",
+            Shape::Text,
+            "PEM file of additional roots, or `system`: the certificates of the host.",
+        ),
         optional(
             "insecure",
             Shape::Boolean,
@@ -44,7 +47,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<Box<ClientT
         (true, None) => plan.verification = Verification::None,
         (false, Some(node)) => {
             plan.verification = Verification::Roots {
-                extra: vec![context.existing(node, EntryKind::File)?],
+                extra: vec![context.roots(node)?],
                 public: true,
             };
         }
