@@ -182,18 +182,16 @@ impl RunPlan {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use stillwell_units::{ByteSize, Nanos};
 
     use super::*;
-    use crate::generator::{Concurrency, RenameShare, WhenFull};
+    use crate::generator::tests::smallest_file_tree;
+    use crate::generator::{Concurrency, WhenFull};
     use crate::{PayloadPlan, RatePlan};
 
     /// Every kind of transport that has a path of the run, which lies in `place`.
     fn transports(place: &str) -> Vec<TransportPlan> {
         let path = || PathBuf::from(format!("{place}/x"));
-        let single = NonZeroU32::MIN;
         let layouts = [
             FileLayout::Numbered {
                 template: format!("{place}/%NNN%"),
@@ -229,15 +227,7 @@ mod tests {
                 to: StreamTarget::Unix(path()),
                 tls: Box::default(),
             },
-            TransportPlan::FileTree(FileTreePlan {
-                root: path(),
-                depth_max: single,
-                folders_max: single,
-                files_max: single,
-                nodes_max: single,
-                name_length: single,
-                renames: RenameShare::try_new(0, single).unwrap(),
-            }),
+            TransportPlan::FileTree(smallest_file_tree(path())),
             TransportPlan::ProcFs(ProcFsPlan {
                 root: path(),
                 processes: 1,

@@ -184,18 +184,24 @@ fn acknowledging_services() -> Vec<(TransportPlan, &'static str)> {
     ]
 }
 
-/// Files, and simulated environments.
-fn places() -> Vec<(TransportPlan, &'static str)> {
+/// A tree of files with one of everything.
+pub(crate) fn smallest_file_tree(root: PathBuf) -> FileTreePlan {
     let single = NonZeroU32::MIN;
-    let tree = FileTreePlan {
-        root: path(),
+    FileTreePlan {
+        root,
         depth_max: single,
         folders_max: single,
         files_max: single,
         nodes_max: single,
         name_length: single,
         renames: RenameShare::try_new(0, single).unwrap(),
-    };
+    }
+}
+
+/// Files, and simulated environments.
+fn places() -> Vec<(TransportPlan, &'static str)> {
+    let single = NonZeroU32::MIN;
+    let tree = smallest_file_tree(path());
     let processes = ProcessTreePlan {
         depth_max: single,
         children_max: single,
